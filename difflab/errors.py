@@ -1,0 +1,191 @@
+"""The exception tree: everything difflab raises. Imports nothing of the package.
+
+::
+
+    DifflabError
+    ├── InputError                 the user's input is at fault (exit code 2)
+    │   ├── ParseError             the text is not a program of the language
+    │   ├── ShapeError             the shapes of an operation's arguments do not fit
+    │   ├── PointError             values are missing, unknown or of the wrong shape
+    │   ├── DomainError            the function is undefined at the point
+    │   └── TraceError             Python code that cannot be recorded as a graph
+    ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
+    │   └── MissingDependencyError an optional package is not installed
+    └── MethodTimeout              a method was stopped at its limit
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+__all__ = [
+    "DifflabError",
+    "DomainError",
+    "InputError",
+    "MethodTimeout",
+    "MissingDependencyError",
+    "ParseError",
+    "PointError",
+    "ShapeError",
+    "TraceError",
+    "UnsupportedError",
+    "printable",
+]
+
+
+def printable(text: str) -> str:
+    r"""Return `text` with control and formatting characters shown as escapes.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return "".join(
+        character if unicodedata.category(character)[0] != "C" else _escape(character)
+        for character in text
+    )
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+class DifflabError(Exception):
+    """The root of everything difflab raises."""
+
+
+class InputError(DifflabError):
+    r"""The input is at fault; `render` shows the place when it is known.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one sentence.
+    text : str, optional
+        The source text the error is about.
+    span : (int, int), optional
+        Start and end of the place in `text`.
+    hint : str, optional
+        What to do instead.
+
+    Examples
+    --------
+    >>> print(InputError("unknown name 'y'", text="x + y", span=(4, 5)).render())
+    unknown name 'y'
+      x + y
+          ^
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        text: str | None = None,
+        span: tuple[int, int] | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.span = span
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.text, self.span, self.hint)
+
+    def render(self, width: int = 80) -> str:
+        """Return the message, the line with a caret under the place, and the hint."""
+        lines = [printable(self.message)]
+        if self.text is not None and self.span is not None:
+            lines += _excerpt(self.text, self.span, width)
+        if self.hint:
+            lines.append(f"hint: {printable(self.hint)}")
+        return "\n".join(lines)
+
+
+def _rebuild(
+    kind: type[InputError],
+    message: str,
+    text: str | None,
+    span: tuple[int, int] | None,
+    hint: str | None,
+) -> InputError:
+    return kind(message, text=text, span=span, hint=hint)
+
+
+def _excerpt(text: str, span: tuple[int, int], width: int) -> list[str]:
+    """Return the line holding `span`, cut to `width`, and the carets under it."""
+    start, end = span
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", start)
+    line_end = len(text) if line_end < 0 else line_end
+    room = max(width - 8, 20)
+    left = line_start if start - line_start <= room // 2 else start - room // 2
+    right = min(line_end, left + room)
+    before = printable(text[left:start])
+    marked = printable(text[start : max(start, min(end, right))])
+    after = printable(text[max(start, min(end, right)) : right])
+    prefix = "… " if left > line_start else ""
+    suffix = " …" if right < line_end else ""
+    number = text.count("\n", 0, line_start) + 1
+    margin = f"line {number}: " if "\n" in text else "  "
+    carets = "^" + "~" * (_columns(marked) - 1)
+    pad = " " * _columns(margin + prefix + before)
+    return [margin + prefix + before + marked + after + suffix, pad + carets]
+
+
+def _columns(text: str) -> int:
+    """Return the number of terminal columns that `text` fills."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+        for c in text
+    )
+
+
+class ParseError(InputError):
+    """The text is not a program of difflab's language."""
+
+
+class ShapeError(InputError):
+    """The shapes of an operation's arguments do not fit together."""
+
+
+class PointError(InputError):
+    """Values at the point are missing, unknown or of the wrong shape."""
+
+
+class DomainError(InputError):
+    """The function is undefined at the point; the message names the subexpression."""
+
+
+class TraceError(InputError):
+    """Python code did something that cannot be recorded as a graph."""
+
+
+class UnsupportedError(DifflabError):
+    """A method cannot do what was asked; the comparison shows it as a row."""
+
+
+class MissingDependencyError(UnsupportedError):
+    """An optional package is not installed; the message holds the command that adds it.
+
+    Examples
+    --------
+    >>> print(MissingDependencyError("llvmlite", extra="native"))
+    llvmlite is not installed; add it with: pip install 'difflab[native]'
+    """
+
+    def __init__(self, package: str, *, extra: str) -> None:
+        super().__init__(
+            f"{package} is not installed; add it with: pip install 'difflab[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra
+
+
+class MethodTimeout(DifflabError):
+    """A method was stopped at its time or memory limit; the message says how far it came."""
