@@ -1,0 +1,80 @@
+"""Which way of differentiating a function is right, and what each one costs.
+
+This module is the public API and nothing else: every name is found on its
+floor of the house when it is first asked for (PEP 562), so that ``import
+difflab`` loads nothing. It may name every floor; no floor uses more of it
+than the version.
+
+Examples
+--------
+>>> import difflab as dl
+>>> f = dl.parse("ln(x1) + x1*x2 - sin(x2)")
+>>> gradient = dl.gradient(f)
+>>> gradient(2.0, 5.0)
+array([5.5       , 1.71633781])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from difflab.errors import DifflabError
+
+__all__ = [
+    "DifflabError",
+    "Function",
+    "__version__",
+    "compare",
+    "count",
+    "differentiate",
+    "gradient",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "methods",
+    "parse",
+    "trace",
+    "value_and_gradient",
+    "vjp",
+]
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "DifflabError": "difflab.errors",
+    "Function": "difflab.graph.function",
+    "compare": "difflab.lab.compare",
+    "count": "difflab.graph.counts",
+    "differentiate": "difflab.methods.differentiate",
+    "gradient": "difflab.autodiff",
+    "hessian": "difflab.autodiff",
+    "hvp": "difflab.autodiff",
+    "jacobian": "difflab.autodiff",
+    "jvp": "difflab.autodiff",
+    "parse": "difflab.language",
+    "trace": "difflab.graph.trace",
+    "value_and_gradient": "difflab.autodiff",
+    "vjp": "difflab.autodiff",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Find a public name on its floor, once."""
+    from importlib import import_module
+
+    if name == "methods":
+        # Importing a subpackage binds its name here, so `dl.methods` is the package in any
+        # case; the package itself can be called.
+        return import_module("difflab.methods")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'difflab' has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,37 @@
+"""Settings that hold for every test: no display, no colour, one width, repeatable examples."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+from hypothesis import settings
+
+DATA = Path(__file__).parent / "data"
+
+# Before anything imports matplotlib or rich, here and in the processes that tests start.
+os.environ.update(MPLBACKEND="Agg", NO_COLOR="1", COLUMNS="80")
+os.environ.pop("FORCE_COLOR", None)
+
+# The same examples on every run: a failure is found again, and the machine's speed decides nothing.
+settings.register_profile("difflab", deadline=None, derandomize=True, database=None)
+settings.load_profile("difflab")
+
+
+class Reference(Protocol):
+    """Reads ``tests/data/<name>.json``."""
+
+    def __call__(self, name: str) -> Any: ...
+
+
+@pytest.fixture(scope="session")
+def reference() -> Reference:
+    """Reader of the reference data; their sources are in ``tests/data/README.md``."""
+
+    def read(name: str) -> Any:
+        return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+    return read
