@@ -1,0 +1,1 @@
+"""The interception point and the form of a primitive. Imports only `difflab.errors`."""

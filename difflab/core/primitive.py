@@ -1,0 +1,176 @@
+"""What a primitive is: one row of the table, and the few forms of a derivative rule.
+
+A derivative rule is stated once and serves both modes and every order. An elementwise
+primitive y = φ(a, b, …) has a diagonal Jacobian, and a diagonal map is its own transpose:
+the rule ``t ↦ t · ∂φ/∂a`` takes a tangent forward (t = ȧ) and a cotangent back (t = ȳ).
+Rules are written with difflab operations only, so the derivative of a graph is a graph.
+May import `difflab.core.apply` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from difflab.core.apply import apply
+
+__all__ = ["Elementwise", "Linear", "Primitive", "Rule", "Select", "elementwise", "linear", "select"]
+
+Map = Callable[..., Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """One map ``(t, y, *args) -> t · ∂y/∂arg`` per argument; None where no derivative flows."""
+
+    maps: tuple[Map | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """One condition ``(*args) -> truth`` per argument: where it holds, y *is* that argument.
+
+    An argument whose condition does not hold contributes exactly zero, whatever the
+    derivatives inside it are. None marks an argument that is never passed on.
+    """
+
+    conditions: tuple[Map | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """A linear primitive, its own tangent map.
+
+    ``transpose(t, position, shapes, **params)`` gives the cotangent of one argument, where
+    `shapes` are the arguments' shapes.
+    """
+
+    transpose: Map
+
+
+Rule = Elementwise | Select | Linear
+
+
+def elementwise(*maps: Map | None) -> Elementwise:
+    """State the rule of an elementwise primitive, a map ``(t, y, *args)`` per argument."""
+    return Elementwise(maps)
+
+
+def select(*conditions: Map | None) -> Select:
+    """State the rule of a primitive that passes one of its arguments on."""
+    return Select(conditions)
+
+
+def linear(transpose: Map) -> Linear:
+    """State the rule of a linear primitive by its transpose."""
+    return Linear(transpose)
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Primitive:
+    """One row of the table. Calling it applies it: ``sin(x)`` is ``apply(sin, x)``.
+
+    Attributes
+    ----------
+    name : str
+        The row's name; graphs are stored by it.
+    arity : int or None
+        The number of arguments; None for any number.
+    kernel : str or callable
+        A name on the array module (``"sin"``), on its special functions
+        (``"special.erf"``), or a function ``(xp, *args, **params)``.
+    rule : Elementwise, Select or Linear
+        The derivative.
+    names : tuple of str
+        Spellings as a function of the language; empty when it has none.
+    infix : str
+        The operator's symbol, where it is an operator.
+    sympy, mpmath : str, callable or None
+        The name on that library, or ``(library, *args)``; None where it has no such function
+        and there is no `expansion`.
+    c, python, latex : str
+        Templates over ``{0}``, ``{1}``, …; `python` over the names of `math`.
+    samples : tuple of (float, float)
+        Sampling interval of each argument, inside the domain and away from kinks.
+    defined : str
+        The domain in words, such as ``"x > 0"``; empty where it is all reals.
+    kinks : callable or None
+        ``(*args)``: a value that vanishes where the derivative jumps.
+    convention : str
+        What the derivative is taken to be there.
+    analytic : bool
+        Whether complex step may pass through.
+    boolean : bool
+        Whether the result is a truth value.
+    truths : tuple of int
+        The positions of the arguments that are taken as truth values.
+    expansion : callable or None
+        The same mathematics in plain operations, for rows that no other library has.
+    structural : bool
+        Whether it only moves data, which costs no operation.
+    commutative : bool
+        Whether the order of the two arguments does not matter.
+    shape : callable or None
+        ``(shapes, **params) -> shape``; None for elementwise broadcasting.
+    """
+
+    name: str
+    arity: int | None
+    kernel: str | Callable[..., Any]
+    rule: Rule
+    names: tuple[str, ...] = ()
+    infix: str = ""
+    sympy: str | Callable[..., Any] | None = None
+    mpmath: str | Callable[..., Any] | None = None
+    c: str = ""
+    python: str = ""
+    latex: str = ""
+    samples: tuple[tuple[float, float], ...] = ()
+    defined: str = ""
+    kinks: Callable[..., Any] | None = None
+    convention: str = ""
+    analytic: bool = True
+    boolean: bool = False
+    truths: tuple[int, ...] = ()
+    expansion: Callable[..., Any] | None = None
+    structural: bool = False
+    commutative: bool = False
+    shape: Callable[..., Shape] | None = None
+    _computers: dict[ModuleType, Callable[..., Any]] = field(default_factory=dict, repr=False)
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive to numbers, arrays or carriers."""
+        return apply(self, *args, **params)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def computer(self, xp: ModuleType) -> Callable[..., Any]:
+        """Return the kernel on the array module `xp`, as a function of the arguments."""
+        found = self._computers.get(xp)
+        if found is None:
+            found = self._computers[xp] = self._bind(xp)
+        return found
+
+    def _bind(self, xp: ModuleType) -> Callable[..., Any]:
+        kernel = self.kernel
+        if callable(kernel):
+            return lambda *args, **params: kernel(xp, *args, **params)
+        home: Any = xp
+        *modules, name = kernel.split(".")
+        if modules:
+            home = special_functions(xp)
+        found: Callable[..., Any] = getattr(home, name)
+        return found
+
+
+@cache
+def special_functions(xp: ModuleType) -> ModuleType:
+    """Return the special functions that belong to the array module `xp`."""
+    owner = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}[xp.__name__]
+    return import_module(owner)

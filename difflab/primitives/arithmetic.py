@@ -1,0 +1,193 @@
+"""Arithmetic, powers and roots. Imports `core` and the families its rules use."""
+
+from __future__ import annotations
+
+from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import kernels
+from difflab.primitives.exponential import log
+from difflab.primitives.piecewise import equal, where
+
+__all__ = [
+    "add",
+    "cbrt",
+    "dhypot",
+    "divide",
+    "dpower",
+    "dpower_exponent",
+    "hypot",
+    "multiply",
+    "negative",
+    "power",
+    "sqrt",
+    "subtract",
+]
+
+REAL = (-3.0, 3.0)
+POSITIVE = (0.2, 4.0)
+
+add = Primitive(
+    name="add",
+    arity=2,
+    kernel="add",
+    rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: t),
+    infix="+",
+    sympy=lambda sympy, a, b: a + b,
+    mpmath=lambda mp, a, b: a + b,
+    c="{0} + {1}",
+    python="{0} + {1}",
+    latex="{0} + {1}",
+    samples=(REAL, REAL),
+    commutative=True,
+)
+subtract = Primitive(
+    name="subtract",
+    arity=2,
+    kernel="subtract",
+    rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: -t),
+    infix="-",
+    sympy=lambda sympy, a, b: a - b,
+    mpmath=lambda mp, a, b: a - b,
+    c="{0} - {1}",
+    python="{0} - {1}",
+    latex="{0} - {1}",
+    samples=(REAL, REAL),
+)
+multiply = Primitive(
+    name="multiply",
+    arity=2,
+    kernel="multiply",
+    rule=elementwise(lambda t, y, a, b: t * b, lambda t, y, a, b: t * a),
+    infix="*",
+    sympy=lambda sympy, a, b: a * b,
+    mpmath=lambda mp, a, b: a * b,
+    c="{0} * {1}",
+    python="{0} * {1}",
+    latex="{0} \\cdot {1}",
+    samples=(REAL, REAL),
+    commutative=True,
+)
+divide = Primitive(
+    name="divide",
+    arity=2,
+    kernel="divide",
+    rule=elementwise(lambda t, y, a, b: t / b, lambda t, y, a, b: -((t / b) * y)),
+    infix="/",
+    sympy=lambda sympy, a, b: a / b,
+    mpmath=lambda mp, a, b: a / b,
+    c="{0} / {1}",
+    python="{0} / {1}",
+    latex="\\frac{{{0}}}{{{1}}}",
+    samples=(REAL, POSITIVE),
+    defined="a divisor other than 0",
+)
+negative = Primitive(
+    name="negative",
+    arity=1,
+    kernel="negative",
+    rule=elementwise(lambda t, y, a: -t),
+    infix="-",
+    sympy=lambda sympy, a: -a,
+    mpmath=lambda mp, a: -a,
+    c="-{0}",
+    python="-{0}",
+    latex="-{0}",
+    samples=(REAL,),
+)
+power = Primitive(
+    name="power",
+    arity=2,
+    kernel="power",
+    rule=elementwise(
+        lambda t, y, x, p: t * dpower(x, p),
+        lambda t, y, x, p: t * dpower_exponent(x, p),
+    ),
+    infix="^",
+    sympy=lambda sympy, x, p: x**p,
+    mpmath="power",
+    c="pow({0}, {1})",
+    python="pow({0}, {1})",
+    latex="{{{0}}}^{{{1}}}",
+    samples=(POSITIVE, REAL),
+    defined="a base above 0, or an integer exponent",
+    convention="x^0 has derivative 0 at x = 0; 0^p has derivative 0 in p for p > 0",
+)
+dpower = Primitive(
+    name="dpower",
+    arity=2,
+    kernel=kernels.power_derivative,
+    rule=elementwise(
+        lambda t, y, x, p: t * (p * dpower(x, p - 1)),
+        lambda t, y, x, p: t * (power(x, p - 1) + p * dpower_exponent(x, p - 1)),
+    ),
+    samples=(POSITIVE, REAL),
+    expansion=lambda x, p: p * power(x, p - 1),
+)
+dpower_exponent = Primitive(
+    name="dpower_exponent",
+    arity=2,
+    kernel=kernels.exponent_derivative,
+    rule=elementwise(
+        lambda t, y, x, p: t * (power(x, p - 1) + p * dpower_exponent(x, p - 1)),
+        lambda t, y, x, p: t * where(equal(x, 0), y, y * log(x)),
+    ),
+    samples=(POSITIVE, REAL),
+    expansion=lambda x, p: power(x, p) * log(x),
+)
+sqrt = Primitive(
+    name="sqrt",
+    arity=1,
+    kernel="sqrt",
+    rule=elementwise(lambda t, y, x: t * (0.5 / y)),
+    names=("sqrt",),
+    sympy="sqrt",
+    mpmath="sqrt",
+    c="sqrt({0})",
+    python="sqrt({0})",
+    latex="\\sqrt{{{0}}}",
+    samples=(POSITIVE,),
+    defined="x ≥ 0",
+    convention="infinite slope at 0",
+)
+cbrt = Primitive(
+    name="cbrt",
+    arity=1,
+    kernel=kernels.cbrt,
+    rule=elementwise(lambda t, y, x: t / (3 * (y * y))),
+    names=("cbrt",),
+    sympy=lambda sympy, x: sympy.sign(x) * sympy.cbrt(sympy.Abs(x)),
+    mpmath=lambda mp, x: mp.sign(x) * mp.cbrt(abs(x)),
+    c="cbrt({0})",
+    python="cbrt({0})",
+    latex="\\sqrt[3]{{{0}}}",
+    samples=(POSITIVE,),
+    convention="infinite slope at 0",
+)
+hypot = Primitive(
+    name="hypot",
+    arity=2,
+    kernel=kernels.hypot,
+    rule=elementwise(
+        lambda t, y, a, b: t * dhypot(a, b),
+        lambda t, y, a, b: t * dhypot(b, a),
+    ),
+    names=("hypot",),
+    sympy=lambda sympy, a, b: sympy.sqrt(a**2 + b**2),
+    mpmath="hypot",
+    c="hypot({0}, {1})",
+    python="hypot({0}, {1})",
+    latex="\\sqrt{{{0}^2 + {1}^2}}",
+    samples=(REAL, POSITIVE),
+    kinks=lambda a, b: hypot(a, b),
+    convention="derivative 0 at the origin",
+)
+dhypot = Primitive(
+    name="dhypot",
+    arity=2,
+    kernel=kernels.hypot_derivative,
+    rule=elementwise(
+        lambda t, y, a, b: t * (dhypot(b, a) * dhypot(b, a) / hypot(a, b)),
+        lambda t, y, a, b: -(t * (y * dhypot(b, a) / hypot(a, b))),
+    ),
+    samples=(REAL, POSITIVE),
+    expansion=lambda a, b: a / hypot(a, b),
+)

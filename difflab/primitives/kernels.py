@@ -1,0 +1,143 @@
+"""Kernels that no array module has by itself, written for any of them.
+
+Each takes the array module first. Those of analytic primitives also take complex arguments,
+on which they continue the real function to the complex plane near the real axis.
+Imports nothing of the package but `core`.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from difflab.core.primitive import special_functions
+
+__all__ = [
+    "acosh_derivative",
+    "asin_derivative",
+    "atan2",
+    "atan2_derivative",
+    "cbrt",
+    "exponent_derivative",
+    "heaviside",
+    "hypot",
+    "hypot_derivative",
+    "log_derivative",
+    "loggamma",
+    "logical_value",
+    "polygamma",
+    "power_derivative",
+    "sech",
+    "sigmoid",
+    "softplus",
+]
+
+Array = Any
+
+
+def cbrt(xp: ModuleType, x: Array) -> Array:
+    """Real cube root; near the negative real axis it continues the negative root."""
+    if not xp.iscomplexobj(x):
+        return xp.cbrt(x)
+    side = xp.where(xp.real(x) < 0, -1.0, 1.0)
+    return side * (side * x) ** (1 / 3)
+
+
+def hypot(xp: ModuleType, x: Array, y: Array) -> Array:
+    """√(x² + y²) without overflow or underflow of the squares."""
+    if not (xp.iscomplexobj(x) or xp.iscomplexobj(y)):
+        return xp.hypot(x, y)
+    scale = xp.maximum(xp.abs(xp.real(x)), xp.abs(xp.real(y)))
+    scale = xp.where(scale == 0, 1.0, scale)
+    return scale * xp.sqrt((x / scale) ** 2 + (y / scale) ** 2)
+
+
+def atan2(xp: ModuleType, y: Array, x: Array) -> Array:
+    """The angle of (x, y); complex arguments take the branch of their real parts."""
+    if not (xp.iscomplexobj(x) or xp.iscomplexobj(y)):
+        return xp.arctan2(y, x)
+    steep = xp.abs(xp.real(y)) > xp.abs(xp.real(x))
+    ratio = xp.where(steep, -x / y, y / x)
+    angle = xp.arctan(ratio)
+    turn = xp.arctan2(xp.real(y), xp.real(x)) - xp.arctan(xp.real(ratio))
+    return angle + turn
+
+
+def sigmoid(xp: ModuleType, x: Array) -> Array:
+    """1/(1 + e⁻ˣ), finite and accurate in both tails."""
+    if not xp.iscomplexobj(x):
+        return special_functions(xp).expit(x)
+    decay = xp.exp(xp.where(xp.real(x) < 0, x, -x))
+    return xp.where(xp.real(x) < 0, decay, 1.0) / (1 + decay)
+
+
+def softplus(xp: ModuleType, x: Array) -> Array:
+    """log(1 + eˣ) without overflow."""
+    if not xp.iscomplexobj(x):
+        return xp.logaddexp(0.0, x)
+    positive = xp.real(x) > 0
+    return xp.where(positive, x, 0.0) + xp.log1p(xp.exp(xp.where(positive, -x, x)))
+
+
+def loggamma(xp: ModuleType, x: Array) -> Array:
+    """log|Γ(x)| on the reals; its analytic continuation near the positive axis."""
+    special = special_functions(xp)
+    return special.loggamma(x) if xp.iscomplexobj(x) else special.gammaln(x)
+
+
+def polygamma(xp: ModuleType, order: Array, x: Array) -> Array:
+    """The derivative of digamma of that order."""
+    return special_functions(xp).polygamma(order, x)
+
+
+def sech(xp: ModuleType, x: Array) -> Array:
+    """1/cosh x, which falls to zero where cosh overflows."""
+    return 1.0 / xp.cosh(x)
+
+
+def heaviside(xp: ModuleType, x: Array) -> Array:
+    """The unit step, ½ at the step."""
+    return xp.heaviside(x, 0.5)
+
+
+def logical_value(xp: ModuleType, condition: Array) -> Array:
+    """A truth value as 0.0 or 1.0."""
+    return xp.where(condition, 1.0, 0.0)
+
+
+def log_derivative(xp: ModuleType, x: Array) -> Array:
+    """1/x on the domain of log; nan where log is undefined."""
+    return xp.where(x < 0, xp.nan, 1.0 / x)
+
+
+def asin_derivative(xp: ModuleType, x: Array) -> Array:
+    """1/√(1 − x²), without the cancellation of 1 − x² near ±1."""
+    return 1.0 / xp.sqrt((1.0 - x) * (1.0 + x))
+
+
+def acosh_derivative(xp: ModuleType, x: Array) -> Array:
+    """1/√(x² − 1) on the domain of acosh; nan below 1."""
+    return 1.0 / (xp.sqrt(x - 1.0) * xp.sqrt(x + 1.0))
+
+
+def atan2_derivative(xp: ModuleType, x: Array, y: Array) -> Array:
+    """x/(x² + y²), without overflow or underflow of the squares."""
+    radius = xp.hypot(x, y)
+    return x / radius / radius
+
+
+def hypot_derivative(xp: ModuleType, x: Array, y: Array) -> Array:
+    """x/√(x² + y²), and 0 at the origin by convention."""
+    radius = xp.hypot(x, y)
+    return xp.where(radius == 0, 0.0, x / xp.where(radius == 0, 1.0, radius))
+
+
+def power_derivative(xp: ModuleType, x: Array, p: Array) -> Array:
+    """p·xᵖ⁻¹, and 0 for p = 0 also at x = 0."""
+    return xp.where(p == 0, 0.0, p * xp.power(x, p - 1.0))
+
+
+def exponent_derivative(xp: ModuleType, x: Array, p: Array) -> Array:
+    """xᵖ·log x with its limit 0 at x = 0 for p > 0."""
+    power = xp.power(x, p)
+    return xp.where((x == 0) & (p > 0), 0.0, power * xp.log(x))

@@ -1,0 +1,95 @@
+"""The error and gamma functions. Imports `core`, `kernels` and the exponentials."""
+
+from __future__ import annotations
+
+import math
+
+from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import kernels
+from difflab.primitives.exponential import exp
+
+__all__ = ["digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
+
+REAL = (-2.5, 2.5)
+POSITIVE = (0.4, 4.0)
+SLOPE = 2 / math.sqrt(math.pi)
+
+erf = Primitive(
+    name="erf",
+    arity=1,
+    kernel="special.erf",
+    rule=elementwise(lambda t, y, x: t * (SLOPE * exp(-(x * x)))),
+    names=("erf",),
+    sympy="erf",
+    mpmath="erf",
+    c="erf({0})",
+    python="erf({0})",
+    latex="\\operatorname{{erf}}\\left({0}\\right)",
+    samples=(REAL,),
+)
+erfc = Primitive(
+    name="erfc",
+    arity=1,
+    kernel="special.erfc",
+    rule=elementwise(lambda t, y, x: -(t * (SLOPE * exp(-(x * x))))),
+    names=("erfc",),
+    sympy="erfc",
+    mpmath="erfc",
+    c="erfc({0})",
+    python="erfc({0})",
+    latex="\\operatorname{{erfc}}\\left({0}\\right)",
+    samples=(REAL,),
+)
+gamma = Primitive(
+    name="gamma",
+    arity=1,
+    kernel="special.gamma",
+    rule=elementwise(lambda t, y, x: t * (y * digamma(x))),
+    names=("gamma",),
+    sympy="gamma",
+    mpmath="gamma",
+    c="tgamma({0})",
+    python="gamma({0})",
+    latex="\\Gamma\\left({0}\\right)",
+    samples=(POSITIVE,),
+    defined="x not 0, -1, -2, …",
+)
+loggamma = Primitive(
+    name="loggamma",
+    arity=1,
+    kernel=kernels.loggamma,
+    rule=elementwise(lambda t, y, x: t * digamma(x)),
+    names=("loggamma", "lgamma"),
+    sympy="loggamma",
+    mpmath=lambda mp, x: mp.log(abs(mp.gamma(x))) if x < 0 else mp.loggamma(x),
+    c="lgamma({0})",
+    python="lgamma({0})",
+    latex="\\ln\\Gamma\\left({0}\\right)",
+    samples=(POSITIVE,),
+    defined="x not 0, -1, -2, …",
+)
+digamma = Primitive(
+    name="digamma",
+    arity=1,
+    kernel="special.digamma",
+    rule=elementwise(lambda t, y, x: t * polygamma(1, x)),
+    names=("digamma",),
+    sympy="digamma",
+    mpmath="digamma",
+    latex="\\psi\\left({0}\\right)",
+    samples=(POSITIVE,),
+    defined="x not 0, -1, -2, …",
+)
+polygamma = Primitive(
+    name="polygamma",
+    arity=2,
+    kernel=kernels.polygamma,
+    rule=elementwise(None, lambda t, y, k, x: t * polygamma(k + 1, x)),
+    names=("polygamma",),
+    sympy="polygamma",
+    mpmath=lambda mp, k, x: mp.polygamma(int(k), x),
+    latex="\\psi^{{({0})}}\\left({1}\\right)",
+    samples=((1.0, 1.0), POSITIVE),
+    defined="an order 0, 1, 2, … and x not 0, -1, -2, …",
+    analytic=False,
+)

@@ -1,0 +1,191 @@
+"""Rows that move data between shapes: they cost no arithmetic, except `sum`.
+
+Batch axes lead: a value of core shape ``(3, 4)`` may arrive as ``(…, 3, 4)``, so every kernel
+here counts axes from the end and is told the core rank it was built for. May import `core`.
+"""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+from typing import Any
+
+from difflab.core.primitive import Primitive, linear
+
+__all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
+
+Array = Any
+Shape = tuple[int, ...]
+Key = tuple[Any, ...]
+
+
+def _batch(value: Array, rank: int) -> Shape:
+    """Return the batch shape of a value whose core has `rank` axes."""
+    shape: Shape = value.shape
+    return shape[: len(shape) - rank]
+
+
+def _as_array(xp: ModuleType, value: Array) -> Array:
+    return value if hasattr(value, "shape") else xp.asarray(value)
+
+
+def _broadcast(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
+    x = _as_array(xp, x)
+    batch = _batch(x, rank)
+    core = x.shape[len(batch) :]
+    return xp.broadcast_to(
+        x.reshape(batch + (1,) * (len(shape) - rank) + core), batch + shape
+    )
+
+
+def _unbroadcast(t: Any, position: int, shapes: tuple[Shape, ...], *, shape: Shape, rank: int) -> Any:
+    """Sum over the axes that were added or stretched."""
+    (source,) = shapes
+    lead = len(shape) - rank
+    axes = tuple(
+        axis - len(shape)
+        for axis in range(len(shape))
+        if axis < lead or (source[axis - lead] == 1 and shape[axis] != 1)
+    )
+    summed = sum_(t, axes=axes, rank=len(shape)) if axes else t
+    return reshape(summed, shape=source, rank=len(shape) - len(axes))
+
+
+def _reshape(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
+    x = _as_array(xp, x)
+    return x.reshape(_batch(x, rank) + shape)
+
+
+def _index(xp: ModuleType, x: Array, *, key: Key, rank: int) -> Array:
+    return _as_array(xp, x)[(..., *decoded(key))]
+
+
+def decoded(key: Key) -> Key:
+    """Return a stored key, whose slices are tuples, as an indexing key."""
+    return tuple(slice(*part) if isinstance(part, tuple) else part for part in key)
+
+
+def _indexed_shape(shapes: tuple[Shape, ...], *, key: Key, rank: int) -> Shape:
+    (shape,) = shapes
+    return tuple(
+        len(range(*slice(*part).indices(size)))
+        for part, size in zip(key, shape, strict=True)
+        if isinstance(part, tuple)
+    )
+
+
+def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape) -> Array:
+    parts = tuple(_as_array(xp, part) for part in parts)
+    ranks = [sum(isinstance(entry, tuple) for entry in key) for key in keys]
+    batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
+    batch = xp.broadcast_shapes(*batches) if len(batches) > 1 else batches.pop()
+    out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
+    if all(rank == 0 for rank in ranks) and len(shape) == 1:
+        out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
+        return out
+    for part, key in zip(parts, keys, strict=True):
+        out[(..., *decoded(key))] += part
+    return out
+
+
+def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
+    parts = tuple(_as_array(xp, part) for part in parts)
+    batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
+    batch = xp.broadcast_shapes(*batches) if len(batches) > 1 else batches.pop()
+    if not any(ranks):
+        return _stack(xp, parts, batch)
+    flat = []
+    for part, rank in zip(parts, ranks, strict=True):
+        core = part.shape[part.ndim - rank :]
+        flat.append(xp.broadcast_to(part, batch + core).reshape((*batch, -1)))
+    return xp.concatenate(flat, axis=-1)
+
+
+def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
+    """Stack scalars (per batch point) along a new last axis."""
+    if batch == ():
+        return xp.array(parts) if xp.__name__ == "numpy" else xp.stack(parts)
+    return xp.stack([xp.broadcast_to(part, batch) for part in parts], axis=-1)
+
+
+def _packed_shape(shapes: tuple[Shape, ...], *, ranks: tuple[int, ...]) -> Shape:
+    return (sum(math.prod(shape) for shape in shapes),)
+
+
+def _unpack(t: Any, position: int, shapes: tuple[Shape, ...], *, ranks: tuple[int, ...]) -> Any:
+    """Cut the part of one argument out of a packed cotangent."""
+    start = sum(math.prod(shape) for shape in shapes[:position])
+    shape = shapes[position]
+    if shape == ():
+        return index(t, key=(start,), rank=1)
+    part = index(t, key=((start, start + math.prod(shape), 1),), rank=1)
+    return reshape(part, shape=shape, rank=1)
+
+
+def _summed_shape(shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Shape:
+    (shape,) = shapes
+    return tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes)
+
+
+def _spread(t: Any, position: int, shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Any:
+    """Copy a cotangent along the axes that were summed."""
+    (shape,) = shapes
+    kept = tuple(1 if axis - len(shape) in axes else size for axis, size in enumerate(shape))
+    opened = reshape(t, shape=kept, rank=len(shape) - len(axes))
+    return broadcast(opened, shape=shape, rank=len(shape))
+
+
+broadcast = Primitive(
+    name="broadcast",
+    arity=1,
+    kernel=_broadcast,
+    rule=linear(_unbroadcast),
+    structural=True,
+    shape=lambda shapes, *, shape, rank: shape,
+)
+reshape = Primitive(
+    name="reshape",
+    arity=1,
+    kernel=_reshape,
+    rule=linear(
+        lambda t, position, shapes, *, shape, rank: reshape(t, shape=shapes[0], rank=len(shape))
+    ),
+    structural=True,
+    shape=lambda shapes, *, shape, rank: shape,
+)
+index = Primitive(
+    name="index",
+    arity=1,
+    kernel=_index,
+    rule=linear(
+        lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])
+    ),
+    structural=True,
+    shape=_indexed_shape,
+)
+scatter = Primitive(
+    name="scatter",
+    arity=None,
+    kernel=_scatter,
+    rule=linear(
+        lambda t, position, shapes, *, keys, shape: index(t, key=keys[position], rank=len(shape))
+    ),
+    structural=True,
+    shape=lambda shapes, *, keys, shape: shape,
+)
+pack = Primitive(
+    name="pack",
+    arity=None,
+    kernel=_pack,
+    rule=linear(_unpack),
+    structural=True,
+    shape=_packed_shape,
+)
+sum_ = Primitive(
+    name="sum",
+    arity=1,
+    kernel=lambda xp, x, *, axes, rank: xp.sum(x, axis=axes),
+    rule=linear(_spread),
+    names=("sum",),
+    shape=_summed_shape,
+)

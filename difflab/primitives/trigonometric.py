@@ -1,0 +1,159 @@
+"""Trigonometric and hyperbolic functions and their inverses.
+
+Imports `core` and the families its rules use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from difflab.core.primitive import Primitive, elementwise
+from difflab.primitives import kernels
+from difflab.primitives.arithmetic import hypot, sqrt
+from difflab.primitives.exponential import dlog
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cos",
+    "cosh",
+    "dacosh",
+    "dasin",
+    "datan2",
+    "sech",
+    "sin",
+    "sinh",
+    "tan",
+    "tanh",
+]
+
+REAL = (-3.0, 3.0)
+NARROW = (-1.2, 1.2)
+UNIT = (-0.9, 0.9)
+
+
+def _function(
+    name: str,
+    derivative: Callable[..., Any],
+    samples: tuple[float, float],
+    kernel: str | None = None,
+    latex: str | None = None,
+    defined: str = "",
+) -> Primitive:
+    """Return the row of a function that every library has under the same name."""
+    return Primitive(
+        name=name,
+        arity=1,
+        kernel=kernel or name,
+        rule=elementwise(derivative),
+        names=(name,),
+        sympy=name,
+        mpmath=name,
+        c=f"{name}({{0}})",
+        python=f"{name}({{0}})",
+        latex=f"{latex or chr(92) + name}\\left({{0}}\\right)",
+        samples=(samples,),
+        defined=defined,
+    )
+
+
+sin = _function("sin", lambda t, y, x: t * cos(x), REAL)
+cos = _function("cos", lambda t, y, x: -(t * sin(x)), REAL)
+tan = _function("tan", lambda t, y, x: t * (1 + y * y), NARROW, defined="cos(x) ≠ 0")
+asin = _function(
+    "asin", lambda t, y, x: t * dasin(x), UNIT, "arcsin", "\\arcsin", defined="-1 ≤ x ≤ 1"
+)
+acos = _function(
+    "acos", lambda t, y, x: -(t * dasin(x)), UNIT, "arccos", "\\arccos", defined="-1 ≤ x ≤ 1"
+)
+atan = _function("atan", lambda t, y, x: t / (1 + x * x), REAL, "arctan", "\\arctan")
+sinh = _function("sinh", lambda t, y, x: t * cosh(x), REAL)
+cosh = _function("cosh", lambda t, y, x: t * sinh(x), REAL)
+tanh = _function("tanh", lambda t, y, x: t * sech(x) * sech(x), REAL)
+asinh = _function(
+    "asinh",
+    lambda t, y, x: t / hypot(1, x),
+    REAL,
+    "arcsinh",
+    "\\operatorname{{arsinh}}",
+)
+acosh = _function(
+    "acosh",
+    lambda t, y, x: t * dacosh(x),
+    (1.3, 4.0),
+    "arccosh",
+    "\\operatorname{{arcosh}}",
+    defined="x ≥ 1",
+)
+atanh = _function(
+    "atanh",
+    lambda t, y, x: t * dlog((1 - x) * (1 + x)),
+    UNIT,
+    "arctanh",
+    "\\operatorname{{artanh}}",
+    defined="-1 < x < 1",
+)
+sech = Primitive(
+    name="sech",
+    arity=1,
+    kernel=kernels.sech,
+    rule=elementwise(lambda t, y, x: -(t * (y * tanh(x)))),
+    names=("sech",),
+    sympy="sech",
+    mpmath="sech",
+    c="(1.0 / cosh({0}))",
+    python="(1.0 / cosh({0}))",
+    latex="\\operatorname{{sech}}\\left({0}\\right)",
+    samples=(REAL,),
+)
+atan2 = Primitive(
+    name="atan2",
+    arity=2,
+    kernel=kernels.atan2,
+    rule=elementwise(
+        lambda t, a, y, x: t * datan2(x, y),
+        lambda t, a, y, x: -(t * datan2(y, x)),
+    ),
+    names=("atan2",),
+    sympy="atan2",
+    mpmath="atan2",
+    c="atan2({0}, {1})",
+    python="atan2({0}, {1})",
+    latex="\\operatorname{{atan2}}\\left({0}, {1}\\right)",
+    samples=(REAL, (0.2, 3.0)),
+    kinks=lambda y, x: hypot(y, x),
+    convention="no derivative at the origin: nan",
+)
+dasin = Primitive(
+    name="dasin",
+    arity=1,
+    kernel=kernels.asin_derivative,
+    rule=elementwise(lambda t, y, x: t * (x * y * y * y)),
+    samples=(UNIT,),
+    expansion=lambda x: 1 / sqrt(1 - x * x),
+)
+dacosh = Primitive(
+    name="dacosh",
+    arity=1,
+    kernel=kernels.acosh_derivative,
+    rule=elementwise(lambda t, y, x: -(t * (x * y * y * y))),
+    samples=((1.3, 4.0),),
+    expansion=lambda x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
+)
+datan2 = Primitive(
+    name="datan2",
+    arity=2,
+    kernel=kernels.atan2_derivative,
+    rule=elementwise(
+        lambda t, r, x, y: t * (datan2(y, x) * datan2(y, x) - r * r),
+        lambda t, r, x, y: -(t * (2 * (r * datan2(y, x)))),
+    ),
+    samples=(REAL, (0.2, 3.0)),
+    expansion=lambda x, y: x / (x * x + y * y),
+)
