@@ -1,0 +1,314 @@
+"""The one way to make a graph: append nodes, each computation once.
+
+Nodes are hash-consed: emitting the same operation on the same arguments returns the node that
+is there. A builder that simplifies, as the derivative sweeps use it, also applies the
+identities of `difflab.graph.identities`, all of them exact in floating point.
+May import `ir`, `identities`, `primitives`, `core`, `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import ShapeError
+from difflab.graph.identities import simplified
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Shape
+from difflab.primitives import as_number, broadcast, not_equal
+
+__all__ = ["Builder"]
+
+Params = tuple[tuple[str, Any], ...]
+Span = tuple[int, int]
+NOWHERE: Span = (-1, -1)
+
+
+def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
+    """Return what makes an operation the same as another; small cases as one integer."""
+    if not params:
+        if len(args) == 2:
+            return (args[0] << 31 | args[1]) << 15 | opcode
+        if len(args) == 1:
+            return args[0] << 15 | opcode
+    return (opcode, args, params)
+
+
+class Builder:
+    """Append-only columns and the index that keeps every computation single.
+
+    Parameters
+    ----------
+    text : str, optional
+        The source that spans point into.
+    simplify : bool
+        Whether to apply exact identities and fold constants as nodes are emitted.
+
+    Examples
+    --------
+    >>> from difflab.primitives import multiply
+    >>> builder = Builder()
+    >>> x = builder.input("x")
+    >>> builder.emit(multiply, (x, x)) == builder.emit(multiply, (x, x))
+    True
+    """
+
+    def __init__(self, text: str | None = None, *, simplify: bool = False) -> None:
+        self.text = text
+        self.simplify = simplify
+        self.span: Span = NOWHERE
+        self.opcode = array("h")
+        self.starts = array("q", [0])
+        self.args = array("i")
+        self.param_ids = array("i")
+        self.shape_ids = array("i")
+        self.span_column = array("i")
+        self.primitives: list[Primitive] = []
+        self.opcode_of: dict[Primitive, int] = {}
+        self.boolean: list[bool] = [False, False]
+        self.has_truths = False
+        self.param_table: list[Params] = [()]
+        self.param_index: dict[Params, int] = {(): 0}
+        self.shape_table: list[Shape] = [()]
+        self.shape_index: dict[Shape, int] = {(): 0}
+        self.constants: dict[int, tuple[Number, str | None]] = {}
+        self.names: dict[int, str] = {}
+        self.index: dict[Any, int] = {}
+
+    @classmethod
+    def continuing(cls, graph: Graph, *, simplify: bool) -> Builder:
+        """Return a builder that holds `graph`'s nodes, under the same numbers."""
+        builder = cls(graph.text, simplify=simplify)
+        builder.opcode.frombytes(graph.opcode.tobytes())
+        builder.starts = array("q")
+        builder.starts.frombytes(graph.starts.tobytes())
+        builder.args.frombytes(graph.args.tobytes())
+        builder.param_ids.frombytes(graph.param_ids.tobytes())
+        builder.shape_ids.frombytes(graph.shape_ids.tobytes())
+        builder.span_column.frombytes(graph.spans.tobytes())
+        for row in graph.primitives:
+            builder._opcode(row)
+        builder.param_table = list(graph.param_table)
+        builder.param_index = {params: i for i, params in enumerate(graph.param_table)}
+        builder.shape_table = list(graph.shape_table)
+        builder.shape_index = {shape: i for i, shape in enumerate(graph.shape_table)}
+        builder.constants = dict(graph.constants)
+        builder.names = dict(graph.names)
+        builder._reindex(graph)
+        return builder
+
+    def __len__(self) -> int:
+        return len(self.opcode)
+
+    def input(self, name: str, shape: Shape = (), span: Span | None = None) -> int:
+        """Append an input; the same name twice is the same input."""
+        node = self.index.get(name)
+        if node is None:
+            node = self.index[name] = self._append(INPUT, (), 0, self._shape_id(shape), span)
+            self.names[node] = name
+        return node
+
+    def constant(self, value: Number, name: str | None = None, span: Span | None = None) -> int:
+        """Append a number; integers written as integers stay exact."""
+        key = (name, type(value), value, math.copysign(1.0, value))
+        node = self.index.get(key) if value == value else None
+        if node is None:
+            node = self.index[key] = self._append(CONSTANT, (), 0, 0, span)
+            self.constants[node] = (value, name)
+        return node
+
+    def emit(
+        self,
+        primitive: Primitive,
+        args: Sequence[int],
+        params: Params = (),
+        span: Span | None = None,
+    ) -> int:
+        """Append ``primitive(*args)`` unless it is there, and return its node.
+
+        Raises
+        ------
+        ShapeError
+            The arguments' shapes do not fit; the error points at `span`.
+        """
+        args = tuple(args)
+        if self.has_truths or primitive.truths:
+            args = self._as_truths(primitive, self._as_numbers(primitive, args))
+        if self.simplify:
+            node = simplified(self, primitive, args, params)
+            if node is not None:
+                return node
+        shape = 0
+        if primitive.shape is not None:
+            shape = self._shape_id(primitive.shape(self._shapes(args), **dict(params)))
+        elif any(map(self.shape_ids.__getitem__, args)):
+            shape, args = self._aligned(primitive, args, span)
+        opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
+        key = _key(opcode, args, params)
+        node = self.index.get(key)
+        if node is None and primitive.commutative:
+            node = self.index.get(_key(opcode, args[::-1], params))
+        if node is None:
+            param = self._param_id(params) if params else 0
+            node = self.index[key] = self._append(opcode, args, param, shape, span)
+        return node
+
+    def shape(self, node: int) -> Shape:
+        """Return the shape of a node."""
+        return self.shape_table[self.shape_ids[node]]
+
+    def arguments(self, node: int) -> tuple[int, ...]:
+        """Return the arguments of a node."""
+        return tuple(self.args[self.starts[node] : self.starts[node + 1]])
+
+    def primitive(self, node: int) -> Primitive | None:
+        """Return the row a node applies; None for inputs and constants."""
+        opcode = self.opcode[node]
+        return self.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
+
+    def number(self, node: int) -> Number | None:
+        """Return the number that a node holds, also through a broadcast; else None."""
+        if node in self.constants:
+            return self.constants[node][0]
+        if self.primitive(node) is broadcast:
+            return self.number(self.args[self.starts[node]])
+        return None
+
+    def freeze(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
+        """Return the graph of what `outputs` need, all inputs included, and their new numbers."""
+        alive = self._alive(outputs)
+        renumber = np.cumsum(alive) - 1
+        starts = np.frombuffer(self.starts, dtype=np.int64)
+        sizes = np.diff(starts)
+        kept = np.repeat(alive, sizes)
+        args = np.frombuffer(self.args, dtype=np.int32) if self.args else np.empty(0, np.int32)
+        graph = Graph(
+            opcode=np.frombuffer(self.opcode, dtype=np.int16)[alive],
+            starts=np.concatenate([[0], np.cumsum(sizes[alive])]).astype(np.int64),
+            args=renumber[args[kept]].astype(np.int32),
+            param_ids=np.frombuffer(self.param_ids, dtype=np.int32)[alive],
+            shape_ids=np.frombuffer(self.shape_ids, dtype=np.int32)[alive],
+            spans=np.frombuffer(self.span_column, dtype=np.int32).reshape(-1, 2)[alive],
+            primitives=tuple(self.primitives),
+            param_table=tuple(self.param_table),
+            shape_table=tuple(self.shape_table),
+            constants={
+                int(renumber[node]): value for node, value in self.constants.items() if alive[node]
+            },
+            names={int(renumber[node]): name for node, name in self.names.items()},
+            text=self.text,
+        )
+        return graph, tuple(int(renumber[node]) for node in outputs)
+
+    def _alive(self, outputs: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Mark what `outputs` reach, and every input."""
+        alive = bytearray(len(self))
+        for node in (*outputs, *self.names):
+            alive[node] = 1
+        starts, args = self.starts, self.args
+        for node in range(max(outputs, default=-1), -1, -1):
+            if alive[node]:
+                for position in range(starts[node], starts[node + 1]):
+                    alive[args[position]] = 1
+        return np.frombuffer(alive, dtype=np.bool_)
+
+    def _append(
+        self, opcode: int, args: tuple[int, ...], param: int, shape: int, span: Span | None
+    ) -> int:
+        self.opcode.append(opcode)
+        self.args.extend(args)
+        self.starts.append(len(self.args))
+        self.param_ids.append(param)
+        self.shape_ids.append(shape)
+        self.span_column.extend(span or self.span)
+        return len(self.opcode) - 1
+
+    def _opcode(self, primitive: Primitive) -> int:
+        """Give `primitive` the next opcode of this graph."""
+        opcode = self.opcode_of.get(primitive)
+        if opcode is None:
+            self.primitives.append(primitive)
+            self.boolean.append(primitive.boolean)
+            self.has_truths |= primitive.boolean
+            opcode = self.opcode_of[primitive] = len(self.primitives) - 1 + FIRST_ROW
+        return opcode
+
+    def _param_id(self, params: Params) -> int:
+        found = self.param_index.get(params)
+        if found is None:
+            found = self.param_index[params] = len(self.param_table)
+            self.param_table.append(params)
+        return found
+
+    def _shape_id(self, shape: Shape) -> int:
+        found = self.shape_index.get(shape)
+        if found is None:
+            found = self.shape_index[shape] = len(self.shape_table)
+            self.shape_table.append(shape)
+        return found
+
+    def _shapes(self, args: Sequence[int]) -> tuple[Shape, ...]:
+        return tuple(self.shape(node) for node in args)
+
+    def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
+        """Turn truth values into 0 and 1 where `primitive` takes numbers."""
+        if primitive is as_number:
+            return args
+        return tuple(
+            self.emit(as_number, (node,))
+            if self.boolean[self.opcode[node]] and position not in primitive.truths
+            else node
+            for position, node in enumerate(args)
+        )
+
+    def _as_truths(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
+        """Turn numbers into truth values where `primitive` takes those."""
+        return tuple(
+            node
+            if position not in primitive.truths or self.boolean[self.opcode[node]]
+            else self.emit(not_equal, (node, self.constant(0)))
+            for position, node in enumerate(args)
+        )
+
+    def _aligned(
+        self, primitive: Primitive, args: tuple[int, ...], span: Span | None
+    ) -> tuple[int, tuple[int, ...]]:
+        """Return the common shape and the arguments broadcast to it; constants stay."""
+        shapes = self._shapes(args)
+        try:
+            shape = np.broadcast_shapes(*shapes)
+        except ValueError:
+            shown = " and ".join(map(str, shapes))
+            raise ShapeError(
+                f"{primitive.name} cannot combine the shapes {shown}",
+                text=self.text,
+                span=span,
+                hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
+            ) from None
+        aligned = tuple(
+            node if node in self.constants else self.spread(node, shape) for node in args
+        )
+        return self._shape_id(shape), self._as_truths(primitive, aligned)
+
+    def spread(self, node: int, shape: Shape) -> int:
+        """Return `node` broadcast to `shape`; a truth value becomes a number."""
+        if self.shape(node) == shape:
+            return node
+        rank = len(self.shape(node))
+        return self.emit(broadcast, (node,), (("rank", rank), ("shape", shape)))
+
+    def _reindex(self, graph: Graph) -> None:
+        """Fill the index from the nodes of `graph`."""
+        for node, name in graph.names.items():
+            self.index[name] = node
+        for node, (value, name) in graph.constants.items():
+            self.index[(name, type(value), value, math.copysign(1.0, value))] = node
+        param_ids = graph.param_ids.tolist()
+        for node, (opcode, args) in enumerate(graph.rows()):
+            if opcode >= FIRST_ROW:
+                params = self.param_table[param_ids[node]]
+                self.index[_key(opcode, tuple(args), params)] = node

@@ -1,0 +1,96 @@
+"""What a picture of a graph consists of, before anything has a place or a colour.
+
+Every writer (SVG, PNG, DOT, Mermaid) draws this and nothing else, so all pictures of a
+function agree. May import `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from difflab.errors import printable
+
+__all__ = ["Box", "Diagram", "Edge", "Kind", "one_line", "plural"]
+
+
+class Kind(StrEnum):
+    """What a box stands for; every kind has a shape and a colour of its own."""
+
+    INPUT = "input"
+    CONSTANT = "constant"
+    OPERATION = "operation"
+    OUTPUT = "output"
+    SUMMARY = "summary"
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box: a node of the graph, an output, or a summary of many nodes.
+
+    Attributes
+    ----------
+    kind : Kind
+    lines : tuple of str
+        What stands in it.
+    caption : str
+        Small print below: the name in the evaluation trace, the value.
+    tip : str
+        What a pointer over the box shows.
+    """
+
+    kind: Kind
+    lines: tuple[str, ...]
+    caption: str = ""
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow between two boxes, `source` < `target`; it stands for `count` uses.
+
+    `label` is the position of the argument, where exchanging arguments changes the result.
+    """
+
+    source: int
+    target: int
+    label: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Boxes and arrows with a title; `late` boxes stand just before their first use."""
+
+    title: str
+    subtitle: str
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+    late: tuple[int, ...] = ()
+
+
+def one_line(text: str, width: int = 200) -> str:
+    r"""Return `text` on one line of at most `width` characters, controls shown as escapes.
+
+    Examples
+    --------
+    >>> one_line("a = 1\n a*x")
+    'a = 1; a*x'
+    >>> one_line("abcdefgh", 5)
+    'abcd…'
+    """
+    beginning = text[: 4 * width + 100]
+    line = "; ".join(part.strip() for part in beginning.splitlines() if part.strip())
+    line = printable(line)
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return ``1 input``, ``2,048 inputs``.
+
+    Examples
+    --------
+    >>> plural(1, "input"), plural(2048, "input")
+    ('1 input', '2,048 inputs')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,138 @@
+"""In which order a graph is evaluated on paper, and what its nodes are called there.
+
+Evaluation traces (Baydin, Pearlmutter, Radul & Siskind 2018, Table 2; Griewank & Walther
+2008) number the n inputs v₁₋ₙ … v₀ and the operations v₁, v₂, … by level: first what needs
+inputs only, then what needs that. Pictures and traces use the same names.
+May import `difflab.graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from difflab.graph.ir import CONSTANT
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+    from difflab.graph.ir import Graph
+
+__all__ = ["constant_text", "evaluation_order", "levels", "needed", "short", "subscript", "trace_names"]
+
+SUBSCRIPTS = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
+
+
+def levels(graph: Graph) -> list[int]:
+    """Return the level of every node: the longest path from an input or a constant.
+
+    Linear in the size of the graph, without recursion.
+    """
+    level: list[int] = []
+    for _, arguments in graph.rows():
+        level.append(max(map(level.__getitem__, arguments)) + 1 if arguments else 0)
+    return level
+
+
+def needed(function: Function) -> bytearray:
+    """Mark the nodes that some output depends on, and every input."""
+    graph = function.graph
+    starts, arguments = graph.starts.tolist(), graph.args.tolist()
+    mark = bytearray(len(graph))
+    for node in function.outputs:
+        mark[node] = 1
+    for node in range(len(graph) - 1, -1, -1):
+        if mark[node]:
+            for argument in arguments[starts[node] : starts[node + 1]]:
+                mark[argument] = 1
+    for node in function.input_nodes:
+        mark[node] = 1
+    return mark
+
+
+def evaluation_order(function: Function, level: Sequence[int] | None = None) -> list[int]:
+    """Return inputs, constants, then operations level by level; only what is needed."""
+    graph = function.graph
+    level = levels(graph) if level is None else level
+    mark, opcode = needed(function), graph.opcode.tolist()
+    inputs = list(function.input_nodes)
+    constants = [node for node in range(len(graph)) if mark[node] and opcode[node] == CONSTANT]
+    operations = [node for node in range(len(graph)) if mark[node] and opcode[node] > CONSTANT]
+    operations.sort(key=level.__getitem__)
+    return inputs + constants + operations
+
+
+def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
+    """Return the name of every node in `order`: ``v-1``, ``v0``, ``v1``, …; constants' values."""
+    opcode = function.graph.opcode
+    names: dict[int, str] = {}
+    for position, node in enumerate(function.input_nodes):
+        names[node] = f"v{position + 1 - len(function.input_nodes)}"
+    count = 0
+    for node in order:
+        if opcode[node] == CONSTANT:
+            names[node] = constant_text(function.graph, node)
+        elif opcode[node] > CONSTANT:
+            count += 1
+            names[node] = f"v{count}"
+    return names
+
+
+def constant_text(graph: Graph, node: int) -> str:
+    """Return a constant as people write it."""
+    name = graph.constant_name(node)
+    if name is not None:
+        return {"pi": "π"}.get(name, name)
+    return short(graph.constant(node))
+
+
+def subscript(name: str) -> str:
+    """Return ``v-1`` as ``v₋₁``.
+
+    Examples
+    --------
+    >>> subscript("v-1"), subscript("v12")
+    ('v₋₁', 'v₁₂')
+    """
+    return name[:1] + name[1:].translate(SUBSCRIPTS)
+
+
+def short(value: Any, digits: int = 6) -> str:
+    """Return a number with at most `digits` digits, an array by its first and last entries.
+
+    Examples
+    --------
+    >>> short(0.6931471805599453), short(True), short(-0.0), short([1.0, 2.0, 3.5, 4.0, 9.0])
+    ('0.693147', 'true', '0', '[1, 2, …, 9]')
+    """
+    import numpy as np
+
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return _number(array.item(), digits)
+    entries = [_number(entry, digits) for entry in _ends(array)]
+    if array.size > 4:
+        entries.insert(2, "…")
+    shape = f" ({'×'.join(map(str, array.shape))})" if array.ndim > 1 else ""
+    return f"[{', '.join(entries)}]{shape}"
+
+
+def _ends(array: Any) -> list[Any]:
+    flat = array.reshape(-1)
+    return list(flat.tolist() if flat.size <= 4 else [*flat[:2].tolist(), flat[-1].item()])
+
+
+def _number(value: Any, digits: int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and abs(value) < 10**digits:
+        return str(value).replace("-", "−")
+    if isinstance(value, complex):
+        return f"{value:.{digits}g}"
+    return _tidy(f"{float(value):.{digits}g}")
+
+
+def _tidy(text: str) -> str:
+    """Return ``1e+06`` as ``1e6`` and ``-0`` as ``0``, with a real minus sign."""
+    mantissa, mark, exponent = text.partition("e")
+    tidy = f"{mantissa}e{int(exponent)}" if mark else mantissa
+    return "0" if tidy == "-0" else tidy.replace("-", "−")

@@ -1,0 +1,361 @@
+"""`Function`: a graph with named inputs and outputs, callable on points and batches of them.
+
+May import the modules of `graph` that evaluate, and `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import PointError
+from difflab.graph.builder import Builder
+from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
+from difflab.graph.interpreters import interpreter_for
+from difflab.graph.ir import Graph, Shape
+
+__all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline", "natural_order"]
+
+
+def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sorting key that puts ``x2`` before ``x10``.
+
+    Examples
+    --------
+    >>> sorted(["x10", "x2", "a"], key=natural_order)
+    ['a', 'x2', 'x10']
+    """
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return tuple(
+        (0, int(part), part) if part.isascii() and part.isdecimal() else (1, 0, part)
+        for part in parts
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """A function from named inputs to one or several outputs; its derivative is another.
+
+    Attributes
+    ----------
+    graph : Graph
+        The computation.
+    input_nodes, outputs : tuple of int
+        The nodes of the inputs and of the outputs.
+    output_names : tuple of str
+        A name for each output.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("ln(x1) + x1*x2 - sin(x2)")
+    >>> f.inputs
+    ('x1', 'x2')
+    >>> round(float(f(2.0, 5.0)), 12)
+    11.652071455223
+    """
+
+    graph: Graph
+    input_nodes: tuple[int, ...]
+    outputs: tuple[int, ...]
+    output_names: tuple[str, ...]
+
+    @classmethod
+    def build(
+        cls,
+        builder: Builder,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        output_names: Sequence[str],
+    ) -> Function:
+        """Freeze what `outputs` need of `builder` into a function."""
+        graph, kept = builder.freeze(outputs)
+        by_name = {name: node for node, name in graph.names.items()}
+        places = tuple(by_name[builder.names[node]] for node in inputs)
+        return cls(graph, places, kept, tuple(output_names))
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the inputs."""
+        return tuple(self.graph.input_name(node) for node in self.input_nodes)
+
+    @cached_property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        """The shape of each input at one point."""
+        return tuple(self.graph.shape(node) for node in self.input_nodes)
+
+    @cached_property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shape of each output at one point."""
+        return tuple(self.graph.shape(node) for node in self.outputs)
+
+    @cached_property
+    def n(self) -> int:
+        """The number of flattened inputs."""
+        return sum(map(math.prod, self.input_shapes))
+
+    @cached_property
+    def m(self) -> int:
+        """The number of flattened outputs."""
+        return sum(map(math.prod, self.output_shapes))
+
+    @property
+    def text(self) -> str | None:
+        """The source text, when the function was parsed."""
+        return self.graph.text
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate at a point, or at a batch of points by leading axes.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            A value for each input, by position or by name. Numbers and arrays, or numbers of
+            mpmath, expressions of SymPy, arrays of CuPy, JAX or PyTorch, or graph nodes.
+
+        Returns
+        -------
+        array or tuple of arrays
+            The output of shape batch + output shape; a tuple when there are several.
+
+        Raises
+        ------
+        PointError
+            A value is missing, unknown or of the wrong shape.
+        """
+        values = self._arranged(args, kwargs)
+        interpreter = interpreter_for(values)
+        if isinstance(interpreter, ArrayInterpreter) and interpreter.xp is np:
+            results = self._computed(values)
+        else:
+            results = evaluate(self, values, interpreter)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def values(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the flattened outputs at packed points.
+
+        Parameters
+        ----------
+        points : (n,) or (N, n) array
+            The flattened inputs, in order; real, complex or mpmath objects.
+
+        Returns
+        -------
+        (m,) or (N, m) array
+        """
+        points = np.asarray(points)
+        batch = points.shape[:-1]
+        results = self._computed(self.split(points))
+        flat = [
+            np.broadcast_to(np.asarray(result), batch + shape).reshape((*batch, -1))
+            for result, shape in zip(results, self.output_shapes, strict=True)
+        ]
+        return np.concatenate(flat, axis=-1) if len(flat) > 1 else flat[0]
+
+    def split(self, points: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut packed points ``(…, n)`` into the inputs' values."""
+        if points.shape[-1:] != (self.n,):
+            raise PointError(
+                f"a packed point has {self.n} numbers, not {points.shape[-1:] or 'one'}"
+            )
+        batch = points.shape[:-1]
+        parts, start = [], 0
+        for shape in self.input_shapes:
+            stop = start + math.prod(shape)
+            parts.append(points[..., start:stop].reshape(batch + shape))
+            start = stop
+        return parts
+
+    def _computed(self, values: Sequence[Any]) -> list[Any]:
+        """Evaluate on NumPy, the outputs broadcast to the whole batch."""
+        interpreter: Interpreter = ArrayInterpreter()
+        if any(np.asarray(value).dtype == object for value in values):
+            interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1])
+        with np.errstate(all="ignore"):
+            results = evaluate(self, values, interpreter)
+        batch = self._batch(values)
+        if not batch:
+            return results
+        return [
+            result if np.shape(result) == batch + shape else np.broadcast_to(result, batch + shape)
+            for result, shape in zip(results, self.output_shapes, strict=True)
+        ]
+
+    def _batch(self, values: Sequence[Any]) -> Shape:
+        """Return the common batch shape of the inputs' values."""
+        batches = {
+            np.shape(value)[: np.ndim(value) - len(shape)]
+            for value, shape in zip(values, self.input_shapes, strict=True)
+        }
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            shown = ", ".join(map(str, sorted(batches)))
+            raise PointError(f"the batches of the inputs differ in shape: {shown}") from None
+
+    def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Return one value per input, converted and checked."""
+        if len(args) > len(self.inputs):
+            raise PointError(
+                f"the function has {len(self.inputs)} inputs ({shortened(self.inputs)}), "
+                f"but {len(args)} values were given"
+            )
+        given = dict(zip(self.inputs, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in self.inputs:
+                near = get_close_matches(name, self.inputs[:1000], 1)
+                raise PointError(
+                    f"the function has no input '{name}'",
+                    hint=f"did you mean '{near[0]}'?" if near else f"inputs: {shortened(self.inputs)}",
+                )
+            if name in given:
+                raise PointError(f"the input '{name}' was given twice")
+            given[name] = value
+        missing = [name for name in self.inputs if name not in given]
+        if missing:
+            raise PointError(f"no value for {shortened(missing)}")
+        return [
+            _checked(given[name], name, shape)
+            for name, shape in zip(self.inputs, self.input_shapes, strict=True)
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same computation of the same inputs."""
+        if not isinstance(other, Function):
+            return NotImplemented
+        return self is other or (
+            self.inputs == other.inputs
+            and self.input_shapes == other.input_shapes
+            and self.output_names == other.output_names
+            and self._same_computation(other)
+        )
+
+    def _same_computation(self, other: Function) -> bool:
+        """Append both to one builder: equal computations become equal nodes."""
+        builder = Builder()
+        ids = []
+        for function in (self, other):
+            inputs = [
+                builder.input(name, shape)
+                for name, shape in zip(function.inputs, function.input_shapes, strict=True)
+            ]
+            copied = copy_nodes(builder, function, inputs)
+            ids.append([copied[node] for node in function.outputs])
+        return ids[0] == ids[1]
+
+    def __hash__(self) -> int:
+        return hash((self.inputs, self.input_shapes, self.output_names, len(self.graph)))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Function ({shortened(self.inputs)}) -> ({shortened(self.output_names)}), "
+            f"{len(self.graph)} nodes>"
+        )
+
+
+def copy_nodes(builder: Builder, function: Function, inputs: Sequence[int]) -> list[int]:
+    """Append `function`'s nodes to `builder` with `inputs` in place of its own.
+
+    Returns
+    -------
+    list of int
+        For each node of the function its node in `builder`.
+    """
+    graph = function.graph
+    copied = [0] * len(graph)
+    for node, given in zip(function.input_nodes, inputs, strict=True):
+        copied[node] = given
+    params = graph.param_ids.tolist()
+    spans = graph.spans.tolist()
+    for node, (opcode, args) in enumerate(graph.rows()):
+        span = (spans[node][0], spans[node][1])
+        if opcode == 1:
+            copied[node] = builder.constant(*graph.constants[node], span=span)
+        elif opcode > 1:
+            row = graph.primitives[opcode - 2]
+            copied[node] = builder.emit(
+                row, tuple([copied[arg] for arg in args]), graph.param_table[params[node]], span
+            )
+    return copied
+
+
+def shortened(names: Sequence[str], limit: int = 6) -> str:
+    """Return a list of names that stays readable when it is long.
+
+    Examples
+    --------
+    >>> shortened([f"x{i}" for i in range(100)])
+    'x0, x1, x2, x3, x4, …, x99 (100 in all)'
+    """
+    if len(names) <= limit:
+        return ", ".join(names)
+    return f"{', '.join(names[: limit - 1])}, …, {names[-1]} ({len(names)} in all)"
+
+
+def _checked(value: Any, name: str, shape: Shape) -> Any:
+    """Return `value` as a float64 array, or as it is when it belongs to another library."""
+    if isinstance(value, float | int):
+        found: Shape = ()
+        value = np.float64(value)
+    else:
+        if isinstance(value, list | tuple | np.ndarray | np.generic):
+            value = np.asarray(value)
+            if value.dtype.kind in "biu":
+                value = value.astype(np.float64)
+            elif value.dtype.kind not in "fcO":
+                raise PointError(f"the value of '{name}' is not a number")
+        found = tuple(np.shape(value)) if hasattr(value, "shape") else ()
+    if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
+        raise PointError(
+            f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
+            hint="batch axes come first",
+        )
+    return value
+
+
+def evaluate(
+    function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
+) -> list[Any]:
+    """Return the outputs of `function` on one value per input, of any kind.
+
+    Parameters
+    ----------
+    function : Function
+        What to evaluate.
+    values : sequence
+        One value per input: floats, arrays, mpmath numbers, SymPy expressions, nodes.
+    interpreter : Interpreter, optional
+        The meaning of operations on these values; chosen from the values when None.
+
+    Examples
+    --------
+    >>> import sympy, difflab as dl
+    >>> evaluate(dl.parse("x*sin(x)"), [sympy.Symbol("x")])
+    [x*sin(x)]
+    """
+    environment = dict(zip(function.input_nodes, values, strict=True))
+    chosen = interpreter or interpreter_for(values)
+    return fold(function.graph, environment, function.outputs, chosen)
+
+
+def evaluate_all(
+    function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
+) -> list[Any]:
+    """Return the value of every node of `function`'s graph."""
+    environment = dict(zip(function.input_nodes, values, strict=True))
+    with np.errstate(all="ignore"):
+        return fold_all(function.graph, environment, interpreter or interpreter_for(values))
+
+
+def inline(function: Function, builder: Builder, inputs: Sequence[int]) -> list[int]:
+    """Append `function` applied to nodes of `builder`; return its outputs there."""
+    copied = copy_nodes(builder, function, inputs)
+    return [copied[node] for node in function.outputs]

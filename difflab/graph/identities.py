@@ -1,0 +1,202 @@
+"""Identities that a simplifying builder applies as nodes are emitted.
+
+Every one is exact in floating point (up to the sign of a zero), except that a factor that is
+the constant 0 annihilates: in a derivative it stands for "no dependence". Constants fold to
+the value that NumPy computes. May import `ir`, `primitives`, `core`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.primitives import (
+    add,
+    as_number,
+    divide,
+    dpower,
+    logical_and,
+    logical_not,
+    logical_or,
+    multiply,
+    negative,
+    power,
+    subtract,
+    where,
+)
+
+if TYPE_CHECKING:
+    from difflab.graph.builder import Builder
+
+__all__ = ["simplified"]
+
+Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
+
+
+def simplified(
+    builder: Builder, primitive: Primitive, args: tuple[int, ...], params: Any
+) -> int | None:
+    """Return the node that ``primitive(*args)`` reduces to, or None."""
+    identity = _IDENTITIES.get(primitive)
+    if identity is not None:
+        node = identity(builder, args)
+        if node is not None:
+            return node
+    if not params and all(node in builder.constants for node in args):
+        return _folded(builder, primitive, args)
+    return None
+
+
+def _folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
+    """Compute an operation on constants; None where the result is not a finite number."""
+    if primitive.boolean or primitive is as_number:
+        return None
+    numbers = [float(builder.constants[node][0]) for node in args]
+    with np.errstate(all="ignore"):
+        value = float(primitive.computer(np)(*numbers))
+    if not math.isfinite(value):
+        return None
+    return builder.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
+
+
+def _negated(builder: Builder, node: int) -> int | None:
+    """Return z where `node` is -z."""
+    return builder.arguments(node)[0] if builder.primitive(node) is negative else None
+
+
+def _same_shape(builder: Builder, node: int, args: tuple[int, ...]) -> bool:
+    """Whether `node` has the shape of the operation on `args`."""
+    ids = builder.shape_ids
+    return all(ids[node] == ids[other] or other in builder.constants for other in args)
+
+
+def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
+    a, b = args
+    if builder.number(a) == 0 and _same_shape(builder, b, args):
+        return b
+    if builder.number(b) == 0 and _same_shape(builder, a, args):
+        return a
+    minus_a, minus_b = _negated(builder, a), _negated(builder, b)
+    if minus_a is not None and minus_b is not None:
+        return builder.emit(negative, (builder.emit(add, (minus_a, minus_b)),))
+    if minus_b is not None:
+        return builder.emit(subtract, (a, minus_b))
+    if minus_a is not None:
+        return builder.emit(subtract, (b, minus_a))
+    return None
+
+
+def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
+    a, b = args
+    if builder.number(b) == 0 and _same_shape(builder, a, args):
+        return a
+    if builder.number(a) == 0 and _same_shape(builder, b, args):
+        return builder.emit(negative, (b,))
+    minus_a, minus_b = _negated(builder, a), _negated(builder, b)
+    if minus_b is not None:
+        return builder.emit(add, (a, minus_b))
+    if minus_a is not None:
+        return builder.emit(negative, (builder.emit(add, (minus_a, b)),))
+    return None
+
+
+def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
+    for factor, other in (args, args[::-1]):
+        number = builder.number(factor)
+        if number is not None and _same_shape(builder, other, args):
+            if number == 1:
+                return other
+            if number == -1:
+                return builder.emit(negative, (other,))
+            if number == 0:
+                return builder.constant(0)
+        positive = _negated(builder, factor)
+        if positive is not None:
+            product = builder.emit(multiply, (positive, other))
+            return builder.emit(negative, (product,))
+    return None
+
+
+def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
+    a, b = args
+    if builder.number(b) == 1 and _same_shape(builder, a, args):
+        return a
+    if builder.number(a) == 0:
+        return builder.constant(0)
+    for position, node in enumerate(args):
+        positive = _negated(builder, node)
+        if positive is not None:
+            quotient = (positive, b) if position == 0 else (a, positive)
+            return builder.emit(negative, (builder.emit(divide, quotient),))
+    return None
+
+
+def _negative(builder: Builder, args: tuple[int, ...]) -> int | None:
+    (a,) = args
+    primitive = builder.primitive(a)
+    if primitive is negative:
+        return builder.arguments(a)[0]
+    if primitive is subtract:
+        left, right = builder.arguments(a)
+        return builder.emit(subtract, (right, left))
+    return None
+
+
+def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
+    base, exponent = args
+    number = builder.number(exponent)
+    if number == 1 and _same_shape(builder, base, args):
+        return base
+    if number == 0:
+        return builder.constant(1)
+    return None
+
+
+def _dpower(builder: Builder, args: tuple[int, ...]) -> int | None:
+    """p·xᵖ⁻¹ in plain operations where p is known."""
+    base, exponent = args
+    number = builder.number(exponent)
+    if number is None:
+        return None
+    if number == 0:
+        return builder.constant(0)
+    lowered = builder.emit(power, (base, builder.constant(number - 1)))
+    return builder.emit(multiply, (builder.constant(number), lowered))
+
+
+def _where(builder: Builder, args: tuple[int, ...]) -> int | None:
+    condition, a, b = args
+    if a == b:
+        return a
+    if builder.primitive(condition) is logical_not:
+        return builder.emit(where, (builder.arguments(condition)[0], b, a))
+    return None
+
+
+def _idempotent(builder: Builder, args: tuple[int, ...]) -> int | None:
+    a, b = args
+    return a if a == b else None
+
+
+def _not(builder: Builder, args: tuple[int, ...]) -> int | None:
+    (a,) = args
+    return builder.arguments(a)[0] if builder.primitive(a) is logical_not else None
+
+
+_IDENTITIES: dict[Primitive, Identity] = {
+    add: _add,
+    subtract: _subtract,
+    multiply: _multiply,
+    divide: _divide,
+    negative: _negative,
+    power: _power,
+    dpower: _dpower,
+    where: _where,
+    logical_and: _idempotent,
+    logical_or: _idempotent,
+    logical_not: _not,
+}

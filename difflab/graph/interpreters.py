@@ -1,0 +1,234 @@
+"""What operations and constants are on the values of other libraries, and on graphs.
+
+The libraries are imported when their interpreter is made. May import `evaluate`, `node`,
+`builder`, `core`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.evaluate import ArrayInterpreter, Interpreter
+from difflab.graph.ir import Number
+from difflab.graph.node import Node
+
+__all__ = ["GraphInterpreter", "MpmathInterpreter", "SympyInterpreter", "interpreter_for"]
+
+HUGE_EXPONENT = 100_000
+"""Beyond 2^±this, mpmath's functions would spend their time on digits nobody asked for."""
+
+
+class GraphInterpreter:
+    """Values are nodes of `builder`: folding a graph copies it in, through the identities."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the operation that appends a node."""
+        return primitive
+
+    def constant(self, value: Number, name: str | None) -> Node:
+        """Return a constant node."""
+        return Node(self.builder, self.builder.constant(value, name))
+
+
+class _ElementInterpreter:
+    """Values are numbers of a library, or NumPy object arrays of them."""
+
+    def __init__(self) -> None:
+        self.found: dict[Primitive, Callable[..., Any]] = {}
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the library's function, applied element by element to arrays."""
+        if primitive not in self.found:
+            self.found[primitive] = self._make(primitive)
+        return self.found[primitive]
+
+    def _make(self, primitive: Primitive) -> Callable[..., Any]:
+        if primitive.shape is not None:
+            return primitive.computer(np)
+        scalar = self._scalar(primitive)
+        elementwise = np.frompyfunc(scalar, primitive.arity or 1, 1)
+
+        def operation(*args: Any) -> Any:
+            if any(isinstance(arg, np.ndarray) for arg in args):
+                return elementwise(*args)
+            return scalar(*args)
+
+        return operation
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        raise NotImplementedError
+
+
+class MpmathInterpreter(_ElementInterpreter):
+    """Values are mpmath's real numbers at its working precision; undefined is nan.
+
+    Examples
+    --------
+    >>> from difflab.primitives import log
+    >>> MpmathInterpreter().operation(log)(-1)
+    mpf('nan')
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        import mpmath
+
+        self.mp = mpmath.mp
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return the number exactly: ``pi`` and ``e`` at the working precision."""
+        return +getattr(self.mp, name) if name else self.mp.mpf(value)
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        mp = self.mp
+        form = primitive.mpmath
+        if form is None:
+            raw = _expanded(primitive, self)
+        elif isinstance(form, str):
+            raw = getattr(mp, form)
+        else:
+            raw = _partial(form, mp)
+
+        def guarded(*args: Any) -> Any:
+            if not all(_moderate(mp, arg) for arg in args):
+                return _overflow(mp, primitive.name, args)
+            try:
+                value = raw(*args)
+            except ZeroDivisionError:
+                return _pole(mp, primitive.name, args)
+            except (ValueError, OverflowError):
+                return mp.nan
+            return mp.nan if isinstance(value, mp.mpc) else value
+
+        return guarded
+
+
+class SympyInterpreter(_ElementInterpreter):
+    """Values are SymPy expressions.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from difflab.primitives import sin
+    >>> SympyInterpreter().operation(sin)(sympy.Symbol("x"))
+    sin(x)
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        import sympy
+
+        self.sympy = sympy
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return an exact integer, ``pi``, ``E``, or the float64."""
+        if name:
+            return {"pi": self.sympy.pi, "e": self.sympy.E}[name]
+        return self.sympy.Integer(value) if isinstance(value, int) else self.sympy.Float(value)
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        form = primitive.sympy
+        if form is None and primitive.expansion is not None:
+            return _expanded(primitive, self)
+        if form is None:
+            raise UnsupportedError(f"SymPy has no function for '{primitive.name}'")
+        if isinstance(form, str):
+            found: Callable[..., Any] = getattr(self.sympy, form)
+            return found
+        return _partial(form, self.sympy)
+
+
+def _partial(form: Callable[..., Any], library: Any) -> Callable[..., Any]:
+    return lambda *args: form(library, *args)
+
+
+def _expanded(primitive: Primitive, interpreter: Interpreter) -> Callable[..., Any]:
+    """Return a primitive's expansion as a function on the interpreter's values."""
+    from difflab.graph.evaluate import fold
+
+    expansion = primitive.expansion
+    if expansion is None:
+        raise UnsupportedError(f"'{primitive.name}' has no such form")
+    builder = Builder()
+    inputs = [builder.input(f"a{position}") for position in range(primitive.arity or 0)]
+    output = expansion(*(Node(builder, node) for node in inputs)).id
+    graph, (target,) = builder.freeze([output])
+    places = {name: node for node, name in graph.names.items()}
+
+    def expanded(*args: Any) -> Any:
+        environment = {places[f"a{position}"]: arg for position, arg in enumerate(args)}
+        return fold(graph, environment, [target], interpreter)[0]
+
+    return expanded
+
+
+def _moderate(mp: Any, value: Any) -> bool:
+    """Whether a number's exponent is one that mpmath handles in reasonable time."""
+    if not isinstance(value, mp.mpf) or not value or not mp.isfinite(value):
+        return True
+    return bool(-HUGE_EXPONENT < mp.mag(value) < HUGE_EXPONENT)
+
+
+def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """Return what an operation on enormous or minute numbers comes to."""
+    if name in ("add", "subtract", "multiply", "divide", "negative", "absolute", "where"):
+        return _CHEAP[name](mp, *args)
+    if name == "exp":
+        large = mp.mag(args[0]) > 0
+        return (mp.inf if args[0] > 0 else mp.zero) if large else mp.one
+    if name == "power" and args[0] > 1 and mp.mag(args[1]) > 0:
+        return mp.inf if args[1] > 0 else mp.zero
+    return mp.nan
+
+
+_CHEAP: dict[str, Callable[..., Any]] = {
+    "add": lambda mp, a, b: a + b,
+    "subtract": lambda mp, a, b: a - b,
+    "multiply": lambda mp, a, b: a * b,
+    "divide": lambda mp, a, b: a / b if b else _pole(mp, "divide", (a, b)),
+    "negative": lambda mp, a: -a,
+    "absolute": lambda mp, a: abs(a),
+    "where": lambda mp, c, a, b: a if c else b,
+}
+
+
+def _pole(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """Return the IEEE value of a division by zero."""
+    if name == "divide" and args[0] and not mp.isnan(args[0]):
+        return mp.inf if args[0] > 0 else -mp.inf
+    if name == "power" and not args[0]:
+        return mp.inf
+    return mp.nan
+
+
+def interpreter_for(values: Iterable[Any]) -> Interpreter:
+    """Choose the interpreter from the values: nodes, mpmath, SymPy, or an array module.
+
+    Examples
+    --------
+    >>> type(interpreter_for([1.0, 2.0])).__name__
+    'ArrayInterpreter'
+    """
+    for value in values:
+        if isinstance(value, Node):
+            return GraphInterpreter(value.builder)
+        module = type(value).__module__.partition(".")[0]
+        if module == "mpmath":
+            return MpmathInterpreter()
+        if module == "sympy":
+            return SympyInterpreter()
+        if module in ("cupy", "torch"):
+            return ArrayInterpreter(sys.modules[module])
+        if module in ("jax", "jaxlib"):
+            return ArrayInterpreter(sys.modules["jax.numpy"])
+    return ArrayInterpreter()

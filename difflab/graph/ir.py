@@ -1,0 +1,141 @@
+"""The graph itself: immutable columns in single-assignment order.
+
+A graph is a straight-line program. Node ``i`` applies a primitive to nodes before ``i``; its
+operation, arguments, parameters, shape and place in the source text are columns of integers,
+so that a million nodes are seven arrays. `Builder` (in `difflab.graph.builder`) makes graphs.
+May import `core` and, for loading by name, `primitives`.
+
+The grammar::
+
+    graph  ::= node*
+    node   ::= input name shape | constant number | primitive node* params
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Primitive
+
+__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Shape"]
+
+INPUT = 0
+CONSTANT = 1
+FIRST_ROW = 2
+
+Shape = tuple[int, ...]
+Number = float | int
+Columns = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """Nodes in topological order, as columns.
+
+    Attributes
+    ----------
+    opcode : (nodes,) int16
+        0 for an input, 1 for a constant, else 2 + the position in `primitives`.
+    starts : (nodes + 1,) int64
+        Where each node's arguments begin in `args`.
+    args : (edges,) int32
+        The arguments, node after node.
+    param_ids, shape_ids : (nodes,) int32
+        Positions in `param_table` and `shape_table`.
+    spans : (nodes, 2) int32
+        Start and end of the subexpression in `text`; -1 where there is none.
+    primitives : tuple of Primitive
+        The rows that occur.
+    constants : dict of int to (number, name)
+        Value and, for ``pi`` and ``e``, name of every constant node.
+    names : dict of int to str
+        Name of every input node.
+    text : str or None
+        The source that the spans point into.
+    """
+
+    opcode: NDArray[np.int16]
+    starts: NDArray[np.int64]
+    args: NDArray[np.int32]
+    param_ids: NDArray[np.int32]
+    shape_ids: NDArray[np.int32]
+    spans: NDArray[np.int32]
+    primitives: tuple[Primitive, ...]
+    param_table: tuple[tuple[tuple[str, Any], ...], ...]
+    shape_table: tuple[Shape, ...]
+    constants: dict[int, tuple[Number, str | None]]
+    names: dict[int, str]
+    text: str | None
+
+    def __len__(self) -> int:
+        return len(self.opcode)
+
+    def primitive(self, node: int) -> Primitive | None:
+        """Return the row that `node` applies; None for inputs and constants."""
+        opcode = int(self.opcode[node])
+        return self.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
+
+    def arguments(self, node: int) -> tuple[int, ...]:
+        """Return the nodes that `node` takes."""
+        return tuple(self.args[self.starts[node] : self.starts[node + 1]].tolist())
+
+    def params(self, node: int) -> dict[str, Any]:
+        """Return the static parameters of `node`."""
+        return dict(self.param_table[self.param_ids[node]])
+
+    def shape(self, node: int) -> Shape:
+        """Return the shape of `node`'s value at one point."""
+        return self.shape_table[self.shape_ids[node]]
+
+    def span(self, node: int) -> tuple[int, int] | None:
+        """Return the place of `node` in the source text."""
+        start, end = self.spans[node].tolist()
+        return (start, end) if start >= 0 else None
+
+    def constant(self, node: int) -> Number:
+        """Return the number that a constant node holds."""
+        return self.constants[node][0]
+
+    def constant_name(self, node: int) -> str | None:
+        """Return ``"pi"`` or ``"e"`` for the named constants."""
+        return self.constants[node][1]
+
+    def input_name(self, node: int) -> str:
+        """Return the name of an input node."""
+        return self.names[node]
+
+    def rows(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield opcode and arguments of every node, in order, as Python integers."""
+        args = self.args.tolist()
+        starts = self.starts.tolist()
+        for node, opcode in enumerate(self.opcode.tolist()):
+            yield opcode, args[starts[node] : starts[node + 1]]
+
+    def last_uses(self) -> NDArray[np.int64]:
+        """Return for each node the last node that takes it; -1 where none does."""
+        last = np.full(len(self), -1, dtype=np.int64)
+        users = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        last[self.args] = users
+        return last
+
+    def structural_rows(self) -> NDArray[np.bool_]:
+        """Return for each node whether it only moves data."""
+        by_opcode = [False, False, *(row.structural for row in self.primitives)]
+        return np.array(by_opcode)[self.opcode]
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in self.__slots__}
+        state["primitives"] = tuple(row.name for row in self.primitives)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from difflab.primitives import TABLE
+
+        state["primitives"] = tuple(TABLE[name] for name in state["primitives"])
+        for name, value in state.items():
+            object.__setattr__(self, name, value)

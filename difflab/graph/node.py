@@ -1,0 +1,310 @@
+"""`Node`: a value of a graph under construction, to write derivative rules and traces with.
+
+It carries Python's operators and takes NumPy's functions (NEP 13 and NEP 18), so code written
+for numbers and arrays writes graphs. May import `builder`, `ir`, `primitives`, `core`,
+`errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import TraceError
+from difflab.graph.builder import Builder
+from difflab.graph.ir import Shape
+from difflab.primitives import (
+    TABLE,
+    absolute,
+    add,
+    divide,
+    equal,
+    floor,
+    greater,
+    greater_equal,
+    index,
+    less,
+    less_equal,
+    mod,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    reshape,
+    subtract,
+    sum_,
+)
+
+__all__ = ["Node", "static_key"]
+
+
+class Node:
+    """A node of `builder` with Python's operators.
+
+    Examples
+    --------
+    >>> builder = Builder()
+    >>> x = Node(builder, builder.input("x"))
+    >>> y = np.sin(x) * x + 1
+    >>> builder.primitive(y.id)
+    <primitive add>
+    """
+
+    __slots__ = ("builder", "id")
+    __hash__ = None  # type: ignore[assignment]  # == builds a comparison node
+
+    def __init__(self, builder: Builder, id: int) -> None:
+        self.builder = builder
+        self.id = id
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the value at one point."""
+        return self.builder.shape(self.id)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __difflab_apply__(
+        self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
+    ) -> Node:
+        builder = self.builder
+        ids = tuple([a.id if type(a) is Node else _leaf(builder, a) for a in args])
+        return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
+
+    def _binary(self, primitive: Primitive, other: Any) -> Node:
+        builder = self.builder
+        right = other.id if type(other) is Node else _leaf(builder, other)
+        return Node(builder, builder.emit(primitive, (self.id, right)))
+
+    def _reflected(self, primitive: Primitive, other: Any) -> Node:
+        builder = self.builder
+        return Node(builder, builder.emit(primitive, (_leaf(builder, other), self.id)))
+
+    def __add__(self, other: Any) -> Node:
+        return self._binary(add, other)
+
+    def __radd__(self, other: Any) -> Node:
+        return self._reflected(add, other)
+
+    def __sub__(self, other: Any) -> Node:
+        return self._binary(subtract, other)
+
+    def __rsub__(self, other: Any) -> Node:
+        return self._reflected(subtract, other)
+
+    def __mul__(self, other: Any) -> Node:
+        return self._binary(multiply, other)
+
+    def __rmul__(self, other: Any) -> Node:
+        return self._reflected(multiply, other)
+
+    def __truediv__(self, other: Any) -> Node:
+        return self._binary(divide, other)
+
+    def __rtruediv__(self, other: Any) -> Node:
+        return self._reflected(divide, other)
+
+    def __pow__(self, other: Any) -> Node:
+        return self._binary(power, other)
+
+    def __rpow__(self, other: Any) -> Node:
+        return self._reflected(power, other)
+
+    def __mod__(self, other: Any) -> Node:
+        return self._binary(mod, other)
+
+    def __rmod__(self, other: Any) -> Node:
+        return self._reflected(mod, other)
+
+    def __floordiv__(self, other: Any) -> Node:
+        quotient: Node = floor(self / other)
+        return quotient
+
+    def __neg__(self) -> Node:
+        return Node(self.builder, self.builder.emit(negative, (self.id,)))
+
+    def __pos__(self) -> Node:
+        return self
+
+    def __abs__(self) -> Node:
+        return Node(self.builder, self.builder.emit(absolute, (self.id,)))
+
+    def __lt__(self, other: Any) -> Node:
+        return self._binary(less, other)
+
+    def __le__(self, other: Any) -> Node:
+        return self._binary(less_equal, other)
+
+    def __gt__(self, other: Any) -> Node:
+        return self._binary(greater, other)
+
+    def __ge__(self, other: Any) -> Node:
+        return self._binary(greater_equal, other)
+
+    def __eq__(self, other: object) -> Node:  # type: ignore[override]  # builds a node
+        return self._binary(equal, other)
+
+    def __ne__(self, other: object) -> Node:  # type: ignore[override]  # builds a node
+        return self._binary(not_equal, other)
+
+    def __getitem__(self, key: Any) -> Node:
+        shape = self.shape
+        full = static_key(key, shape)
+        params = (("key", full), ("rank", len(shape)))
+        return Node(self.builder, self.builder.emit(index, (self.id,), params))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __iter__(self) -> Any:
+        return (self[position] for position in range(len(self)))
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> Node:
+        """Sum over `axis`, all axes when None."""
+        rank = self.ndim
+        wanted = tuple(range(rank)) if axis is None else axis
+        axes = (wanted,) if isinstance(wanted, int) else wanted
+        counted = tuple(sorted(a - rank if a >= 0 else a for a in axes))
+        total: Node = sum_(self, axes=counted, rank=rank)
+        return total
+
+    def reshape(self, *shape: Any) -> Node:
+        """Return the same values in another shape."""
+        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        full = np.empty(self.shape).reshape(wanted).shape
+        shaped: Node = reshape(self, shape=full, rank=self.ndim)
+        return shaped
+
+    def __bool__(self) -> NoReturn:
+        raise TraceError(
+            "a branch on a traced value cannot be recorded in a graph",
+            hint="write difflab.primitives.where(condition, a, b) or numpy.where instead of `if`",
+        )
+
+    def __float__(self) -> NoReturn:
+        raise TraceError(
+            "a traced value has no number yet",
+            hint="use NumPy's functions (np.sin) instead of those of `math`",
+        )
+
+    __int__ = __float__
+    __index__ = __float__
+    __complex__ = __float__
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TraceError(
+            "a traced value cannot be turned into a NumPy array",
+            hint="build arrays from traced values with NumPy's functions on the values themselves",
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NEP 13: NumPy's elementwise functions append nodes."""
+        row = _rows_by_numpy_name().get(ufunc.__name__)
+        if row is None or method != "__call__" or kwargs:
+            raise TraceError(f"difflab has no primitive for numpy.{ufunc.__name__} used this way")
+        return row(*inputs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        """NEP 18: the array functions that difflab has."""
+        if function is np.sum:
+            return args[0].sum(*args[1:], **kwargs)
+        row = _rows_by_numpy_name().get(function.__name__)
+        if row is None or kwargs:
+            raise TraceError(
+                f"difflab has no primitive for numpy.{function.__name__} used this way"
+            )
+        return row(*args)
+
+    def __repr__(self) -> str:
+        return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
+
+
+def _leaf(builder: Builder, value: Any) -> int:
+    """Return the constant node of a number, or refuse."""
+    if isinstance(value, Node):
+        if value.builder is not builder:
+            raise TraceError("a value of one trace is used in another")
+        return value.id
+    if isinstance(value, bool | np.bool_):
+        value = int(value)
+    if isinstance(value, int | float):
+        return builder.constant(value)
+    if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return builder.constant(value.item())
+    raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
+
+
+@cache
+def _rows_by_numpy_name() -> Mapping[str, Primitive]:
+    """Map NumPy's names of functions to rows."""
+    kernels = {row.kernel: row for row in TABLE.values() if isinstance(row.kernel, str)}
+    by_row_name = {"heaviside", "cbrt", "hypot", "where", "clip"}
+    rows = {str(name).removeprefix("special."): row for name, row in kernels.items()}
+    rows |= {name: TABLE[name] for name in by_row_name if name != "heaviside"}
+    return rows | {
+        "arctan2": TABLE["atan2"],
+        "absolute": TABLE["absolute"],
+        "fabs": TABLE["absolute"],
+        "remainder": TABLE["mod"],
+        "true_divide": TABLE["divide"],
+        "float_power": TABLE["power"],
+        "expit": TABLE["sigmoid"],
+        "psi": TABLE["digamma"],
+        "gammaln": TABLE["loggamma"],
+    }
+
+
+def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
+    """Return an indexing key with one entry per axis, slices as ``(start, stop, step)``.
+
+    Parameters
+    ----------
+    key : int, slice, Ellipsis or tuple of them
+        As between NumPy's brackets.
+    shape : tuple of int
+        The shape that is indexed.
+
+    Raises
+    ------
+    IndexError
+        An index is out of bounds, or there are too many.
+
+    Examples
+    --------
+    >>> static_key((slice(1, None), -1), (4, 3))
+    ((1, 4, 1), 2)
+    """
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if Ellipsis in [entry for entry in entries if entry is Ellipsis]:
+        place = next(i for i, entry in enumerate(entries) if entry is Ellipsis)
+        missing = len(shape) - (len(entries) - 1)
+        entries[place : place + 1] = [slice(None)] * missing
+    entries += [slice(None)] * (len(shape) - len(entries))
+    if len(entries) > len(shape):
+        raise IndexError(f"{len(entries)} indices for the shape {shape}")
+    return tuple(_static_entry(entry, size) for entry, size in zip(entries, shape, strict=True))
+
+
+def _static_entry(entry: Any, size: int) -> Any:
+    """Return one axis's entry, bounds checked."""
+    if isinstance(entry, slice):
+        chosen = range(*entry.indices(size))
+        stop: int | None = chosen.stop if chosen.stop >= 0 else None
+        return (chosen.start, stop, chosen.step)
+    if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
+        position = int(entry)
+        if not -size <= position < size:
+            raise IndexError(f"index {position} is outside an axis of size {size}")
+        return position % size
+    raise IndexError("indices must be integers and slices known beforehand")
