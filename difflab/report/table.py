@@ -1,0 +1,141 @@
+"""A comparison as a table for the terminal, never wider than 80 columns.
+
+May import `difflab.report` siblings; rich is imported when a table is drawn.
+"""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from difflab.report.style import FAMILIES, OUTCOMES, PLAIN
+from difflab.report.view import View, view
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+__all__ = ["WIDTH", "draw", "table"]
+
+WIDTH = 80
+_NAME_WIDTH = 15
+
+
+def table(
+    comparison: Any, *, chosen: bool = False, colour: bool = False, width: int = WIDTH
+) -> str:
+    """Return a comparison as a table with what stands above and below it.
+
+    Parameters
+    ----------
+    comparison : Comparison or mapping
+        The record of a comparison, or its dictionary.
+    chosen : bool
+        Whether difflab chose the point.
+    colour : bool
+        Whether to colour the text with terminal sequences.
+    width : int
+        Columns to fill at most.
+
+    Returns
+    -------
+    str
+        Lines of at most `width` columns. User text in it is escaped.
+    """
+    shown = view(comparison, chosen=chosen)
+    parts = [_heading(shown), _methods(shown, width)]
+    if shown.notes:
+        parts.append(_notes(shown))
+    if shown.sentence:
+        parts.append(_sentence(shown))
+    return draw(parts, colour=colour, width=width)
+
+
+def draw(parts: list[RenderableType], *, colour: bool = False, width: int = WIDTH) -> str:
+    """Return rich renderables as text, an empty line between each two."""
+    buffer = StringIO()
+    console = _console(buffer, colour, width)
+    for place, part in enumerate(parts):
+        if place:
+            console.print()
+        console.print(part)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
+
+
+def _console(buffer: StringIO, colour: bool, width: int) -> Console:
+    from rich.console import Console
+
+    # What a terminal is and wants was decided by the caller; rich shall not look again.
+    return Console(
+        file=buffer,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        legacy_windows=False,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        _environ={},
+    )
+
+
+def _heading(shown: View) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    grid.add_row("f", Text(shown.expression))
+    grid.add_row("at", Text(shown.point))
+    if shown.chosen:
+        grid.add_row("", Text("a point chosen inside the domain; --at sets another", style="dim"))
+    grid.add_row("value", Text(shown.value))
+    for place, (label, digits) in enumerate(shown.derivative):
+        grid.add_row(shown.derivative_name if place == 0 else "", Text(f"{label} = {digits}"))
+    grid.add_row("referee", Text(shown.referee, style="dim"))
+    return grid
+
+
+def _methods(shown: View, width: int) -> RenderableType:
+    from rich import box
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = [shown.headings, *(row.cells for row in shown.rows)]
+    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    widths[0] = min(widths[0], _NAME_WIDTH)
+    gap = 1 if sum(widths) + 2 * (len(widths) - 1) <= width else 0
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
+    # Only the names may break: a figure cut short would be another figure.
+    grid.add_column(shown.headings[0], max_width=_NAME_WIDTH, overflow="fold")
+    grid.add_column(shown.headings[1], no_wrap=True)
+    for heading in shown.headings[2:]:
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in shown.rows:
+        name, outcome, *figures = row.cells
+        grid.add_row(
+            Text(name, style=FAMILIES.get(row.family, PLAIN).terminal),
+            Text(outcome, style=OUTCOMES.get(outcome, "")),
+            *(Text(figure) for figure in figures),
+        )
+    return grid
+
+
+def _notes(shown: View) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(max_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis", style="dim")
+    grid.add_column(overflow="fold", style="dim")
+    for name, message in shown.notes:
+        grid.add_row(Text(name), Text(message))
+    return grid
+
+
+def _sentence(shown: View) -> RenderableType:
+    from rich.text import Text
+
+    return Text(shown.sentence, style="bold", overflow="fold")
