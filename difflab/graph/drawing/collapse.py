@@ -47,9 +47,7 @@ def counts(function: Function, order: Sequence[int], level: Sequence[int]) -> st
     )
 
 
-def collapse(
-    function: Function, order: Sequence[int], level: Sequence[int], title: str
-) -> Diagram:
+def collapse(function: Function, order: Sequence[int], level: Sequence[int], title: str) -> Diagram:
     """Summarise a graph into boxes of equal primitives on equal levels.
 
     Parameters
@@ -113,12 +111,15 @@ def _box(graph: Graph, members: Ints, opcode: Ints, level: Ints) -> Box:
     ranked = sorted(((int(tally[code]), int(code)) for code in np.flatnonzero(tally)), reverse=True)
     lines = [f"{count:,} × {graph.primitives[code - FIRST_ROW].name}" for count, code in ranked]
     tip = ", ".join(lines)
+    if len(members) == 1:
+        lines = [graph.primitives[ranked[0][1] - FIRST_ROW].name]
     if len(lines) > LISTED:
         rest = sum(count for count, _ in ranked[LISTED - 1 :])
         lines[LISTED - 1 :] = [f"{rest:,} × {len(ranked) - LISTED + 1} others"]
     low, high = int(level[members].min()), int(level[members].max())
     caption = f"level {low:,}" if low == high else f"levels {low:,} – {high:,}"
-    return Box(Kind.SUMMARY, tuple(lines), caption, f"{caption}: {tip}")
+    kind = Kind.SUMMARY if len(members) > 1 else Kind.OPERATION
+    return Box(kind, tuple(lines), caption, f"{caption}: {tip}")
 
 
 def _edges(graph: Graph, group: Ints, groups: int) -> list[Edge]:

@@ -104,7 +104,7 @@ def diagram(
     """
     level = levels(function.graph)
     order = evaluation_order(function, level)
-    heading = one_line(function.text if title is None else title)
+    heading = one_line((function.text or "") if title is None else title)
     if len(order) + len(function.outputs) > limit:
         return collapse(function, order, level, heading)
     return _full(function, order, level, values, heading)
@@ -124,9 +124,7 @@ def _full(
     edges = [
         Edge(number[argument], number[node], label)
         for node in order
-        for argument, label in zip(
-            graph.arguments(node), argument_labels(graph, node), strict=True
-        )
+        for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
     ]
     boxes = [_box(graph, node, names, values) for node in order]
     for name, node in zip(function.output_names, function.outputs, strict=True):
@@ -139,9 +137,7 @@ def _full(
     return Diagram(heading, subtitle, tuple(boxes), tuple(edges), late)
 
 
-def _box(
-    graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None
-) -> Box:
+def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
     """Return the box of one node; its caption ties it to the evaluation trace."""
     code = int(graph.opcode[node])
     name = subscript(names[node])

@@ -21,6 +21,7 @@ Point = tuple[float, float]
 SWEEPS = 12
 TRUNK_SIZE = 6.0
 TRUNK_STIFFNESS = 4.0
+LOOSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -203,31 +204,42 @@ def _mean(values: list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise
 
 
-def _align(net: _Net, gap: float) -> list[float]:
+def _align(net: _Net, gap: float, offset: Sequence[float]) -> list[float]:
     """Return positions across the layers: near the neighbours, never too near each other.
 
     Each sweep solves, layer by layer, the least-squares problem with the order and the
     distances as constraints; that is an isotonic regression, solved exactly in linear time.
     """
     position = [0.0] * len(net.layer)
-    for layer in net.order:
-        centre = -0.5 * sum(net.size[vertex] + gap for vertex in layer)
-        for vertex in layer:
-            position[vertex] = centre + 0.5 * net.size[vertex]
-            centre += net.size[vertex] + gap
-    for sweep in range(2 * SWEEPS):
-        last = sweep >= 2 * SWEEPS - 4
-        for layer in net.order if sweep % 2 == 0 else reversed(net.order):
+    before: list[list[tuple[int, float]]] = [[] for _ in net.layer]
+    after: list[list[tuple[int, float]]] = [[] for _ in net.layer]
+    for start, end, edge in net.links:
+        shift = offset[edge] if edge >= 0 else 0.0
+        before[end].append((start, -shift))
+        after[start].append((end, shift))
+    both = [first + second for first, second in zip(before, after, strict=True)]
+    # Towards both sides at last, and then once forward, which makes chains straight.
+    for neighbours in [before, after] * SWEEPS + [both] * 4 + [before]:
+        for layer in reversed(net.order) if neighbours is after else net.order:
             wanted, weight = [], []
             for vertex in layer:
-                near = net.before[vertex] if sweep % 2 == 0 else net.after[vertex]
-                near = net.before[vertex] + net.after[vertex] if last else near
-                wanted.append(_mean([position[u] for u in near], position[vertex]))
+                near = neighbours[vertex]
+                wanted.append(_mean([position[u] + by for u, by in near], position[vertex]))
                 stiff = TRUNK_STIFFNESS if vertex >= net.boxes else 1.0
-                weight.append(stiff * max(len(near), 0.1))
-            for vertex, place_ in zip(layer, _spread(net, layer, wanted, weight, gap), strict=True):
-                position[vertex] = place_
+                weight.append(stiff * max(len(near), 0.1) if both[vertex] else LOOSE)
+            _pull_loose(layer, wanted, weight)
+            spread = _spread(net, layer, wanted, weight, gap)
+            for vertex, value in zip(layer, spread, strict=True):
+                position[vertex] = value
     return position
+
+
+def _pull_loose(layer: list[int], wanted: list[float], weight: list[float]) -> None:
+    """Keep boxes without any arrow beside the others of their layer."""
+    held = [value for value, heft in zip(wanted, weight, strict=True) if heft != LOOSE]
+    for index in range(len(layer)):
+        if weight[index] == LOOSE and held:
+            wanted[index] = min(max(wanted[index], min(held)), max(held))
 
 
 def _spread(
@@ -251,20 +263,18 @@ def _spread(
     return [value + shift for value, shift in zip(flat, offsets, strict=True)]
 
 
-def _ports(
-    net: _Net, position: list[float], edges: Sequence[tuple[int, int]], spacing: float
-) -> list[float]:
-    """Return where each edge enters its target, so that arrows into one box do not cross."""
-    entering: dict[int, list[tuple[float, int]]] = {}
+def _offsets(net: _Net, edges: int, spacing: float) -> list[float]:
+    """Return how far from its target's centre each edge enters, so that none cross there."""
+    rank = _ranks(net)
+    entering: dict[int, list[tuple[int, int]]] = {}
     for start, end, edge in net.links:
         if edge >= 0:
-            entering.setdefault(end, []).append((position[start], edge))
-    port = [0.0] * len(edges)
-    for target, arrivals in entering.items():
-        step = min(spacing, net.size[target] / len(arrivals))
-        for rank, (_, edge) in enumerate(sorted(arrivals)):
-            port[edge] = position[target] + (rank - 0.5 * (len(arrivals) - 1)) * step
-    return port
+            entering.setdefault(end, []).append((rank[start], edge))
+    offset = [0.0] * edges
+    for arrivals in entering.values():
+        for place_, (_, edge) in enumerate(sorted(arrivals)):
+            offset[edge] = (place_ - 0.5 * (len(arrivals) - 1)) * spacing
+    return offset
 
 
 def place(
@@ -276,6 +286,7 @@ def place(
     layer_gap: float = 52.0,
     box_gap: float = 22.0,
     port_spacing: float = 17.0,
+    lead: float = 12.0,
 ) -> Placement:
     """Place boxes in layers and route the arrows between them.
 
@@ -290,6 +301,8 @@ def place(
         Layers follow each other to the right, otherwise downwards.
     layer_gap, box_gap, port_spacing : float
         Distances between layers, between boxes of a layer and between arrow heads.
+    lead : float
+        Length of the straight end of an arrow, where its head and its mark stand.
 
     Returns
     -------
@@ -312,23 +325,24 @@ def place(
     ]
     net = _net(layers(len(sizes), edges, late), cross, edges)
     _order(net)
-    position = _align(net, box_gap)
+    offset = _offsets(net, len(edges), port_spacing)
+    position = _align(net, box_gap, offset)
     low = min((p - 0.5 * s for p, s in zip(position, net.size, strict=True)), default=0.0)
     position = [p - low for p in position]
-    return _routed(net, main, position, edges, horizontal, layer_gap, port_spacing)
+    port = [position[target] + offset[edge] for edge, (_, target) in enumerate(edges)]
+    return _routed(net, main, position, port, horizontal, layer_gap, lead)
 
 
 def _routed(
     net: _Net,
     main: list[float],
     position: list[float],
-    edges: Sequence[tuple[int, int]],
+    port: list[float],
     horizontal: bool,
     layer_gap: float,
-    port_spacing: float,
+    lead: float,
 ) -> Placement:
     """Turn layers and positions into points, curves and the size of the picture."""
-    port = _ports(net, position, edges, port_spacing)
     begin, finish = _columns(net, main, position, port, layer_gap)
 
     def point(along: float, across: float) -> Point:
@@ -336,16 +350,16 @@ def _routed(
 
     def curve(start: int, end: int, across: float) -> Curve:
         left, right = net.layer[start], net.layer[end]
-        centre = 0.5 * (begin[left] + finish[left])
-        a = centre + 0.5 * main[start] if start < net.boxes else begin[left]
-        middle = 0.5 * (begin[right] + finish[right])
-        d = middle - 0.5 * main[end] if end < net.boxes else begin[right]
-        b, c = finish[left], begin[right] - (HEAD if end < net.boxes else 0.0)
-        half = 0.5 * (c - b)
-        y = position[start]
+        leave, enter = finish[left], begin[right] - (lead if end < net.boxes else 0.0)
+        from_, to = begin[left], begin[right]
+        if start < net.boxes:
+            from_ = 0.5 * (begin[left] + finish[left] + main[start])
+        if end < net.boxes:
+            to = 0.5 * (begin[right] + finish[right] - main[end])
+        middle, y = 0.5 * (leave + enter), position[start]
         return Curve(
-            point(a, y), point(b, y), point(b + half, y), point(c - half, across),
-            point(c, across), point(d, across),
+            point(from_, y), point(leave, y), point(middle, y), point(middle, across),
+            point(enter, across), point(to, across),
         )  # fmt: skip
 
     trunks, arrows = [], []
@@ -366,9 +380,6 @@ def _routed(
     depth = finish[-1] if finish else 0.0
     breadth = max((p + 0.5 * s for p, s in zip(position, net.size, strict=True)), default=0.0)
     return Placement(centres, sizes, trunks, arrows, junctions, *point(depth, breadth))
-
-
-HEAD = 10.0
 
 
 def _columns(

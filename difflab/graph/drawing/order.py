@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
-__all__ = ["constant_text", "evaluation_order", "levels", "needed", "short", "subscript", "trace_names"]
+__all__ = [
+    "constant_text",
+    "evaluation_order",
+    "levels",
+    "needed",
+    "short",
+    "subscript",
+    "trace_names",
+]
 
 SUBSCRIPTS = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
 

@@ -138,11 +138,13 @@ def scene(picture: Diagram) -> Scene:
     sizes = [_size(box) for box in picture.boxes]
     ends = [(edge.source, edge.target) for edge in picture.edges]
     widest = max((text_width(edge.label, SMALL) for edge in picture.edges), default=0.0)
-    placement = place(sizes, ends, late=picture.late, layer_gap=46.0 + widest)
+    lead = 14.0 + widest if widest else 12.0
+    placement = place(sizes, ends, late=picture.late, layer_gap=40.0 + lead, lead=lead)
     horizontal = placement.width <= WIDEST
     if not horizontal:
+        spacing = max(18.0, widest + 16)
         placement = place(
-            sizes, ends, late=picture.late, horizontal=False, port_spacing=max(18.0, widest + 10)
+            sizes, ends, late=picture.late, horizontal=False, port_spacing=spacing, lead=22.0
         )
     header, key_width = 74.0, _key_width(picture)
     inner = max(placement.width, key_width, NARROWEST)
@@ -193,9 +195,7 @@ def _arrows(
             base, label = y - 9, Text(edge.label, x + 5, y - 17, SMALL, "mark", "start")
             points = ((x, y), (x - across, base), (x + across, base))
             end = (x, base)
-        shortened = Curve(
-            curve.start, curve.leave, curve.first, curve.second, curve.enter, end
-        )
+        shortened = Curve(curve.start, curve.leave, curve.first, curve.second, curve.enter, end)
         drawn.lines.append(Line(shortened, width))
         drawn.heads.append(Head(points))
         if edge.label:
@@ -209,9 +209,7 @@ def _thickness(count: int) -> float:
 
 def _draw_box(drawn: Scene, box: Box, centre: Point, size: Point) -> None:
     (x, y), (width, height) = centre, size
-    drawn.shapes.append(
-        Shape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip)
-    )
+    drawn.shapes.append(Shape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip))
     total = LINE * len(box.lines) + (15 if box.caption else 0)
     cursor = y - 0.5 * total + 0.5 * LINE
     for line in box.lines:

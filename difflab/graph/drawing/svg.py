@@ -7,6 +7,7 @@ May import, in this package, `scene` and `model`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 from difflab.errors import printable
@@ -17,30 +18,38 @@ from difflab.graph.drawing.scene import Scene, Shape, Text, scene
 __all__ = ["DARK", "LIGHT", "svg"]
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
-# (fill, stroke) of every kind, then paper, ink, quiet ink and lines.
 LIGHT = {
-    "input": ("#DCEBF7", "#0072B2"),
-    "constant": ("#EFEFEF", "#767676"),
-    "operation": ("#FFF4DC", "#B87400"),
-    "output": ("#DBF2EA", "#00805B"),
-    "summary": ("#F8E6F1", "#A8527F"),
+    "input": "#DCEBF7",
+    "input line": "#0072B2",
+    "constant": "#EFEFEF",
+    "constant line": "#767676",
+    "operation": "#FFF4DC",
+    "operation line": "#B87400",
+    "output": "#DBF2EA",
+    "output line": "#00805B",
+    "summary": "#F8E6F1",
+    "summary line": "#A8527F",
     "paper": "#FFFFFF",
     "ink": "#1A1A1A",
     "quiet": "#57606A",
     "line": "#6B7680",
 }
 DARK = {
-    "input": ("#0E3350", "#56B4E9"),
-    "constant": ("#2B3036", "#9AA4AE"),
-    "operation": ("#3D2E0E", "#E69F00"),
-    "output": ("#0B3B2D", "#2BC79A"),
-    "summary": ("#43233A", "#E08CBB"),
+    "input": "#0E3350",
+    "input line": "#56B4E9",
+    "constant": "#2B3036",
+    "constant line": "#9AA4AE",
+    "operation": "#3D2E0E",
+    "operation line": "#E69F00",
+    "output": "#0B3B2D",
+    "output line": "#2BC79A",
+    "summary": "#43233A",
+    "summary line": "#E08CBB",
     "paper": "#0D1117",
     "ink": "#F0F3F6",
     "quiet": "#A9B4BF",
     "line": "#8B96A1",
 }
-ANCHORS = {"start": "start", "middle": "middle", "end": "end"}
 
 
 def svg(picture: Diagram) -> str:
@@ -79,23 +88,21 @@ def svg(picture: Diagram) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _style(colours: dict[str, str | tuple[str, str]]) -> str:
+def _style(colours: Mapping[str, str]) -> str:
     """Return the rules of one scheme; all are confined to difflab's pictures."""
-    rules = [f".paper{{fill:{colours['paper']}}}"]
+    rules = {
+        "paper": f"fill:{colours['paper']}",
+        "line": f"fill:none;stroke:{colours['line']}",
+        "head": f"fill:{colours['line']}",
+        "title": f"fill:{colours['ink']};font-weight:600",
+        "label": f"fill:{colours['ink']}",
+        "caption": f"fill:{colours['quiet']}",
+        "mark": f"fill:{colours['quiet']};font-weight:600;stroke:{colours['paper']};"
+        "stroke-width:3px;paint-order:stroke",
+    }
     for kind in Kind:
-        fill, stroke = colours[kind]
-        rules.append(f".{kind}{{fill:{fill};stroke:{stroke}}}")
-    line, ink, quiet = colours["line"], colours["ink"], colours["quiet"]
-    rules.append(f".line{{fill:none;stroke:{line}}}.head{{fill:{line}}}")
-    rules.append(f".label,.title{{fill:{ink}}}.caption,.mark{{fill:{quiet}}}")
-    rules.append(".title{font-weight:600}.mark{font-weight:600}")
-    return "".join(
-        ",".join(f".difflab-graph {selector}" for selector in selectors.split(",")) + "{" + body
-        for rule in rules
-        for selectors, _, body in (
-            part.partition("{") for part in rule.replace("}", "}\x00").split("\x00") if part
-        )
-    )
+        rules[kind] = f"fill:{colours[kind]};stroke:{colours[f'{kind} line']}"
+    return "".join(f".difflab-graph .{name}{{{rule}}}" for name, rule in rules.items())
 
 
 def _n(value: float) -> str:
@@ -162,5 +169,5 @@ def _label(text: Text) -> str:
     y = text.y + 0.36 * text.size
     return (
         f'<text class="{text.role}" x="{_n(text.x)}" y="{_n(y)}" font-size="{_n(text.size)}" '
-        f'text-anchor="{ANCHORS[text.anchor]}">{_text(text.text)}</text>'
+        f'text-anchor="{text.anchor}">{_text(text.text)}</text>'
     )
