@@ -170,6 +170,10 @@ class Builder:
         opcode = self.opcode[node]
         return self.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
 
+    def params(self, node: int) -> dict[str, Any]:
+        """Return the static parameters of a node."""
+        return dict(self.param_table[self.param_ids[node]])
+
     def number(self, node: int) -> Number | None:
         """Return the number that a node holds, also through a broadcast; else None."""
         if node in self.constants:

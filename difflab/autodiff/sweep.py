@@ -1,0 +1,62 @@
+"""What the forward and the reverse sweep share: the graph being differentiated, and its reach.
+
+May import `graph`, `primitives`, `core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import Graph
+from difflab.graph.node import Node
+
+__all__ = ["Sweep", "reached_from", "spread"]
+
+
+class Sweep:
+    """A function's graph and the builder that its derivative is appended to.
+
+    The builder continues the graph, so that node numbers of the function stay valid and the
+    derivative shares every intermediate result with it.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.graph: Graph = function.graph
+        self.builder = Builder.continuing(function.graph, simplify=True)
+        self.opcode: list[int] = self.graph.opcode.tolist()
+        self.args: list[list[int]] = [args for _, args in self.graph.rows()]
+        self.spans: list[list[int]] = self.graph.spans.tolist()
+
+    def node(self, number: int) -> Node:
+        """Return a node to write with."""
+        return Node(self.builder, number)
+
+    def constant(self, value: float) -> Node:
+        """Return a constant to write with."""
+        return Node(self.builder, self.builder.constant(value))
+
+    def at(self, number: int) -> None:
+        """Let what is appended next point at the source of node `number`."""
+        start, end = self.spans[number]
+        self.builder.span = (start, end)
+
+
+def reached_from(sweep: Sweep, sources: Iterable[int]) -> bytearray:
+    """Mark the nodes that depend on any of `sources`: where a derivative can flow."""
+    active = bytearray(len(sweep.opcode))
+    for source in sources:
+        active[source] = 1
+    for number, args in enumerate(sweep.args):
+        for arg in args:
+            if active[arg]:
+                active[number] = 1
+                break
+    return active
+
+
+def spread(node: Node, shape: tuple[int, ...]) -> Node:
+    """Return `node` broadcast to `shape`."""
+    return Node(node.builder, node.builder.spread(node.id, shape))
