@@ -180,9 +180,7 @@ class MissingDependencyError(UnsupportedError):
     """
 
     def __init__(self, package: str, *, extra: str) -> None:
-        super().__init__(
-            f"{package} is not installed; add it with: pip install 'difflab[{extra}]'"
-        )
+        super().__init__(f"{package} is not installed; add it with: pip install 'difflab[{extra}]'")
         self.package = package
         self.extra = extra
 

@@ -18,7 +18,16 @@ from typing import Any
 
 from difflab.core.apply import apply
 
-__all__ = ["Elementwise", "Linear", "Primitive", "Rule", "Select", "elementwise", "linear", "select"]
+__all__ = [
+    "Elementwise",
+    "Linear",
+    "Primitive",
+    "Rule",
+    "Select",
+    "elementwise",
+    "linear",
+    "select",
+]
 
 Map = Callable[..., Any]
 Shape = tuple[int, ...]

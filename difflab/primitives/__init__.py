@@ -19,77 +19,12 @@ from difflab.primitives import (
     structure,
     trigonometric,
 )
-from difflab.primitives.arithmetic import (
-    add,
-    cbrt,
-    dhypot,
-    divide,
-    dpower,
-    dpower_exponent,
-    hypot,
-    multiply,
-    negative,
-    power,
-    sqrt,
-    subtract,
-)
-from difflab.primitives.exponential import (
-    dlog,
-    exp,
-    exp2,
-    expm1,
-    log,
-    log1p,
-    log2,
-    log10,
-    sigmoid,
-    softplus,
-)
-from difflab.primitives.piecewise import (
-    absolute,
-    as_number,
-    ceil,
-    clip,
-    equal,
-    floor,
-    greater,
-    greater_equal,
-    heaviside,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    maximum,
-    minimum,
-    mod,
-    not_equal,
-    relu,
-    round_,
-    sign,
-    where,
-)
-from difflab.primitives.special import digamma, erf, erfc, gamma, loggamma, polygamma
-from difflab.primitives.structure import broadcast, index, pack, reshape, scatter, sum_
-from difflab.primitives.trigonometric import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    dacosh,
-    dasin,
-    datan2,
-    sech,
-    sin,
-    sinh,
-    tan,
-    tanh,
-)
+from difflab.primitives.arithmetic import *
+from difflab.primitives.exponential import *
+from difflab.primitives.piecewise import *
+from difflab.primitives.special import *
+from difflab.primitives.structure import *
+from difflab.primitives.trigonometric import *
 
 FAMILIES: tuple[ModuleType, ...] = (
     arithmetic,
@@ -112,9 +47,11 @@ by_spelling: Mapping[str, Primitive] = MappingProxyType(
     {spelling: row for row in TABLE.values() for spelling in row.names}
 )
 
-__all__ = [
-    "FAMILIES",
-    "TABLE",
-    *(name for family in FAMILIES for name in family.__all__),
-    "by_spelling",
-]
+__all__ = ["FAMILIES", "TABLE", "by_spelling"]
+# Spelled out, because this is the form that type checkers can follow.
+__all__ += arithmetic.__all__
+__all__ += exponential.__all__
+__all__ += piecewise.__all__
+__all__ += special.__all__
+__all__ += structure.__all__
+__all__ += trigonometric.__all__

@@ -25,7 +25,7 @@ __all__ = [
 REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
 
-add = Primitive(
+add: Primitive = Primitive(
     name="add",
     arity=2,
     kernel="add",
@@ -39,7 +39,7 @@ add = Primitive(
     samples=(REAL, REAL),
     commutative=True,
 )
-subtract = Primitive(
+subtract: Primitive = Primitive(
     name="subtract",
     arity=2,
     kernel="subtract",
@@ -52,7 +52,7 @@ subtract = Primitive(
     latex="{0} - {1}",
     samples=(REAL, REAL),
 )
-multiply = Primitive(
+multiply: Primitive = Primitive(
     name="multiply",
     arity=2,
     kernel="multiply",
@@ -66,7 +66,7 @@ multiply = Primitive(
     samples=(REAL, REAL),
     commutative=True,
 )
-divide = Primitive(
+divide: Primitive = Primitive(
     name="divide",
     arity=2,
     kernel="divide",
@@ -80,7 +80,7 @@ divide = Primitive(
     samples=(REAL, POSITIVE),
     defined="a divisor other than 0",
 )
-negative = Primitive(
+negative: Primitive = Primitive(
     name="negative",
     arity=1,
     kernel="negative",
@@ -93,7 +93,7 @@ negative = Primitive(
     latex="-{0}",
     samples=(REAL,),
 )
-power = Primitive(
+power: Primitive = Primitive(
     name="power",
     arity=2,
     kernel="power",
@@ -111,7 +111,7 @@ power = Primitive(
     defined="a base above 0, or an integer exponent",
     convention="x^0 has derivative 0 at x = 0; 0^p has derivative 0 in p for p > 0",
 )
-dpower = Primitive(
+dpower: Primitive = Primitive(
     name="dpower",
     arity=2,
     kernel=kernels.power_derivative,
@@ -122,7 +122,7 @@ dpower = Primitive(
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: p * power(x, p - 1),
 )
-dpower_exponent = Primitive(
+dpower_exponent: Primitive = Primitive(
     name="dpower_exponent",
     arity=2,
     kernel=kernels.exponent_derivative,
@@ -133,7 +133,7 @@ dpower_exponent = Primitive(
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: power(x, p) * log(x),
 )
-sqrt = Primitive(
+sqrt: Primitive = Primitive(
     name="sqrt",
     arity=1,
     kernel="sqrt",
@@ -148,7 +148,7 @@ sqrt = Primitive(
     defined="x ≥ 0",
     convention="infinite slope at 0",
 )
-cbrt = Primitive(
+cbrt: Primitive = Primitive(
     name="cbrt",
     arity=1,
     kernel=kernels.cbrt,
@@ -162,7 +162,7 @@ cbrt = Primitive(
     samples=(POSITIVE,),
     convention="infinite slope at 0",
 )
-hypot = Primitive(
+hypot: Primitive = Primitive(
     name="hypot",
     arity=2,
     kernel=kernels.hypot,
@@ -180,7 +180,7 @@ hypot = Primitive(
     kinks=lambda a, b: hypot(a, b),
     convention="derivative 0 at the origin",
 )
-dhypot = Primitive(
+dhypot: Primitive = Primitive(
     name="dhypot",
     arity=2,
     kernel=kernels.hypot_derivative,

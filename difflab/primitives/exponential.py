@@ -26,7 +26,7 @@ __all__ = [
 REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
 
-exp = Primitive(
+exp: Primitive = Primitive(
     name="exp",
     arity=1,
     kernel="exp",
@@ -39,7 +39,7 @@ exp = Primitive(
     latex="e^{{{0}}}",
     samples=(REAL,),
 )
-exp2 = Primitive(
+exp2: Primitive = Primitive(
     name="exp2",
     arity=1,
     kernel="exp2",
@@ -52,7 +52,7 @@ exp2 = Primitive(
     latex="2^{{{0}}}",
     samples=(REAL,),
 )
-expm1 = Primitive(
+expm1: Primitive = Primitive(
     name="expm1",
     arity=1,
     kernel="expm1",
@@ -65,7 +65,7 @@ expm1 = Primitive(
     latex="e^{{{0}}} - 1",
     samples=(REAL,),
 )
-log = Primitive(
+log: Primitive = Primitive(
     name="log",
     arity=1,
     kernel="log",
@@ -79,7 +79,7 @@ log = Primitive(
     samples=(POSITIVE,),
     defined="x > 0",
 )
-dlog = Primitive(
+dlog: Primitive = Primitive(
     name="dlog",
     arity=1,
     kernel=kernels.log_derivative,
@@ -88,7 +88,7 @@ dlog = Primitive(
     defined="x > 0",
     expansion=lambda x: 1 / x,
 )
-log2 = Primitive(
+log2: Primitive = Primitive(
     name="log2",
     arity=1,
     kernel="log2",
@@ -102,7 +102,7 @@ log2 = Primitive(
     samples=(POSITIVE,),
     defined="x > 0",
 )
-log10 = Primitive(
+log10: Primitive = Primitive(
     name="log10",
     arity=1,
     kernel="log10",
@@ -116,7 +116,7 @@ log10 = Primitive(
     samples=(POSITIVE,),
     defined="x > 0",
 )
-log1p = Primitive(
+log1p: Primitive = Primitive(
     name="log1p",
     arity=1,
     kernel="log1p",
@@ -130,7 +130,7 @@ log1p = Primitive(
     samples=((-0.7, 3.0),),
     defined="x > -1",
 )
-sigmoid = Primitive(
+sigmoid: Primitive = Primitive(
     name="sigmoid",
     arity=1,
     kernel=kernels.sigmoid,
@@ -143,7 +143,7 @@ sigmoid = Primitive(
     latex="\\sigma\\left({0}\\right)",
     samples=(REAL,),
 )
-softplus = Primitive(
+softplus: Primitive = Primitive(
     name="softplus",
     arity=1,
     kernel=kernels.softplus,

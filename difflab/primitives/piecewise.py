@@ -70,7 +70,7 @@ greater_equal = _comparison("greater_equal", ">=", "\\ge", lambda a, b: a >= b, 
 equal = _comparison("equal", "==", "=", lambda a, b: a == b, "Equality")
 not_equal = _comparison("not_equal", "!=", "\\ne", lambda a, b: a != b, "Unequality")
 
-logical_and = Primitive(
+logical_and: Primitive = Primitive(
     name="logical_and",
     arity=2,
     kernel="logical_and",
@@ -87,7 +87,7 @@ logical_and = Primitive(
     truths=(0, 1),
     commutative=True,
 )
-logical_or = Primitive(
+logical_or: Primitive = Primitive(
     name="logical_or",
     arity=2,
     kernel="logical_or",
@@ -104,7 +104,7 @@ logical_or = Primitive(
     truths=(0, 1),
     commutative=True,
 )
-logical_not = Primitive(
+logical_not: Primitive = Primitive(
     name="logical_not",
     arity=1,
     kernel="logical_not",
@@ -120,7 +120,7 @@ logical_not = Primitive(
     boolean=True,
     truths=(0,),
 )
-as_number = Primitive(
+as_number: Primitive = Primitive(
     name="as_number",
     arity=1,
     kernel=kernels.logical_value,
@@ -135,7 +135,7 @@ as_number = Primitive(
     truths=(0,),
     structural=True,
 )
-where = Primitive(
+where: Primitive = Primitive(
     name="where",
     arity=3,
     kernel="where",
@@ -151,7 +151,7 @@ where = Primitive(
     analytic=False,
     truths=(0,),
 )
-minimum = Primitive(
+minimum: Primitive = Primitive(
     name="minimum",
     arity=2,
     kernel="minimum",
@@ -167,7 +167,7 @@ minimum = Primitive(
     convention="at a tie the derivative of the last argument",
     analytic=False,
 )
-maximum = Primitive(
+maximum: Primitive = Primitive(
     name="maximum",
     arity=2,
     kernel="maximum",
@@ -183,7 +183,7 @@ maximum = Primitive(
     convention="at a tie the derivative of the last argument",
     analytic=False,
 )
-relu = Primitive(
+relu: Primitive = Primitive(
     name="relu",
     arity=1,
     kernel=lambda xp, x: xp.maximum(x, 0.0),
@@ -199,7 +199,7 @@ relu = Primitive(
     convention="derivative 0 at 0",
     analytic=False,
 )
-clip = Primitive(
+clip: Primitive = Primitive(
     name="clip",
     arity=3,
     kernel="clip",
@@ -219,7 +219,7 @@ clip = Primitive(
     convention="derivative 1 at the bounds",
     analytic=False,
 )
-absolute = Primitive(
+absolute: Primitive = Primitive(
     name="absolute",
     arity=1,
     kernel="abs",
@@ -235,7 +235,7 @@ absolute = Primitive(
     convention="derivative 0 at 0",
     analytic=False,
 )
-sign = Primitive(
+sign: Primitive = Primitive(
     name="sign",
     arity=1,
     kernel="sign",
@@ -292,7 +292,7 @@ round_ = _step(
     "\\operatorname{{round}}\\left({0}\\right)",
     "rint",
 )
-mod = Primitive(
+mod: Primitive = Primitive(
     name="mod",
     arity=2,
     kernel="mod",
@@ -309,7 +309,7 @@ mod = Primitive(
     convention="derivative 1 in the dividend, also at the jumps",
     analytic=False,
 )
-heaviside = Primitive(
+heaviside: Primitive = Primitive(
     name="heaviside",
     arity=1,
     kernel=kernels.heaviside,

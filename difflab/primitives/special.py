@@ -14,7 +14,7 @@ REAL = (-2.5, 2.5)
 POSITIVE = (0.4, 4.0)
 SLOPE = 2 / math.sqrt(math.pi)
 
-erf = Primitive(
+erf: Primitive = Primitive(
     name="erf",
     arity=1,
     kernel="special.erf",
@@ -27,7 +27,7 @@ erf = Primitive(
     latex="\\operatorname{{erf}}\\left({0}\\right)",
     samples=(REAL,),
 )
-erfc = Primitive(
+erfc: Primitive = Primitive(
     name="erfc",
     arity=1,
     kernel="special.erfc",
@@ -40,7 +40,7 @@ erfc = Primitive(
     latex="\\operatorname{{erfc}}\\left({0}\\right)",
     samples=(REAL,),
 )
-gamma = Primitive(
+gamma: Primitive = Primitive(
     name="gamma",
     arity=1,
     kernel="special.gamma",
@@ -54,7 +54,7 @@ gamma = Primitive(
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )
-loggamma = Primitive(
+loggamma: Primitive = Primitive(
     name="loggamma",
     arity=1,
     kernel=kernels.loggamma,
@@ -68,7 +68,7 @@ loggamma = Primitive(
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )
-digamma = Primitive(
+digamma: Primitive = Primitive(
     name="digamma",
     arity=1,
     kernel="special.digamma",
@@ -80,7 +80,7 @@ digamma = Primitive(
     samples=(POSITIVE,),
     defined="x not 0, -1, -2, …",
 )
-polygamma = Primitive(
+polygamma: Primitive = Primitive(
     name="polygamma",
     arity=2,
     kernel=kernels.polygamma,

@@ -33,12 +33,12 @@ def _broadcast(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
     x = _as_array(xp, x)
     batch = _batch(x, rank)
     core = x.shape[len(batch) :]
-    return xp.broadcast_to(
-        x.reshape(batch + (1,) * (len(shape) - rank) + core), batch + shape
-    )
+    return xp.broadcast_to(x.reshape(batch + (1,) * (len(shape) - rank) + core), batch + shape)
 
 
-def _unbroadcast(t: Any, position: int, shapes: tuple[Shape, ...], *, shape: Shape, rank: int) -> Any:
+def _unbroadcast(
+    t: Any, position: int, shapes: tuple[Shape, ...], *, shape: Shape, rank: int
+) -> Any:
     """Sum over the axes that were added or stretched."""
     (source,) = shapes
     lead = len(shape) - rank
@@ -127,7 +127,9 @@ def _summed_shape(shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int
     return tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes)
 
 
-def _spread(t: Any, position: int, shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Any:
+def _spread(
+    t: Any, position: int, shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int
+) -> Any:
     """Copy a cotangent along the axes that were summed."""
     (shape,) = shapes
     kept = tuple(1 if axis - len(shape) in axes else size for axis, size in enumerate(shape))
@@ -135,7 +137,7 @@ def _spread(t: Any, position: int, shapes: tuple[Shape, ...], *, axes: tuple[int
     return broadcast(opened, shape=shape, rank=len(shape))
 
 
-broadcast = Primitive(
+broadcast: Primitive = Primitive(
     name="broadcast",
     arity=1,
     kernel=_broadcast,
@@ -143,7 +145,7 @@ broadcast = Primitive(
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
 )
-reshape = Primitive(
+reshape: Primitive = Primitive(
     name="reshape",
     arity=1,
     kernel=_reshape,
@@ -153,17 +155,15 @@ reshape = Primitive(
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
 )
-index = Primitive(
+index: Primitive = Primitive(
     name="index",
     arity=1,
     kernel=_index,
-    rule=linear(
-        lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])
-    ),
+    rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
     structural=True,
     shape=_indexed_shape,
 )
-scatter = Primitive(
+scatter: Primitive = Primitive(
     name="scatter",
     arity=None,
     kernel=_scatter,
@@ -173,7 +173,7 @@ scatter = Primitive(
     structural=True,
     shape=lambda shapes, *, keys, shape: shape,
 )
-pack = Primitive(
+pack: Primitive = Primitive(
     name="pack",
     arity=None,
     kernel=_pack,
@@ -181,7 +181,7 @@ pack = Primitive(
     structural=True,
     shape=_packed_shape,
 )
-sum_ = Primitive(
+sum_: Primitive = Primitive(
     name="sum",
     arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.sum(x, axis=axes),

@@ -63,27 +63,27 @@ def _function(
     )
 
 
-sin = _function("sin", lambda t, y, x: t * cos(x), REAL)
-cos = _function("cos", lambda t, y, x: -(t * sin(x)), REAL)
-tan = _function("tan", lambda t, y, x: t * (1 + y * y), NARROW, defined="cos(x) ≠ 0")
-asin = _function(
+sin: Primitive = _function("sin", lambda t, y, x: t * cos(x), REAL)
+cos: Primitive = _function("cos", lambda t, y, x: -(t * sin(x)), REAL)
+tan: Primitive = _function("tan", lambda t, y, x: t * (1 + y * y), NARROW, defined="cos(x) ≠ 0")
+asin: Primitive = _function(
     "asin", lambda t, y, x: t * dasin(x), UNIT, "arcsin", "\\arcsin", defined="-1 ≤ x ≤ 1"
 )
-acos = _function(
+acos: Primitive = _function(
     "acos", lambda t, y, x: -(t * dasin(x)), UNIT, "arccos", "\\arccos", defined="-1 ≤ x ≤ 1"
 )
-atan = _function("atan", lambda t, y, x: t / (1 + x * x), REAL, "arctan", "\\arctan")
-sinh = _function("sinh", lambda t, y, x: t * cosh(x), REAL)
-cosh = _function("cosh", lambda t, y, x: t * sinh(x), REAL)
-tanh = _function("tanh", lambda t, y, x: t * sech(x) * sech(x), REAL)
-asinh = _function(
+atan: Primitive = _function("atan", lambda t, y, x: t / (1 + x * x), REAL, "arctan", "\\arctan")
+sinh: Primitive = _function("sinh", lambda t, y, x: t * cosh(x), REAL)
+cosh: Primitive = _function("cosh", lambda t, y, x: t * sinh(x), REAL)
+tanh: Primitive = _function("tanh", lambda t, y, x: t * sech(x) * sech(x), REAL)
+asinh: Primitive = _function(
     "asinh",
     lambda t, y, x: t / hypot(1, x),
     REAL,
     "arcsinh",
     "\\operatorname{{arsinh}}",
 )
-acosh = _function(
+acosh: Primitive = _function(
     "acosh",
     lambda t, y, x: t * dacosh(x),
     (1.3, 4.0),
@@ -91,7 +91,7 @@ acosh = _function(
     "\\operatorname{{arcosh}}",
     defined="x ≥ 1",
 )
-atanh = _function(
+atanh: Primitive = _function(
     "atanh",
     lambda t, y, x: t * dlog((1 - x) * (1 + x)),
     UNIT,
@@ -99,7 +99,7 @@ atanh = _function(
     "\\operatorname{{artanh}}",
     defined="-1 < x < 1",
 )
-sech = Primitive(
+sech: Primitive = Primitive(
     name="sech",
     arity=1,
     kernel=kernels.sech,
@@ -112,7 +112,7 @@ sech = Primitive(
     latex="\\operatorname{{sech}}\\left({0}\\right)",
     samples=(REAL,),
 )
-atan2 = Primitive(
+atan2: Primitive = Primitive(
     name="atan2",
     arity=2,
     kernel=kernels.atan2,
@@ -130,7 +130,7 @@ atan2 = Primitive(
     kinks=lambda y, x: hypot(y, x),
     convention="no derivative at the origin: nan",
 )
-dasin = Primitive(
+dasin: Primitive = Primitive(
     name="dasin",
     arity=1,
     kernel=kernels.asin_derivative,
@@ -138,7 +138,7 @@ dasin = Primitive(
     samples=(UNIT,),
     expansion=lambda x: 1 / sqrt(1 - x * x),
 )
-dacosh = Primitive(
+dacosh: Primitive = Primitive(
     name="dacosh",
     arity=1,
     kernel=kernels.acosh_derivative,
@@ -146,7 +146,7 @@ dacosh = Primitive(
     samples=((1.3, 4.0),),
     expansion=lambda x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
 )
-datan2 = Primitive(
+datan2: Primitive = Primitive(
     name="datan2",
     arity=2,
     kernel=kernels.atan2_derivative,
