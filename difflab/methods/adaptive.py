@@ -1,0 +1,76 @@
+"""First derivatives from values: the steps, the sides and the error are found here.
+
+May import `difflab.methods` (rescue, rules, stencil, weights) and NumPy.
+
+One batch of values on a short ladder of steps settles ordinary functions; what it does
+not settle goes to `rescue`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.methods.rescue import rescue
+from difflab.methods.rules import Found, Rule
+from difflab.methods.stencil import Sampler, ladder, noise_of, probe, scale_of
+from difflab.methods.weights import Weights, solve
+
+__all__ = ["first_derivatives"]
+
+Array = NDArray[np.float64]
+
+
+def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
+    """Return the first derivatives of every output in every component at `x`."""
+    scale = scale_of(x)
+    with np.errstate(all="ignore"):
+        if rule.central is None:
+            found = _forward_pass(rule, sampler, x, scale)
+        else:
+            found = _central_pass(rule, rule.central, sampler, x, scale)
+        size = np.maximum(np.abs(found.value), np.abs(found.center) / scale[:, None])
+        settled = (found.error <= rule.tolerance * size).all(axis=1)
+        if not settled.all():
+            rescue(rule, sampler, x, np.flatnonzero(~settled), found)
+    return found
+
+
+def _central_pass(rule: Rule, weights: Weights, sampler: Sampler, x: Array, scale: Array) -> Found:
+    levels = len(rule.units)
+    lead, body, moved = probe(sampler, x, scale, rule.both_units)
+    noise, eps = noise_of(lead)
+    up, down = body[:levels], body[levels:]
+    width = (moved[:levels] - moved[levels:])[:, :, None]
+    level = np.maximum(noise, eps * np.maximum(np.abs(up), np.abs(down)))
+    value, error, pick = solve(
+        weights,
+        ((up - down) / width).reshape(levels, -1),
+        (level / width).reshape(levels, -1) * 2.0,
+    )
+    # Over the whole width 2h this is half the difference of the one-sided quotients.
+    curvature = ((up + down - 2.0 * lead[0]) / width).reshape(levels, -1)
+    half_jump = np.abs((weights.jump[pick].T * curvature).sum(axis=0))
+    shape = (x.size, -1)
+    error = np.maximum(error, half_jump)
+    return Found(value.reshape(shape), error.reshape(shape), scale, lead[0], noise, eps)
+
+
+def _forward_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found:
+    levels = len(rule.units)
+    lead, body, moved = probe(sampler, x, scale, rule.units)
+    noise, eps = noise_of(lead)
+    width = (moved - x)[:, :, None]
+    level = np.maximum(noise, eps * np.abs(body))
+    value, error, pick = solve(
+        rule.onesided,
+        ((body - lead[0]) / width).reshape(levels, -1),
+        (level / width).reshape(levels, -1) * 2.0,
+    )
+    value, error = value.reshape(x.size, -1), error.reshape(x.size, -1)
+    # A kink shows only from the other side: one more point a component, at its step.
+    steps = rule.units[levels - len(rule.onesided.value) :, 0]
+    step = steps[pick.reshape(x.size, -1)].min(axis=1) * scale
+    behind, back = ladder(sampler, x, np.arange(x.size), -step[None, :])
+    gap = np.abs((lead[0] - behind[0]) / (x - back[0])[:, None] - value)
+    return Found(value, np.fmax(error, gap), scale, lead[0], noise, eps)

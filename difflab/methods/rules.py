@@ -1,0 +1,92 @@
+"""What the finite-difference methods share: a rule (their ladders) and what was found.
+
+May import `difflab.methods.weights` and NumPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.methods.weights import Weights
+
+__all__ = ["Found", "Rule", "SecondRule"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A family of stencils and the ladders of steps on which it is tried.
+
+    Attributes
+    ----------
+    units : ndarray (K, 1)
+        Steps of the first ladder, relative to the component's scale.
+    central : Weights or None
+        Candidates from central quotients on the first ladder; None for a rule that
+        looks to one side only.
+    onesided : Weights
+        Candidates from one-sided quotients on the first ladder.
+    tolerance : float
+        A component is settled when its error, relative, is below this.
+    fine_units : ndarray (K', 1)
+        Steps of the second ladder, relative to the step found for the component.
+    fine_central, fine_onesided
+        Candidates on the second ladder.
+    from_onset : bool
+        The second ladder starts from the largest step at which quotients converge
+        (extrapolation wants large steps), not from the best single step.
+    """
+
+    units: Array
+    central: Weights | None
+    onesided: Weights
+    tolerance: float
+    fine_units: Array
+    fine_central: Weights | None
+    fine_onesided: Weights
+    from_onset: bool
+
+    @cached_property
+    def both_units(self) -> Array:
+        """Steps of the first ladder to the right, then to the left."""
+        return np.concatenate([self.units, -self.units])
+
+
+@dataclass(frozen=True)
+class SecondRule:
+    """The ladder and the candidates for second derivatives; fields as in `Rule`."""
+
+    units: Array
+    central: Weights | None
+    onesided: Weights
+    tolerance: float
+
+
+@dataclass
+class Found:
+    """First derivatives and what was learnt on the way to them.
+
+    Attributes
+    ----------
+    value, error : ndarray (n, m)
+    scale : ndarray (n,)
+        A length that resolves the function, for each component.
+    center : ndarray (m,)
+        The function's values at the point.
+    noise : ndarray (m,)
+        A bound on the errors of those values.
+    eps : float
+        The relative rounding of the values' type.
+    """
+
+    value: Array
+    error: Array
+    scale: Array
+    center: Array
+    noise: Array
+    eps: float

@@ -1,0 +1,146 @@
+"""Take a function's values on stencils: batches, their count, and how noisy they are.
+
+May import `difflab.errors`, `difflab.methods.protocol` and NumPy.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import InputError
+from difflab.methods.protocol import Problem
+
+__all__ = ["LEAD", "Sampler", "ladder", "noise_of", "probe", "scale_of"]
+
+Array = NDArray[np.float64]
+
+# Points taken at and beside x to see the noise of the values (the first is x itself).
+LEAD = 9
+_NOISE_STEP = 2.0**-40  # smooth behaviour is far below the noise in fourth differences
+_FOURTH = np.array(
+    [[(1, -4, 6, -4, 1)[j - i] if 0 <= j - i < 5 else 0 for j in range(LEAD)] for i in range(LEAD - 4)],
+    dtype=float,
+) / np.sqrt(70)  # 70 = the sum of the squares: independent errors keep their deviation
+_NOISE_BOUND = 3.0  # standard deviations taken as a bound
+
+# Below this a step relative to |x| would leave the normal numbers.
+_TINY = 2.0**-960
+_BATCH_BYTES = 1 << 28
+
+
+class Sampler:
+    """The function's values, in batches that fit the memory, each point counted."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.values = problem.values
+        self.n = problem.n
+        self.m = problem.m
+        nodes = 0 if problem.function is None else len(problem.function.graph)
+        width = 16 * (problem.n + problem.m + nodes)
+        self.rows = max(64, min(problem.memory_bytes // 4, _BATCH_BYTES) // width)
+        self.count = 0
+
+    def __call__(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the values ``(N, m)`` at the points ``(N, n)``."""
+        self.count += len(points)
+        if len(points) <= self.rows:
+            out = np.asarray(self.values(points))
+        else:
+            parts = range(0, len(points), self.rows)
+            out = np.concatenate([self.values(points[i : i + self.rows]) for i in parts])
+        if out.shape != (len(points), self.m):
+            raise InputError(
+                f"the function returned values of shape {out.shape} for {len(points)} points"
+                f" where {(len(points), self.m)} was expected"
+            )
+        return out
+
+
+def scale_of(x: Array) -> Array:
+    """Return the length over which a function of each component is assumed to change."""
+    size = np.abs(x)
+    return np.where(size < _TINY, 1.0, size)
+
+
+@lru_cache(maxsize=64)
+def _places(lead: int, count: int, n: int) -> NDArray[np.intp]:
+    """Return flat indices of entry ``(lead + r, r mod n)`` for the ``count`` rows r."""
+    rows = np.arange(count)
+    return (rows + lead) * n + rows % n
+
+
+def _lead_points(x: Array, scale: Array) -> Array:
+    # Towards zero, since a domain more often ends at a large |x| than at a small one.
+    drift = np.where(x > 0, -_NOISE_STEP, _NOISE_STEP) * scale
+    return x + np.multiply.outer(np.arange(float(LEAD)), drift)
+
+
+def probe(
+    sampler: Sampler, x: Array, scale: Array, units: Array
+) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Evaluate beside `x` for its noise and along every component, in one batch if it fits.
+
+    Parameters
+    ----------
+    units : ndarray (R, 1)
+        Signed steps relative to `scale`.
+
+    Returns
+    -------
+    lead : ndarray (LEAD, m)
+    body : ndarray (R, n, m)
+        Values with component i moved by each step.
+    moved : ndarray (R, n)
+        Where each component was moved to.
+    """
+    n = x.size
+    count = units.size * n
+    if LEAD + count > sampler.rows:
+        lead = sampler(_lead_points(x, scale))
+        body, moved = ladder(sampler, x, np.arange(n), units * scale)
+        return lead, body, moved
+    moved = units * scale + x
+    points = np.empty((LEAD + count, n))
+    points[:LEAD] = _lead_points(x, scale)
+    points[LEAD:] = x
+    points.ravel()[_places(LEAD, count, n)] = moved.ravel()
+    values = sampler(points)
+    return values[:LEAD], values[LEAD:].reshape(units.size, n, -1), moved
+
+
+def ladder(
+    sampler: Sampler, x: Array, components: NDArray[np.intp], steps: Array
+) -> tuple[NDArray[Any], Array]:
+    """Evaluate with each of `components` moved by its column of signed `steps` ``(R, b)``.
+
+    Returns the values ``(R, b, m)`` and the moved components ``(R, b)``; the components
+    are taken in blocks, so that the points of one block fit the memory.
+    """
+    levels = len(steps)
+    moved = x[components] + steps
+    block = max(1, sampler.rows // levels)
+    parts = []
+    for start in range(0, components.size, block):
+        chosen = components[start : start + block]
+        points = np.repeat(x[None, :], levels * chosen.size, axis=0)
+        points[np.arange(len(points)), np.tile(chosen, levels)] = moved[
+            :, start : start + block
+        ].ravel()
+        parts.append(sampler(points).reshape(levels, chosen.size, -1))
+    return np.concatenate(parts, axis=1), moved
+
+
+def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
+    """Return a bound on the errors of the values near x, ``(m,)``, and their relative rounding.
+
+    The noise is seen in fourth differences of values at nine points ``1e-12`` apart
+    (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
+    Comput. 33, 2011). It is never taken as less than the rounding of the values.
+    """
+    eps = float(np.finfo(lead.dtype).eps) if lead.dtype.kind == "f" else 2.0**-52
+    seen: Array = _NOISE_BOUND * np.abs(_FOURTH @ lead).max(axis=0)
+    return np.fmax(seen, eps * np.abs(lead[0])), eps

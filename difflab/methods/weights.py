@@ -1,0 +1,156 @@
+"""Constant weights that turn difference quotients at several steps into one derivative.
+
+May import NumPy only.
+
+A difference quotient with step ``h`` has an error series
+``D(h) = f' + a_1 h^{p_1} + a_2 h^{p_2} + ...``; the powers are ``2, 4, 6, ...`` for
+central and ``1, 2, 3, ...`` for one-sided quotients. On the ladder of steps
+``h_k = h_0 / r^k`` Richardson's tableau
+
+    T[k, 0] = D(h_k)
+    T[k, j] = T[k, j-1] + (T[k, j-1] - T[k-1, j-1]) / (r^{p_j} - 1)
+
+is linear in the quotients, so that every entry of it, for every component, is one
+product of a constant matrix with the matrix of quotients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EVEN", "FULL", "Weights", "extrapolated", "plain", "solve"]
+
+Array = NDArray[np.float64]
+
+EVEN: tuple[int, ...] = (2, 4, 6, 8, 10, 12)
+FULL: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+ODD: tuple[int, ...] = (1, 3, 5, 7, 9, 11)
+
+# A column of the tableau may not claim to be better than the one before it by more
+# than this: two entries can agree by accident, three seldom do.
+GUARD = 1e-3
+
+# Bound on |value - truth| over what the tableau shows; see `solve`.
+SAFETY = 2.0
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Candidates for a derivative, each a row of weights on the quotients of a ladder.
+
+    Attributes
+    ----------
+    value : ndarray (E, K)
+        Each row gives one candidate.
+    spread : ndarray (E, K)
+        Each row gives the candidate's truncation error.
+    guard : ndarray (E, K)
+        Each row gives a floor of that error, from a neighbouring candidate.
+    jump : ndarray (E, K)
+        Rows that take ``(f(x+h) - 2 f(x) + f(x-h)) / h`` to its limit at ``h = 0``,
+        the jump of the one-sided derivatives.
+    side_jump : ndarray (E, K)
+        The same for second derivatives, where the difference of the sides is formed from
+        two neighbouring steps, so that there is none at the first step.
+    """
+
+    value: Array
+    spread: Array
+    guard: Array
+    jump: Array
+    side_jump: Array
+
+    @cached_property
+    def stacked(self) -> Array:
+        """All but the jump, in one matrix, so that one product applies them."""
+        return np.vstack([self.value, self.spread, self.guard])
+
+    @cached_property
+    def gain(self) -> Array:
+        """How much of the rounding error of each quotient reaches each candidate."""
+        return np.abs(self.value)
+
+
+def tableau(levels: int, ratio: float, powers: Sequence[int], depth: int) -> list[list[Array]]:
+    """Return Richardson's tableau ``T[k][j]`` as rows of weights on the quotients."""
+    unit = np.eye(levels)
+    table: list[list[Array]] = []
+    for k in range(levels):
+        row = [unit[k]]
+        for j in range(1, min(k, depth) + 1):
+            row.append(row[-1] + (row[-1] - table[k - 1][j - 1]) / (ratio ** powers[j - 1] - 1))
+        table.append(row)
+    return table
+
+
+@lru_cache
+def extrapolated(levels: int, ratio: float, powers: tuple[int, ...], depth: int) -> Weights:
+    """Return every extrapolated entry ``T[k, j]``, ``j >= 1``, of Richardson's tableau.
+
+    The error of ``T[k, j]`` is taken as ``|T[k, j] - T[k-1, j-1]|``, which is the error
+    of the entry of lower order, hence an overestimate (C. Ridders, *Accurate computation
+    of F'(x) and F'(x) F''(x)*, Adv. Eng. Software 4, 1982; Numerical Recipes 5.7).
+    """
+    table = tableau(levels, ratio, powers, depth)
+    odd = tableau(levels, ratio, ODD, depth)
+    rows: list[tuple[Array, ...]] = []
+    for k in range(2, levels):
+        for j in range(1, len(table[k])):
+            spread = table[k][j] - table[k - 1][j - 1]
+            before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
+            rows.append((table[k][j], spread, GUARD * before, odd[k][j], odd[k][min(j, k - 1)]))
+    return _weights(rows)
+
+
+def _weights(rows: list[tuple[Array, ...]]) -> Weights:
+    return Weights(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+@lru_cache
+def plain(levels: int, ratio: float, powers: tuple[int, ...], column: int = 0) -> Weights:
+    """Return the entries of one column of the tableau: a classical stencil at every step.
+
+    Column 0 holds the quotients themselves; column 1 of one-sided quotients is the
+    three-point stencil of second order. With ``p`` the leading power of the error,
+    ``T(r h) - T(h) = (r^p - 1) a h^p`` gives the error ``a h^p`` of ``T(h)``.
+    """
+    table = tableau(levels, ratio, powers, column)
+    odd = tableau(levels, ratio, ODD, 1)
+    shrink = ratio ** powers[column]
+    rows: list[tuple[Array, ...]] = []
+    for k in range(column + 2, levels):
+        spread = (table[k][column] - table[k - 1][column]) / (shrink - 1)
+        before = (table[k - 1][column] - table[k - 2][column]) / (shrink - 1)
+        rows.append((table[k][column], spread, before / (8 * shrink), odd[k][1], odd[k][1]))
+    return _weights(rows)
+
+
+def solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Pick for each column the candidate with the smallest error estimate.
+
+    Parameters
+    ----------
+    weights : Weights
+        The candidates, on ladders of ``K`` steps.
+    quotients : ndarray (K, N)
+        Difference quotients, one column for each derivative wanted.
+    rounding : ndarray (K, N)
+        Bounds on the rounding error of the quotients.
+
+    Returns
+    -------
+    value, error, pick : ndarray (N,)
+        ``error`` is `SAFETY` × (truncation + rounding) of the picked candidate.
+    """
+    count = len(weights.value)
+    applied = weights.stacked @ quotients
+    error = np.abs(applied[count:]).reshape(2, count, -1).max(axis=0)
+    error += weights.gain @ rounding
+    pick = error.argmin(axis=0)
+    columns = np.arange(pick.size)
+    return applied[pick, columns], SAFETY * error[pick, columns], pick
