@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,4 +202,3 @@ def _write(file: io.TextIOWrapper, cells: Sequence[str]) -> None:
     csv.writer(line, lineterminator="\n").writerow(cells)
     file.write(line.getvalue())
     file.flush()
-    os.fsync(file.fileno())
