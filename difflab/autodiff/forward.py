@@ -15,6 +15,7 @@ from operator import add
 from typing import Any
 
 from difflab.autodiff.sweep import Sweep, spread
+from difflab.autodiff.template import template
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
@@ -44,8 +45,7 @@ def push_forward(sweep: Sweep, seeds: Mapping[int, Node]) -> dict[int, Node]:
         opcode = sweep.opcode[number]
         if opcode < FIRST_ROW or number in tangents:
             continue
-        args = sweep.args[number]
-        dots = [tangents.get(arg) for arg in args]
+        dots = [tangents.get(arg) for arg in sweep.args(number)]
         if all(dot is None for dot in dots):
             continue
         sweep.at(number)
@@ -59,16 +59,16 @@ def _tangent(
     sweep: Sweep, number: int, row: Primitive, dots: list[Node | None]
 ) -> Node | None:
     """Return ẏ of one node; None where no derivative flows."""
-    nodes = [Node(sweep.builder, arg) for arg in sweep.args[number]]
+    args = sweep.args(number)
     rule = row.rule
     if isinstance(rule, Elementwise):
-        y = Node(sweep.builder, number)
         parts = [
-            apply_map(dot, y, *nodes)
-            for apply_map, dot in zip(rule.maps, dots, strict=True)
-            if apply_map is not None and dot is not None
+            template(rule_map, len(args)).stamp(sweep.builder, dot.id, number, args)
+            for rule_map, dot in zip(rule.maps, dots, strict=True)
+            if rule_map is not None and dot is not None
         ]
-        return reduce(add, parts) if parts else None
+        return reduce(add, map(sweep.node, parts)) if parts else None
+    nodes = [sweep.node(arg) for arg in args]
     if isinstance(rule, Select):
         return _selected(rule.conditions, dots, nodes)
     shapes = [node.shape for node in nodes]

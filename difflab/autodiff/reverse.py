@@ -15,34 +15,25 @@ May import `sweep`, `graph`, `primitives`, `core`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from difflab.autodiff.sweep import Sweep, reached_from, spread
-from difflab.core.primitive import Elementwise, Linear, Primitive, Select
+from difflab.autodiff.template import template
+from difflab.core.primitive import Elementwise, Linear, Select
+from difflab.graph.builder import Builder
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
-from difflab.primitives import logical_and, logical_or, scatter, where
+from difflab.primitives import add, logical_and, logical_or, scatter, where
 
 __all__ = ["Cotangent", "pull_back"]
 
 
-@dataclass(frozen=True, slots=True)
-class Cotangent:
-    """A contribution ȳ, and the mask under which it counts (None: always)."""
+class Cotangent(NamedTuple):
+    """A contribution ȳ, and the mask under which it counts (None: always); both are nodes."""
 
-    bar: Node
-    mask: Node | None = None
-
-    def resolved(self) -> Node:
-        """Return the cotangent, zero where the mask does not hold."""
-        if self.mask is None:
-            return self.bar
-        chosen: Node = where(self.mask, self.bar, 0)
-        return chosen
+    bar: int
+    mask: int | None = None
 
 
 def pull_back(
@@ -67,7 +58,7 @@ def pull_back(
     wanted = set(sources)
     active = reached_from(sweep, wanted)
     arriving: dict[int, list[Cotangent]] = {
-        number: [Cotangent(seed)] for number, seed in seeds.items() if active[number]
+        number: [Cotangent(seed.id)] for number, seed in seeds.items() if active[number]
     }
     found: dict[int, Node] = {}
     for number in range(max(arriving, default=-1), -1, -1):
@@ -75,106 +66,111 @@ def pull_back(
         if contributions is None:
             continue
         sweep.at(number)
-        total = accumulate(contributions)
+        total = accumulate(sweep.builder, contributions)
         if number in wanted:
-            found[number] = total.resolved()
+            found[number] = sweep.node(resolved(sweep.builder, total))
         if sweep.opcode[number] >= FIRST_ROW:
-            _propagate(sweep, number, total, active, arriving)
+            for arg, part in propagate(sweep, number, total, active):
+                arriving.setdefault(arg, []).append(part)
     return found
 
 
-def accumulate(contributions: list[Cotangent]) -> Cotangent:
+def resolved(builder: Builder, part: Cotangent) -> int:
+    """Return a cotangent as a node that is zero where its mask does not hold."""
+    if part.mask is None:
+        return part.bar
+    return builder.emit(where, (part.mask, part.bar, builder.constant(0)))
+
+
+def accumulate(builder: Builder, parts: list[Cotangent]) -> Cotangent:
     """Add up what arrives at a node; contributions under one mask stay under it."""
-    if len(contributions) == 1:
-        return contributions[0]
-    mask = contributions[0].mask
-    if all(_same(other.mask, mask) for other in contributions):
-        return Cotangent(_sum([part.bar for part in contributions]), mask)
-    union = None
-    masks = [part.mask for part in contributions if part.mask is not None]
-    if len(masks) == len(contributions):
-        union = reduce(logical_or, masks)
-    return Cotangent(_sum([part.resolved() for part in contributions]), union)
+    if len(parts) == 1:
+        return parts[0]
+    masks = {part.mask for part in parts}
+    if len(masks) == 1:
+        return Cotangent(_sum(builder, [part.bar for part in parts]), parts[0].mask)
+    total = _sum(builder, [resolved(builder, part) for part in parts])
+    if None in masks:
+        return Cotangent(total)
+    union = parts[0].mask
+    for part in parts[1:]:
+        union = builder.emit(logical_or, (union, part.mask))
+    return Cotangent(total, union)
 
 
-def _same(a: Node | None, b: Node | None) -> bool:
-    return a is b or (a is not None and b is not None and a.id == b.id)
-
-
-def _sum(bars: list[Node]) -> Node:
+def _sum(builder: Builder, bars: list[int]) -> int:
     """Add cotangents; those of parts of an array are gathered into one scatter."""
-    scattered = [bar for bar in bars if bar.builder.primitive(bar.id) is scatter]
-    if len(scattered) < 2:
-        return reduce(add, bars)
-    whole = [bar for bar in bars if bar.builder.primitive(bar.id) is not scatter]
-    return reduce(add, [*whole, _gathered(scattered)])
+    whole = [bar for bar in bars if builder.primitive(bar) is not scatter]
+    if len(bars) - len(whole) > 1:
+        scattered = [bar for bar in bars if builder.primitive(bar) is scatter]
+        bars = [*whole, _gathered(builder, scattered)]
+    total = bars[0]
+    for bar in bars[1:]:
+        total = builder.emit(add, (total, bar))
+    return total
 
 
-def _gathered(bars: list[Node]) -> Node:
+def _gathered(builder: Builder, bars: list[int]) -> int:
     """Merge scatters into arrays of one shape; parts with the same key are added first."""
-    parts: dict[Any, Node] = {}
+    parts: dict[Any, int] = {}
     for bar in bars:
-        params = bar.builder.params(bar.id)
-        for arg, key in zip(bar.builder.arguments(bar.id), params["keys"], strict=True):
-            part = Node(bar.builder, arg)
-            parts[key] = parts[key] + part if key in parts else part
-    merged: Node = scatter(*parts.values(), keys=tuple(parts), shape=bars[0].shape)
-    return merged
+        keys = builder.params(bar)["keys"]
+        for part, key in zip(builder.arguments(bar), keys, strict=True):
+            parts[key] = builder.emit(add, (parts[key], part)) if key in parts else part
+    params = (("keys", tuple(parts)), ("shape", builder.shape(bars[0])))
+    return builder.emit(scatter, tuple(parts.values()), params)
 
 
-def _propagate(
-    sweep: Sweep,
-    number: int,
-    total: Cotangent,
-    active: bytearray,
-    arriving: dict[int, list[Cotangent]],
-) -> None:
-    """Send a node's cotangent on to the arguments that a derivative flows to."""
+def propagate(
+    sweep: Sweep, number: int, total: Cotangent, active: bytearray
+) -> Iterator[tuple[int, Cotangent]]:
+    """Yield what a node's cotangent contributes to each argument a derivative flows to."""
     row = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW]
-    args = sweep.args[number]
+    args = sweep.args(number)
     rule = row.rule
-    nodes = [Node(sweep.builder, arg) for arg in args]
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
         if isinstance(rule, Elementwise):
-            apply_map = rule.maps[position]
-            if apply_map is None:
+            rule_map = rule.maps[position]
+            if rule_map is None:
                 continue
-            bar = apply_map(total.bar, Node(sweep.builder, number), *nodes)
+            bar = template(rule_map, len(args)).stamp(sweep.builder, total.bar, number, args)
             part = Cotangent(bar, total.mask)
         elif isinstance(rule, Select):
             condition = rule.conditions[position]
             if condition is None:
                 continue
-            part = Cotangent(total.bar, _both(total.mask, condition(*nodes)))
+            holds = condition(*map(sweep.node, args)).id
+            part = Cotangent(total.bar, _both(sweep.builder, total.mask, holds))
         else:
-            part = _transposed(sweep, number, position, row, rule, total)
-        if sweep.opcode[arg] == INPUT:
-            part = Cotangent(part.resolved())
-        arriving.setdefault(arg, []).append(part)
+            part = _transposed(sweep, number, position, rule, total)
+        if part.mask is not None and sweep.opcode[arg] == INPUT:
+            part = Cotangent(resolved(sweep.builder, part))
+        yield arg, part
 
 
-def _both(mask: Node | None, condition: Node) -> Node:
+def _both(builder: Builder, mask: int | None, condition: int) -> int:
     """Return the mask of a branch inside a branch."""
-    if mask is None:
-        return condition
-    both: Node = logical_and(mask, condition)
-    return both
+    return condition if mask is None else builder.emit(logical_and, (mask, condition))
 
 
 def _transposed(
-    sweep: Sweep, number: int, position: int, row: Primitive, rule: Linear, total: Cotangent
+    sweep: Sweep, number: int, position: int, rule: Linear, total: Cotangent
 ) -> Cotangent:
     """Send a cotangent, and its mask, through the transpose of a linear primitive."""
-    arg = sweep.args[number][position]
-    shapes = tuple(sweep.graph.shape(other) for other in sweep.args[number])
-    params = sweep.graph.params(number)
+    args = sweep.args(number)
     shape = sweep.graph.shape(number)
-    bar, mask = total.bar, total.mask
-    if mask is not None and sweep.opcode[arg] == INPUT:
-        bar, mask = total.resolved(), None
-    moved = rule.transpose(spread(bar, shape), position, shapes, **params)
-    if mask is not None:
-        mask = rule.transpose(spread(mask * 1, shape), position, shapes, **params) != 0
-    return Cotangent(moved, mask)
+    if total.mask is not None and sweep.opcode[args[position]] == INPUT:
+        total = Cotangent(resolved(sweep.builder, total))
+
+    def moved(bar: Node) -> Node:
+        shapes = tuple(map(sweep.graph.shape, args))
+        params = sweep.graph.params(number)
+        transposed: Node = rule.transpose(spread(bar, shape), position, shapes, **params)
+        return transposed
+
+    bar = moved(sweep.node(total.bar)).id
+    if total.mask is None:
+        return Cotangent(bar)
+    return Cotangent(bar, (moved(sweep.node(total.mask) * 1) != 0).id)

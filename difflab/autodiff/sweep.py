@@ -27,8 +27,9 @@ class Sweep:
         self.graph: Graph = function.graph
         self.builder = Builder.continuing(function.graph, simplify=True)
         self.opcode: list[int] = self.graph.opcode.tolist()
-        self.args: list[list[int]] = [args for _, args in self.graph.rows()]
-        self.spans: list[list[int]] = self.graph.spans.tolist()
+        self.starts: list[int] = self.graph.starts.tolist()
+        self.all_args: list[int] = self.graph.args.tolist()
+        self.spans: list[int] = self.graph.spans.tolist()
 
     def node(self, number: int) -> Node:
         """Return a node to write with."""
@@ -38,10 +39,13 @@ class Sweep:
         """Return a constant to write with."""
         return Node(self.builder, self.builder.constant(value))
 
+    def args(self, number: int) -> list[int]:
+        """Return the arguments of a node of the function."""
+        return self.all_args[self.starts[number] : self.starts[number + 1]]
+
     def at(self, number: int) -> None:
         """Let what is appended next point at the source of node `number`."""
-        start, end = self.spans[number]
-        self.builder.span = (start, end)
+        self.builder.span = self.spans[number]
 
 
 def reached_from(sweep: Sweep, sources: Iterable[int]) -> bytearray:
@@ -49,7 +53,7 @@ def reached_from(sweep: Sweep, sources: Iterable[int]) -> bytearray:
     active = bytearray(len(sweep.opcode))
     for source in sources:
         active[source] = 1
-    for number, args in enumerate(sweep.args):
+    for number, (_, args) in enumerate(sweep.graph.rows()):
         for arg in args:
             if active[arg]:
                 active[number] = 1

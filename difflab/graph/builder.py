@@ -17,7 +17,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
-from difflab.graph.identities import simplified
+from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Shape
 from difflab.primitives import as_number, broadcast, not_equal
 
@@ -25,7 +25,7 @@ __all__ = ["Builder"]
 
 Params = tuple[tuple[str, Any], ...]
 Span = tuple[int, int]
-NOWHERE: Span = (-1, -1)
+NOWHERE = -1
 
 
 def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
@@ -36,6 +36,13 @@ def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
         if len(args) == 1:
             return args[0] << 15 | opcode
     return (opcode, args, params)
+
+
+def _column(sparse: dict[int, int], size: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Return a column that is 0 except where `sparse` says."""
+    column = np.zeros(size, dtype=np.int32)
+    column[list(sparse)] = list(sparse.values())
+    return column
 
 
 class Builder:
@@ -60,16 +67,18 @@ class Builder:
     def __init__(self, text: str | None = None, *, simplify: bool = False) -> None:
         self.text = text
         self.simplify = simplify
-        self.span: Span = NOWHERE
+        self.span = NOWHERE
         self.opcode = array("h")
         self.starts = array("q", [0])
         self.args = array("i")
-        self.param_ids = array("i")
-        self.shape_ids = array("i")
-        self.span_column = array("i")
+        self.spans = array("q")
+        self.reducible = bytearray()
+        self.param_ids: dict[int, int] = {}
+        self.shape_ids: dict[int, int] = {}
         self.primitives: list[Primitive] = []
         self.opcode_of: dict[Primitive, int] = {}
         self.boolean: list[bool] = [False, False]
+        self.reducible_opcodes: list[bool] = [False, True]
         self.has_truths = False
         self.param_table: list[Params] = [()]
         self.param_index: dict[Params, int] = {(): 0}
@@ -87,11 +96,16 @@ class Builder:
         builder.starts = array("q")
         builder.starts.frombytes(graph.starts.tobytes())
         builder.args.frombytes(graph.args.tobytes())
-        builder.param_ids.frombytes(graph.param_ids.tobytes())
-        builder.shape_ids.frombytes(graph.shape_ids.tobytes())
-        builder.span_column.frombytes(graph.spans.tobytes())
+        builder.spans.frombytes(graph.spans.tobytes())
         for row in graph.primitives:
             builder._opcode(row)
+        builder.reducible = bytearray(np.array(builder.reducible_opcodes)[graph.opcode].tobytes())
+        for column, ids in (
+            (graph.param_ids, builder.param_ids),
+            (graph.shape_ids, builder.shape_ids),
+        ):
+            nonzero = np.flatnonzero(column)
+            ids.update(zip(nonzero.tolist(), column[nonzero].tolist(), strict=True))
         builder.param_table = list(graph.param_table)
         builder.param_index = {params: i for i, params in enumerate(graph.param_table)}
         builder.shape_table = list(graph.shape_table)
@@ -108,7 +122,7 @@ class Builder:
         """Append an input; the same name twice is the same input."""
         node = self.index.get(name)
         if node is None:
-            node = self.index[name] = self._append(INPUT, (), 0, self._shape_id(shape), span)
+            node = self.index[name] = self._append(INPUT, (), self._shape_id(shape), span)
             self.names[node] = name
         return node
 
@@ -117,7 +131,7 @@ class Builder:
         key = (name, type(value), value, math.copysign(1.0, value))
         node = self.index.get(key) if value == value else None
         if node is None:
-            node = self.index[key] = self._append(CONSTANT, (), 0, 0, span)
+            node = self.index[key] = self._append(CONSTANT, (), 0, span)
             self.constants[node] = (value, name)
         return node
 
@@ -138,14 +152,14 @@ class Builder:
         args = tuple(args)
         if self.has_truths or primitive.truths:
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
-        if self.simplify:
+        if self.simplify and self._may_reduce(primitive, args):
             node = simplified(self, primitive, args, params)
             if node is not None:
                 return node
         shape = 0
         if primitive.shape is not None:
             shape = self._shape_id(primitive.shape(self._shapes(args), **dict(params)))
-        elif any(map(self.shape_ids.__getitem__, args)):
+        elif self.shape_ids and not self.shape_ids.keys().isdisjoint(args):
             shape, args = self._aligned(primitive, args, span)
         opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
         key = _key(opcode, args, params)
@@ -153,13 +167,24 @@ class Builder:
         if node is None and primitive.commutative:
             node = self.index.get(_key(opcode, args[::-1], params))
         if node is None:
-            param = self._param_id(params) if params else 0
-            node = self.index[key] = self._append(opcode, args, param, shape, span)
+            node = self.index[key] = self._append(opcode, args, shape, span)
+            if params:
+                self.param_ids[node] = self._param_id(params)
         return node
+
+    def _may_reduce(self, primitive: Primitive, args: tuple[int, ...]) -> bool:
+        """Whether an identity can apply: what most operations need not look further than."""
+        if primitive in ALWAYS_TRIED:
+            return True
+        reducible = self.reducible
+        for node in args:
+            if reducible[node]:
+                return True
+        return False
 
     def shape(self, node: int) -> Shape:
         """Return the shape of a node."""
-        return self.shape_table[self.shape_ids[node]]
+        return self.shape_table[self.shape_ids.get(node, 0)]
 
     def arguments(self, node: int) -> tuple[int, ...]:
         """Return the arguments of a node."""
@@ -172,7 +197,7 @@ class Builder:
 
     def params(self, node: int) -> dict[str, Any]:
         """Return the static parameters of a node."""
-        return dict(self.param_table[self.param_ids[node]])
+        return dict(self.param_table[self.param_ids.get(node, 0)])
 
     def number(self, node: int) -> Number | None:
         """Return the number that a node holds, also through a broadcast; else None."""
@@ -194,9 +219,9 @@ class Builder:
             opcode=np.frombuffer(self.opcode, dtype=np.int16)[alive],
             starts=np.concatenate([[0], np.cumsum(sizes[alive])]).astype(np.int64),
             args=renumber[args[kept]].astype(np.int32),
-            param_ids=np.frombuffer(self.param_ids, dtype=np.int32)[alive],
-            shape_ids=np.frombuffer(self.shape_ids, dtype=np.int32)[alive],
-            spans=np.frombuffer(self.span_column, dtype=np.int32).reshape(-1, 2)[alive],
+            param_ids=_column(self.param_ids, len(self))[alive],
+            shape_ids=_column(self.shape_ids, len(self))[alive],
+            spans=np.frombuffer(self.spans, dtype=np.int64)[alive],
             primitives=tuple(self.primitives),
             param_table=tuple(self.param_table),
             shape_table=tuple(self.shape_table),
@@ -220,16 +245,16 @@ class Builder:
                     alive[args[position]] = 1
         return np.frombuffer(alive, dtype=np.bool_)
 
-    def _append(
-        self, opcode: int, args: tuple[int, ...], param: int, shape: int, span: Span | None
-    ) -> int:
+    def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
+        node = len(self.opcode)
         self.opcode.append(opcode)
         self.args.extend(args)
         self.starts.append(len(self.args))
-        self.param_ids.append(param)
-        self.shape_ids.append(shape)
-        self.span_column.extend(span or self.span)
-        return len(self.opcode) - 1
+        self.spans.append(self.span if span is None else span[0] << 32 | span[1])
+        self.reducible.append(self.reducible_opcodes[opcode])
+        if shape:
+            self.shape_ids[node] = shape
+        return node
 
     def _opcode(self, primitive: Primitive) -> int:
         """Give `primitive` the next opcode of this graph."""
@@ -238,6 +263,7 @@ class Builder:
             self.primitives.append(primitive)
             self.boolean.append(primitive.boolean)
             self.has_truths |= primitive.boolean
+            self.reducible_opcodes.append(primitive in REDUCIBLE)
             opcode = self.opcode_of[primitive] = len(self.primitives) - 1 + FIRST_ROW
         return opcode
 

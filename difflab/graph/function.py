@@ -20,7 +20,7 @@ from difflab.errors import PointError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import interpreter_for
-from difflab.graph.ir import Graph, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Shape
 
 __all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline", "natural_order"]
 
@@ -276,14 +276,13 @@ def copy_nodes(builder: Builder, function: Function, inputs: Sequence[int]) -> l
     params = graph.param_ids.tolist()
     spans = graph.spans.tolist()
     for node, (opcode, args) in enumerate(graph.rows()):
-        span = (spans[node][0], spans[node][1])
-        if opcode == 1:
-            copied[node] = builder.constant(*graph.constants[node], span=span)
-        elif opcode > 1:
-            row = graph.primitives[opcode - 2]
-            copied[node] = builder.emit(
-                row, tuple([copied[arg] for arg in args]), graph.param_table[params[node]], span
-            )
+        builder.span = spans[node]
+        if opcode == CONSTANT:
+            copied[node] = builder.constant(*graph.constants[node])
+        elif opcode >= FIRST_ROW:
+            row = graph.primitives[opcode - FIRST_ROW]
+            operands = tuple([copied[arg] for arg in args])
+            copied[node] = builder.emit(row, operands, graph.param_table[params[node]])
     return copied
 
 

@@ -17,6 +17,7 @@ from difflab.core.primitive import Primitive
 from difflab.primitives import (
     add,
     as_number,
+    broadcast,
     divide,
     dpower,
     logical_and,
@@ -32,7 +33,7 @@ from difflab.primitives import (
 if TYPE_CHECKING:
     from difflab.graph.builder import Builder
 
-__all__ = ["simplified"]
+__all__ = ["ALWAYS_TRIED", "REDUCIBLE", "simplified"]
 
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
 
@@ -71,7 +72,9 @@ def _negated(builder: Builder, node: int) -> int | None:
 def _same_shape(builder: Builder, node: int, args: tuple[int, ...]) -> bool:
     """Whether `node` has the shape of the operation on `args`."""
     ids = builder.shape_ids
-    return all(ids[node] == ids[other] or other in builder.constants for other in args)
+    return not ids or all(
+        ids.get(node, 0) == ids.get(other, 0) or other in builder.constants for other in args
+    )
 
 
 def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -200,3 +203,9 @@ _IDENTITIES: dict[Primitive, Identity] = {
     logical_or: _idempotent,
     logical_not: _not,
 }
+
+REDUCIBLE = frozenset({negative, subtract, broadcast, logical_not})
+"""Rows whose result, like a constant, as an argument can make an identity apply."""
+
+ALWAYS_TRIED = frozenset({where, logical_and, logical_or})
+"""Rows whose identities look at whether their arguments are the same."""

@@ -47,8 +47,8 @@ class Graph:
         The arguments, node after node.
     param_ids, shape_ids : (nodes,) int32
         Positions in `param_table` and `shape_table`.
-    spans : (nodes, 2) int32
-        Start and end of the subexpression in `text`; -1 where there is none.
+    spans : (nodes,) int64
+        Start and end of the subexpression in `text`, as ``start << 32 | end``; -1 for none.
     primitives : tuple of Primitive
         The rows that occur.
     constants : dict of int to (number, name)
@@ -64,7 +64,7 @@ class Graph:
     args: NDArray[np.int32]
     param_ids: NDArray[np.int32]
     shape_ids: NDArray[np.int32]
-    spans: NDArray[np.int32]
+    spans: NDArray[np.int64]
     primitives: tuple[Primitive, ...]
     param_table: tuple[tuple[tuple[str, Any], ...], ...]
     shape_table: tuple[Shape, ...]
@@ -94,8 +94,8 @@ class Graph:
 
     def span(self, node: int) -> tuple[int, int] | None:
         """Return the place of `node` in the source text."""
-        start, end = self.spans[node].tolist()
-        return (start, end) if start >= 0 else None
+        packed = int(self.spans[node])
+        return (packed >> 32, packed & 0xFFFFFFFF) if packed >= 0 else None
 
     def constant(self, node: int) -> Number:
         """Return the number that a constant node holds."""
