@@ -1,0 +1,90 @@
+"""Where a measurement was made: versions, processor, threads, GPU. Imports nothing heavy.
+
+Versions are read from the installed packages' metadata, so that naming SymPy here does not
+import it. May import `difflab` for its version only.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["environment"]
+
+_PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
+
+
+def environment() -> dict[str, str | int | None]:
+    """Return what a measurement depends on besides the code.
+
+    Returns
+    -------
+    dict
+        ``difflab``, ``python``, the packages' versions, ``system``, ``cpu``, ``threads`` (the
+        processors this process may use) and ``gpu``; None for what is not there.
+
+    Examples
+    --------
+    >>> sorted(environment())[:4]
+    ['cpu', 'difflab', 'gpu', 'mpmath']
+    """
+    return dict(_collect())
+
+
+@cache
+def _collect() -> tuple[tuple[str, str | int | None], ...]:
+    from difflab import __version__
+
+    found: dict[str, str | int | None] = {
+        "difflab": __version__,
+        "python": platform.python_version(),
+    }
+    found.update((package, _version(package)) for package in _PACKAGES)
+    found.update(
+        system=f"{platform.system()} {platform.machine()}",
+        cpu=_cpu(),
+        threads=_threads(),
+        gpu=_gpu(),
+    )
+    return tuple(found.items())
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cpu() -> str | None:
+    """Return the processor's name; `platform` knows it on few systems only."""
+    return _field(Path("/proc/cpuinfo"), "model name") or platform.processor() or None
+
+
+def _threads() -> int | None:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count()
+
+
+def _gpu() -> str | None:
+    """Return the first NVIDIA GPU that the driver lists; asking nvidia-smi takes a second."""
+    for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        return _field(information, "Model")
+    return None
+
+
+def _field(path: Path, name: str) -> str | None:
+    """Return the first ``name : value`` of a file of the kernel's, or None."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon and key.strip() == name:
+            return value.strip()
+    return None

@@ -1,0 +1,271 @@
+"""The comparison as typed, immutable rows, and its one JSON form ``difflab.comparison/1``.
+
+May import `difflab.errors` and `difflab.methods` (for their types).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.methods.protocol import Family, Size
+
+__all__ = [
+    "SCHEMA",
+    "Comparison",
+    "Expression",
+    "MethodRow",
+    "ReferenceRow",
+    "Status",
+    "Variable",
+    "json_number",
+]
+
+SCHEMA = "difflab.comparison/1"
+
+Matrix = NDArray[float64]
+
+
+class Status(StrEnum):
+    """What became of a method."""
+
+    OK = "ok"
+    UNSUPPORTED = "unsupported"
+    TIMEOUT = "timeout"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """An input or an output: its name and shape."""
+
+    name: str
+    shape: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part of the schema that describes a variable."""
+        return {"name": self.name, "shape": list(self.shape)}
+
+
+@dataclass(frozen=True)
+class Expression:
+    """The function that was differentiated."""
+
+    text: str
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part of the schema that describes the function."""
+        return {
+            "text": self.text,
+            "inputs": [variable.to_dict() for variable in self.inputs],
+            "outputs": [variable.to_dict() for variable in self.outputs],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceRow:
+    """The referee's answer.
+
+    Attributes
+    ----------
+    jacobian : ndarray or None
+        The derivative rounded to float64: ``(m, n)``, the Hessian ``(n, n)`` for order 2. None
+        where the referee gave up.
+    digits : int
+        The decimal digits it worked with.
+    error_bound : float or None
+        Its own bound on the error.
+    status : str
+        How it ended; ``settled`` when its answer can be relied on.
+    """
+
+    jacobian: Matrix | None
+    digits: int
+    error_bound: float | None
+    status: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part of the schema that describes the reference."""
+        return {
+            "jacobian": _json_array(self.jacobian),
+            "digits": self.digits,
+            "error_bound": json_number(self.error_bound),
+            "status": self.status,
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MethodRow:
+    """What one method gave and what it cost; None where there is no answer.
+
+    Attributes
+    ----------
+    jacobian : ndarray or None
+        ``(m, n)``; the Hessian ``(n, n)`` for order 2.
+    max_abs_error, max_rel_error, max_ulp_error : float or None
+        The largest error of an entry against the referee.
+    error_estimate : float or None
+        The largest of the method's own error estimates.
+    prepare_seconds, call_seconds : float or None
+        Time to prepare, and of the fastest call; seconds.
+    samples : tuple of float
+        The raw samples behind `call_seconds`; kept here and not in the JSON form.
+    """
+
+    name: str
+    family: Family
+    status: Status
+    message: str = ""
+    jacobian: Matrix | None = None
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    max_ulp_error: float | None = None
+    error_estimate: float | None = None
+    verdict: str | None = None
+    size: Size | None = None
+    operations: int | None = None
+    function_evaluations: int | None = None
+    prepare_seconds: float | None = None
+    call_seconds: float | None = None
+    peak_bytes: int | None = None
+    samples: tuple[float, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the part of the schema that describes a method's result."""
+        size = self.size or Size()
+        return {
+            "name": self.name,
+            "family": str(self.family),
+            "status": str(self.status),
+            "message": self.message,
+            "jacobian": _json_array(self.jacobian),
+            "max_abs_error": json_number(self.max_abs_error),
+            "max_rel_error": json_number(self.max_rel_error),
+            "max_ulp_error": json_number(self.max_ulp_error),
+            "error_estimate": json_number(self.error_estimate),
+            "verdict": self.verdict,
+            "size": {
+                "tree": size.tree,
+                "dag": size.dag,
+                "simplified_tree": size.simplified_tree,
+                "simplified_dag": size.simplified_dag,
+            },
+            "operations": self.operations,
+            "function_evaluations": self.function_evaluations,
+            "prepare_seconds": json_number(self.prepare_seconds),
+            "call_seconds": json_number(self.call_seconds),
+            "peak_bytes": self.peak_bytes,
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """Every method's derivative of one function at one point, judged and measured.
+
+    Attributes
+    ----------
+    expression : Expression
+        The function.
+    point : mapping of str to float or ndarray
+        The value of every input.
+    order : int
+        1 for the Jacobian, 2 for the Hessian.
+    value : ndarray
+        The function's ``m`` values at the point.
+    reference : ReferenceRow
+        The referee's answer.
+    methods : tuple of MethodRow
+        A row per method, whatever became of it.
+    environment : mapping
+        Where it was measured.
+    """
+
+    expression: Expression
+    point: Mapping[str, Any]
+    order: int
+    value: Matrix
+    reference: ReferenceRow
+    methods: tuple[MethodRow, ...]
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def agreed(self) -> bool:
+        """Whether no method that answered is wrong."""
+        return all(row.verdict != "disagree" for row in self.methods)
+
+    def recommendation(self) -> str:
+        """Return one sentence: which method to use here, and the evidence for it."""
+        from difflab.lab.recommend import recommend
+
+        return recommend(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the comparison in the schema ``difflab.comparison/1``.
+
+        Everything in it is strict JSON: numbers that JSON does not have are the strings
+        ``"nan"``, ``"inf"`` and ``"-inf"``; sizes are exact integers. For order 2 the entries
+        named ``jacobian`` are Hessians, the Jacobian of the gradient.
+        """
+        return {
+            "schema": SCHEMA,
+            "expression": self.expression.to_dict(),
+            "point": {name: _json_array(np.asarray(v)) for name, v in self.point.items()},
+            "order": self.order,
+            "value": _json_array(self.value),
+            "reference": self.reference.to_dict(),
+            "methods": [row.to_dict() for row in self.methods],
+            "environment": dict(self.environment),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as strict JSON text, integers of any length written out."""
+        with _long_integers():
+            return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def json_number(value: float | None) -> float | str | None:
+    """Return a number as strict JSON has it: non-finite ones as strings.
+
+    Examples
+    --------
+    >>> json_number(0.5), json_number(float("-inf")), json_number(None)
+    (0.5, '-inf', None)
+    """
+    if value is None or math.isfinite(value):
+        return value
+    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+
+
+def _json_array(array: NDArray[Any] | None) -> Any:
+    """Return an array as nested lists of strict JSON numbers; a scalar for no dimensions."""
+    if array is None:
+        return None
+    if np.isfinite(array).all():
+        return array.tolist()
+    names = array.astype(object)
+    for index in np.argwhere(~np.isfinite(array)):
+        names[tuple(index)] = json_number(float(array[tuple(index)]))
+    return names.tolist()
+
+
+@contextmanager
+def _long_integers() -> Iterator[None]:
+    """Lift Python's limit of 4300 digits: a tree's size has as many as it has."""
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        yield
+    finally:
+        sys.set_int_max_str_digits(limit)

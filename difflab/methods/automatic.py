@@ -1,0 +1,169 @@
+"""Automatic differentiation by difflab's own graph engine, forward and reverse.
+
+The derivative is a graph, which is evaluated at the point. May import `autodiff`, `graph`,
+`protocol` and `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import MethodTimeout, TraceError, UnsupportedError
+from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["FORWARD", "REVERSE", "Automatic", "AutomaticDerivative"]
+
+Mode = Literal["forward", "reverse"]
+
+# What a sweep takes for a node that it passes and for one that it differentiates, measured on
+# one core; and how many times the time limit may be exceeded before it is not even begun.
+SECONDS_PASSED = 4e-7
+SECONDS_APPENDED = 1e-5
+PATIENCE = 4.0
+
+
+class Automatic:
+    """One mode of automatic differentiation.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("ln(x1) + x1*x2 - sin(x2)")
+    >>> prepared = REVERSE.prepare(Problem(f.values, f.n, f.m, f))
+    >>> prepared(np.array([2.0, 5.0])).value
+    array([[5.5       , 1.71633781]])
+    """
+
+    family = Family.AUTOMATIC
+    orders = (1, 2)
+
+    def __init__(self, mode: Mode, summary: str) -> None:
+        self.name = str(mode)
+        self.summary = summary
+        self._mode: Mode = mode
+
+    def missing(self) -> str | None:
+        """Return None: it needs nothing that difflab does not."""
+        return None
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """Build the graph of the derivative.
+
+        Raises
+        ------
+        UnsupportedError
+            The function is Python code that cannot be traced.
+        """
+        function = problem.function or _traced(problem)
+        derivative = self._derivative(function, problem)
+        shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
+        return AutomaticDerivative(derivative, shape)
+
+    def _derivative(self, function: Function, problem: Problem) -> Function:
+        from difflab.autodiff.transforms import gradient, jacobian
+
+        _refuse_endless(function, self._mode, problem.timeout)
+        if problem.order == 1:
+            return jacobian(function, mode=self._mode)
+        # The Hessian is the Jacobian of the gradient, whose rows cost a sweep each in either
+        # mode: forward over reverse is what `hessian` does, so reverse keeps to that.
+        slope = gradient(function, mode=self._mode)
+        _refuse_endless(slope, "forward", problem.timeout)
+        return jacobian(slope, mode="forward")
+
+
+class AutomaticDerivative:
+    """The graph of a derivative, evaluated at points."""
+
+    def __init__(self, derivative: Function, shape: tuple[int, int]) -> None:
+        from difflab.graph.counts import count
+
+        counts = count(derivative)
+        self.operations = counts.operations
+        self.size = Size(tree=counts.tree, dag=counts.dag)
+        self.function = derivative
+        self._shape = shape
+
+    def __call__(self, x: NDArray[float64]) -> Estimate:
+        """Return the derivative at `x`."""
+        with np.errstate(all="ignore"):
+            value = self.function.values(x)
+        return Estimate(np.asarray(value, dtype=float64).reshape(self._shape), None, 0)
+
+
+def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
+    """Raise where building the derivative would take far longer than `timeout`.
+
+    Nothing can stop a sweep half-way, so the sweeps are counted before: each passes every node
+    of the graph and appends operations for those between its input and the outputs. That is an
+    estimate, and only what exceeds the time several times over is not begun.
+    """
+    sweeps = function.n if mode == "forward" else function.m
+    passed = sweeps * len(function.graph)
+    seconds = passed * SECONDS_PASSED
+    if seconds <= timeout * PATIENCE:
+        active = _active(function, mode)
+        seconds += active * SECONDS_APPENDED
+    if seconds > timeout * PATIENCE:
+        raise MethodTimeout(
+            f"not begun: {sweeps:,} {mode} sweeps over {len(function.graph):,} nodes take about "
+            f"{seconds:.0f} s, and the limit is {timeout:g} s"
+        )
+
+
+def _active(function: Function, mode: Mode) -> int:
+    """Count the nodes that each sweep differentiates, over all sweeps.
+
+    Every sweep is a bit; the bits of a node's arguments (forward) or of its users (reverse)
+    come together in it.
+    """
+    forward = mode == "forward"
+    graph = function.graph
+    masks = [0] * len(graph)
+    seeds = zip(function.input_nodes, function.input_shapes, strict=True)
+    if not forward:
+        seeds = zip(function.outputs, function.output_shapes, strict=True)
+    used = 0
+    for node, shape in seeds:
+        size = math.prod(shape)
+        masks[node] |= ((1 << size) - 1) << used
+        used += size
+    rows = list(graph.rows())
+    total = 0
+    for node in range(len(rows)) if forward else reversed(range(len(rows))):
+        for arg in rows[node][1]:
+            if forward:
+                masks[node] |= masks[arg]
+            else:
+                masks[arg] |= masks[node]
+        total += masks[node].bit_count()
+    return total
+
+
+def _traced(problem: Problem) -> Function:
+    """Record Python code as a graph."""
+    from difflab.graph.trace import trace
+
+    values = problem.values
+
+    def at_one_point(x: Any) -> Any:
+        return values(x[None])[0]
+
+    try:
+        return trace(at_one_point, np.zeros(problem.n))
+    except TraceError as error:
+        raise UnsupportedError(f"the Python code cannot be traced: {error.message}") from error
+
+
+FORWARD = Automatic("forward", "forward mode: tangents swept through the graph, one per input")
+REVERSE = Automatic(
+    "reverse", "reverse mode: cotangents swept back through the graph, one per output"
+)
