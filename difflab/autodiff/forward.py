@@ -55,9 +55,7 @@ def push_forward(sweep: Sweep, seeds: Mapping[int, Node]) -> dict[int, Node]:
     return tangents
 
 
-def _tangent(
-    sweep: Sweep, number: int, row: Primitive, dots: list[Node | None]
-) -> Node | None:
+def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Node | None]) -> Node | None:
     """Return ẏ of one node; None where no derivative flows."""
     args = sweep.args(number)
     rule = row.rule
@@ -74,8 +72,7 @@ def _tangent(
     shapes = [node.shape for node in nodes]
     zero = sweep.constant(0)
     filled = [
-        spread(zero if dot is None else dot, shape)
-        for dot, shape in zip(dots, shapes, strict=True)
+        spread(zero if dot is None else dot, shape) for dot, shape in zip(dots, shapes, strict=True)
     ]
     moved: Node = row(*filled, **sweep.graph.params(number))
     return moved

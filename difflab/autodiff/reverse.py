@@ -36,9 +36,7 @@ class Cotangent(NamedTuple):
     mask: int | None = None
 
 
-def pull_back(
-    sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]
-) -> dict[int, Node]:
+def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
     """Return the cotangents of `sources` given those of other nodes.
 
     Parameters
@@ -86,15 +84,16 @@ def accumulate(builder: Builder, parts: list[Cotangent]) -> Cotangent:
     """Add up what arrives at a node; contributions under one mask stay under it."""
     if len(parts) == 1:
         return parts[0]
-    masks = {part.mask for part in parts}
-    if len(masks) == 1:
-        return Cotangent(_sum(builder, [part.bar for part in parts]), parts[0].mask)
+    first = parts[0].mask
+    if all(part.mask == first for part in parts):
+        return Cotangent(_sum(builder, [part.bar for part in parts]), first)
     total = _sum(builder, [resolved(builder, part) for part in parts])
-    if None in masks:
+    masks = [part.mask for part in parts if part.mask is not None]
+    if len(masks) < len(parts):
         return Cotangent(total)
-    union = parts[0].mask
-    for part in parts[1:]:
-        union = builder.emit(logical_or, (union, part.mask))
+    union = masks[0]
+    for mask in masks[1:]:
+        union = builder.emit(logical_or, (union, mask))
     return Cotangent(total, union)
 
 

@@ -30,9 +30,7 @@ class Template:
 
     def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
         """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
-        slots = [t, y, *args]
-        for number in self.constants:
-            slots.append(builder.constant(number))
+        slots = [t, y, *args, *map(builder.constant, self.constants)]
         for primitive, operands in self.steps:
             slots.append(builder.emit(primitive, [slots[operand] for operand in operands]))
         return slots[self.result]

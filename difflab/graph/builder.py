@@ -176,11 +176,7 @@ class Builder:
         """Whether an identity can apply: what most operations need not look further than."""
         if primitive in ALWAYS_TRIED:
             return True
-        reducible = self.reducible
-        for node in args:
-            if reducible[node]:
-                return True
-        return False
+        return 1 in map(self.reducible.__getitem__, args)
 
     def shape(self, node: int) -> Shape:
         """Return the shape of a node."""
@@ -335,8 +331,8 @@ class Builder:
         """Fill the index from the nodes of `graph`."""
         for node, name in graph.names.items():
             self.index[name] = node
-        for node, (value, name) in graph.constants.items():
-            self.index[(name, type(value), value, math.copysign(1.0, value))] = node
+        for node, (value, label) in graph.constants.items():
+            self.index[(label, type(value), value, math.copysign(1.0, value))] = node
         param_ids = graph.param_ids.tolist()
         for node, (opcode, args) in enumerate(graph.rows()):
             if opcode >= FIRST_ROW:

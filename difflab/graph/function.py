@@ -212,9 +212,10 @@ class Function:
         for name, value in kwargs.items():
             if name not in self.inputs:
                 near = get_close_matches(name, self.inputs[:1000], 1)
+                known = f"its inputs are {shortened(self.inputs)}"
                 raise PointError(
                     f"the function has no input '{name}'",
-                    hint=f"did you mean '{near[0]}'?" if near else f"inputs: {shortened(self.inputs)}",
+                    hint=f"did you mean '{near[0]}'?" if near else known,
                 )
             if name in given:
                 raise PointError(f"the input '{name}' was given twice")

@@ -48,9 +48,8 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     """
     builder = Builder()
     names = _names(function, len(examples))
-    inputs = [
-        builder.input(name, np.shape(example)) for name, example in zip(names, examples, strict=True)
-    ]
+    shapes = map(np.shape, examples)
+    inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
     result = function(*(Node(builder, node) for node in inputs))
     outputs = _outputs(builder, result)
     labels = ["y"] if len(outputs) == 1 else [f"y{i + 1}" for i in range(len(outputs))]
@@ -58,7 +57,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
 
 
 def _names(function: Callable[..., Any], wanted: int) -> list[str]:
-    """Return the names of the first `wanted` parameters, or x1, x2, …"""
+    """Return the names of the first `wanted` parameters, else x1, x2 and so on."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

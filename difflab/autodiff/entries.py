@@ -1,0 +1,142 @@
+"""The entries of a Jacobian, by sweeps forward or back, whichever is fewer operations.
+
+May import the sweeps, `graph`, `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+from difflab.autodiff.forward import push_forward
+from difflab.autodiff.reverse import pull_back
+from difflab.autodiff.sweep import Sweep, spread
+from difflab.errors import InputError
+from difflab.graph.builder import Builder
+from difflab.graph.counts import count
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.primitives import index, pack, reshape, scatter
+
+__all__ = ["Mode", "cotangents", "entries"]
+
+Mode = Literal["forward", "reverse", "auto"]
+MODES = ("forward", "reverse", "auto")
+
+TRIAL_LIMIT = 200_000
+"""Operations up to which mode "auto" builds both Jacobians and counts; beyond it estimates."""
+
+Key = tuple[int, ...]
+Place = tuple[int, Key]
+
+
+def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
+    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for."""
+    if mode not in MODES:
+        raise InputError(f"unknown mode '{mode}'", hint=f"one of {', '.join(MODES)}")
+    if mode == "reverse":
+        return _by_reverse(function)
+    if mode == "forward":
+        return _by_forward(function)
+    if len(function.graph) * (function.n + function.m) > TRIAL_LIMIT:
+        return _by_forward(function) if function.n < function.m else _by_reverse(function)
+    return min(_by_reverse(function), _by_forward(function), key=_operations)
+
+
+def _operations(trial_entries: tuple[Sweep, Node]) -> int:
+    """Count the operations that a Jacobian's entries need together."""
+    sweep, packed = trial_entries
+    trial = Function.build(sweep.builder, sweep.function.input_nodes, [packed.id], ["trial"])
+    return count(trial).operations
+
+
+def _by_reverse(function: Function) -> tuple[Sweep, Node]:
+    """Sweep back once per output number."""
+    sweep = Sweep(function)
+    bars: list[Node] = []
+    for number, key in _output_numbers(sweep):
+        seed = sweep.constant(1)
+        if key != ():
+            seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
+        bars += cotangents(sweep, {number: seed})
+    return sweep, pack(*bars, ranks=tuple(bar.ndim for bar in bars))
+
+
+def _by_forward(function: Function) -> tuple[Sweep, Node]:
+    """Sweep forward once per input number."""
+    sweep = Sweep(function)
+    outputs = _output_numbers(sweep)
+    columns: list[list[Node]] = []
+    for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        for key in _keys(shape):
+            seed = sweep.constant(1)
+            if shape != ():
+                seed = scatter(seed, keys=(key,), shape=shape)
+            columns.append(_numbers(sweep, push_forward(sweep, {source: seed}), outputs))
+    numbers = [column[row] for row in range(len(outputs)) for column in columns]
+    return sweep, pack(*numbers, ranks=(0,) * len(numbers))
+
+
+def _output_numbers(sweep: Sweep) -> list[Place]:
+    """Return where each output number is: a node and the key into it."""
+    places: list[Place] = []
+    for output in sweep.function.outputs:
+        places += _places(sweep.builder, output)
+    return places
+
+
+def _places(builder: Builder, node: int) -> list[Place]:
+    """Return where the numbers of an array come from.
+
+    What only gathers scalars, as a gradient does, is taken apart into those scalars.
+    """
+    shape = builder.shape(node)
+    row = builder.primitive(node)
+    if row is reshape:
+        return _places(builder, builder.arguments(node)[0])
+    if row is pack:
+        return [place for part in builder.arguments(node) for place in _places(builder, part)]
+    keys = _keys(shape)
+    if row is scatter and set(keys).issuperset(builder.params(node)["keys"]):
+        zero = (builder.constant(0), ())
+        parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
+        found: dict[Key, Place] = {key: (part, ()) for key, part in parts}
+        return [found.get(key, zero) for key in keys]
+    return [(node, key) for key in keys]
+
+
+def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[Place]) -> list[Node]:
+    """Return the tangents of output numbers."""
+    zero = sweep.constant(0)
+    taken: dict[int, dict[Key, Place]] = {}
+    numbers = []
+    for number, key in places:
+        dot = tangents.get(number)
+        if dot is None or key == ():
+            numbers.append(zero if dot is None else dot)
+            continue
+        if number not in taken:
+            whole = spread(dot, sweep.builder.shape(number))
+            found = _places(sweep.builder, whole.id)
+            taken[number] = dict(zip(_keys(whole.shape), found, strict=True))
+        part, inner = taken[number][key]
+        node = sweep.node(part)
+        numbers.append(index(node, key=inner, rank=node.ndim) if inner else node)
+    return numbers
+
+
+def _keys(shape: Sequence[int]) -> list[Key]:
+    """Return the index of every number of an array, in order."""
+    return list(product(*map(range, shape)))
+
+
+def cotangents(sweep: Sweep, seeds: dict[int, Node]) -> list[Node]:
+    """Return the cotangents of all inputs, of the inputs' shapes."""
+    function = sweep.function
+    bars = pull_back(sweep, seeds, function.input_nodes)
+    zero = sweep.constant(0)
+    return [
+        spread(bars.get(node, zero), shape)
+        for node, shape in zip(function.input_nodes, function.input_shapes, strict=True)
+    ]
