@@ -1,0 +1,256 @@
+"""The referee: derivatives from high-precision values of the function, and nothing else.
+
+The function's values are taken in mpmath and differentiated by differences; the digits are
+doubled, and the step shrinks along, until two successive precisions agree. Both sides are
+looked at, so kinks, jumps, poles and edges of the domain are found and named.
+May import `difflab.lab` siblings; mpmath is imported when a referee is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.lab.differences import LADDER, BudgetSpent, Sampler, Stage
+from difflab.lab.exact import ExactValues
+from difflab.lab.limits import Regularity
+from difflab.lab.settle import Key, Settling
+from difflab.lab.ulp import nearest
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["Referee", "Reference", "refer"]
+
+Real = Any  # an mpmath number
+Exact = NDArray[Any]  # an array of mpmath numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """The referee's derivative at one point: ``(m, n)``, or the Hessian ``(n, n)``.
+
+    Attributes
+    ----------
+    value : tuple of mpf
+        The ``m`` outputs; nan where the function is undefined.
+    exact, left, right : ndarray of mpf
+        The derivative, and those from the left and from the right. At a kink, a jump or a
+        pole with two signs the derivative is nan; at a jump `left` and `right` belong to the
+        pieces; where a side lies outside the domain it is nan.
+    bounds : ndarray of float64
+        Bound on the error of every entry.
+    regularity : ndarray of str
+        What the function is like, entry by entry: the values of `Regularity`.
+    digits : int
+        Significant digits that every settled entry reaches at least.
+    status : str
+        The worst entry's regularity.
+    linear : ndarray of bool
+        For each output, whether the entries also predict the change along a direction
+        that moves all inputs at once; if not, the function has no derivative here even
+        though every partial one exists.
+    evaluations : int
+        Values of the function that it took.
+    point : tuple of float
+        Where.
+    magnitude : float
+        The largest size of a value met on the way to the outputs.
+    """
+
+    order: int
+    point: tuple[float, ...]
+    magnitude: float
+    value: tuple[Real, ...]
+    exact: Exact
+    left: Exact
+    right: Exact
+    bounds: NDArray[float64]
+    regularity: NDArray[np.str_]
+    digits: int
+    status: str
+    linear: NDArray[np.bool_]
+    evaluations: int
+
+    @property
+    def jacobian(self) -> NDArray[float64]:
+        """The derivative, each entry the nearest float64."""
+        rounded = [nearest(entry) for entry in self.exact.flat]
+        return np.array(rounded, dtype=float64).reshape(self.exact.shape)
+
+    @property
+    def error_bound(self) -> float:
+        """The largest bound of an entry that has one."""
+        finite = self.bounds[np.isfinite(self.bounds)]
+        return float(finite.max()) if finite.size else math.nan
+
+
+class Referee:
+    """Judge of derivatives at one point, by values only.
+
+    Parameters
+    ----------
+    values : callable
+        A list of ``n`` mpmath numbers to a list of ``m``; nan where undefined.
+    point : sequence of float
+        The point, taken as the exact doubles.
+    order : int
+        1 for the Jacobian; 2 for the Hessian of a single output.
+    timeout : float
+        Seconds after which what is still open is reported as ``unsettled``.
+
+    Examples
+    --------
+    >>> referee = Referee(lambda x: [abs(x[0]) + x[1] ** 2], [0.0, 3.0])
+    >>> reference = referee.reference()
+    >>> reference.regularity.tolist(), reference.jacobian.tolist()
+    ([['kink', 'smooth']], [[nan, 6.0]])
+    >>> int(reference.left[0, 0]), int(reference.right[0, 0])
+    (-1, 1)
+    """
+
+    def __init__(
+        self,
+        values: Callable[[Sequence[Real]], Sequence[Real]],
+        point: Sequence[float],
+        *,
+        order: int = 1,
+        timeout: float = 10.0,
+    ) -> None:
+        self._values = values
+        self._point = [float(x) for x in point]
+        self._order = order
+        self._timeout = timeout
+
+    @classmethod
+    def of(
+        cls, function: Function, point: Sequence[float], *, order: int = 1, timeout: float = 10.0
+    ) -> Referee:
+        """Return the referee of a graph, at its packed inputs."""
+        return cls(ExactValues(function), point, order=order, timeout=timeout)
+
+    def reference(self) -> Reference:
+        """Return the derivative with what is known of its accuracy.
+
+        Notes
+        -----
+        At a smooth point every input costs two values, and one joint direction at doubled
+        digits and shorter steps checks all entries together: the entries g predict its
+        difference Σ gᵢvᵢ. What the check does not vouch for is settled on its own, level by
+        level.
+        """
+        sampler = Sampler(self._values, self._point, self._timeout)
+        graph = self._values if isinstance(self._values, ExactValues) else None
+        work = Settling(sampler, graph.reached if graph else None, self._order)
+        work.run()
+        sizes = [abs(nearest(value)) for value in work.value]
+        magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
+        if graph:
+            magnitude = max(magnitude, graph.magnitude())
+        return _collected(work, magnitude)
+
+    def sensitivity(self, entries: Iterable[Key]) -> dict[Key, float]:
+        """Return how far entries change when every input moves by half an ULP.
+
+        The true derivative is taken, by values, at a few neighbours of the point whose
+        distance is half the spacing of doubles in every input, the function's decimal
+        literals moved likewise; the largest change is given, infinite where a neighbour has
+        no derivative.
+        """
+        changes = dict.fromkeys(sorted(set(entries)), 0.0)
+        try:
+            base = Stage(self._near(None), LADDER[0], self._order)
+            for corner in _corners():
+                moved = Stage(self._near(corner), LADDER[0], self._order)
+                for place in changes:
+                    changes[place] = max(changes[place], self._change(base, moved, place))
+        except BudgetSpent:
+            return changes
+        return changes
+
+    def _near(self, corner: Callable[[], float] | None) -> Sampler:
+        """Return a sampler at a neighbour of the point, of a neighbour of the function."""
+        values = self._values
+        if corner is None:
+            return Sampler(values, self._point, self._timeout)
+
+        def nudge(number: float) -> float:
+            # Half the smallest subnormal is not a double: zero is an exact number.
+            return corner() * math.ulp(number) if number else 0.0
+
+        if isinstance(values, ExactValues):
+            values = values.nudged(nudge)
+        return Sampler(values, self._point, self._timeout, [nudge(x) for x in self._point])
+
+    def _change(self, base: Stage, moved: Stage, place: Key) -> float:
+        unit, row = ((place[1],), place[0]) if self._order == 1 else (place, 0)
+        with base.mp.workdps(base.digits):
+            size = nearest(abs(moved.sample(unit)[row].centre - base.sample(unit)[row].centre))
+        return math.inf if math.isnan(size) else size
+
+
+def refer(
+    function: Function, point: Sequence[float], *, order: int = 1, timeout: float = 10.0
+) -> Reference:
+    """Return the referee's derivative of a function at packed inputs."""
+    return Referee.of(function, point, order=order, timeout=timeout).reference()
+
+
+def _corners() -> list[Callable[[], float]]:
+    """Return what draws the coordinates of four corners of the box of half an ULP."""
+    draw = Random(2)
+    return [lambda: 0.5, lambda: -0.5, *[lambda: draw.choice((-0.5, 0.5))] * 2]
+
+
+_SEVERITY = list(Regularity)
+
+
+def _collected(work: Settling, magnitude: float) -> Reference:
+    """Return the entries as arrays; what did not settle is nan."""
+    m, n = len(work.value), len(work.sampler.point)
+    shape = (m, n) if work.order == 1 else (n, n)
+    nan = work.mp.nan
+    exact, left, right = (np.full(shape, nan, dtype=object) for _ in range(3))
+    bounds = np.full(shape, math.inf)
+    regularity = np.full(shape, str(Regularity.UNSETTLED), dtype=object)
+    for (row, position), entry in work.entries.items():
+        unit = work.units[position]
+        for place in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
+            exact[place], left[place], right[place] = entry.value, entry.left, entry.right
+            bounds[place] = nearest(entry.bound)
+            regularity[place] = str(entry.regularity)
+    worst = max(map(_SEVERITY.index, regularity.flat), default=0)
+    return Reference(
+        order=work.order,
+        point=tuple(work.sampler.point),
+        magnitude=magnitude,
+        value=tuple(work.value),
+        exact=exact,
+        left=left,
+        right=right,
+        bounds=bounds,
+        regularity=regularity.astype(str),
+        digits=_digits(work),
+        status=str(_SEVERITY[worst]),
+        linear=np.array(work.linear, dtype=bool),
+        evaluations=work.sampler.evaluations,
+    )
+
+
+def _digits(work: Settling) -> int:
+    """Return the significant digits of the worst entry, at most the first level's."""
+    mp = work.mp
+    digits = LADDER[0].digits
+    if all(entry.regularity is Regularity.UNDEFINED for entry in work.entries.values()):
+        return 0
+    for entry in work.entries.values():
+        if mp.isfinite(entry.value) and entry.value and entry.bound:
+            digits = min(digits, int(mp.floor(mp.log10(abs(entry.value) / entry.bound))))
+    return max(digits, 0)

@@ -1,0 +1,270 @@
+"""How a derivative settles: entries stay open until a level of the ladder decides them.
+
+May import `difflab.lab` siblings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from random import Random
+from time import perf_counter
+from typing import Any
+
+from difflab.lab.differences import CONFIRMING, LADDER, BudgetSpent, Sample, Sampler, Stage, Unit
+from difflab.lab.limits import DIGITS, Entry, Regularity, classify, limit, smooth
+
+__all__ = ["Key", "Settling"]
+
+Real = Any  # an mpmath number
+Key = tuple[int, int]  # the output, and the position in the list of units
+Reached = Callable[[int], Sequence[bool]]
+
+_JOINT = 10  # powers of ten that the rest of a joint direction loses from level to level
+_NEGLIGIBLE = 20  # digits of the entries' sum beyond which the rest says nothing
+_FIRST = 3  # units from whose time that of all is projected
+_PATIENCE = 3.0  # how far beyond the time budget a projection may lie before it is believed
+
+
+class Settling:
+    """The referee's work on one derivative.
+
+    Attributes
+    ----------
+    units : list of tuple
+        The inputs ``(i,)`` to differentiate by, or the pairs ``(i, j)`` with ``i <= j``.
+    entries : dict
+        What has settled, by output and unit.
+    value : list of mpf
+        The outputs, of the highest precision used.
+    linear : list of bool
+        For each output, whether its entries predict a joint direction.
+    """
+
+    def __init__(self, sampler: Sampler, reached: Reached | None, order: int) -> None:
+        self.sampler = sampler
+        self.mp = sampler.mp
+        self.order = order
+        n = len(sampler.point)
+        self.units: list[Unit] = (
+            [(i,) for i in range(n)]
+            if order == 1
+            else [(i, j) for i in range(n) for j in range(i, n)]
+        )
+        self.entries: dict[Key, Entry] = {}
+        self.value: list[Real] = []
+        self.linear: list[bool] = []
+        self._reached = reached
+        self._stages: dict[int, Stage] = {}
+        self._history: dict[Key, list[Sample]] = {}
+        self._weights: dict[int, int] = {}
+        self._along: list[Real] = []
+
+    def run(self) -> None:
+        """Settle what settles within the time."""
+        try:
+            with self.mp.workdps(60):
+                self._begin()
+                self._check()
+                self._settle_zeros()
+                self._climb()
+                self._judge_joint()
+        except BudgetSpent:
+            return
+
+    def _stage(self, level: int) -> Stage:
+        if level not in self._stages:
+            self._stages[level] = Stage(self.sampler, LADDER[level], self.order)
+        return self._stages[level]
+
+    def _begin(self) -> None:
+        """Sample every unit at the first level; what no input reaches is zero."""
+        stage = self._stage(0)
+        self.value = stage.base
+        self.linear = [True] * len(self.value)
+        quickest = math.inf
+        for position, unit in enumerate(self.units):
+            began = perf_counter()
+            touched = self._outputs_of(unit)
+            samples = stage.sample(unit) if any(touched) else []
+            for row, yes in enumerate(touched):
+                if yes:
+                    self._history[row, position] = [samples[row]]
+                else:
+                    self.entries[row, position] = self._untouched(row)
+            quickest = min(quickest, perf_counter() - began)
+            if position == _FIRST:
+                self.sampler.expect(quickest * len(self.units), _PATIENCE)
+
+    def _untouched(self, row: int) -> Entry:
+        """Return the entry of an output that is not made of the input at all."""
+        zero, nan = self.mp.mpf(0), self.mp.nan
+        if self._defined(row):
+            return Entry(Regularity.SMOOTH, zero, zero, zero, zero)
+        return Entry(Regularity.UNDEFINED, nan, nan, nan, self.mp.inf)
+
+    def _defined(self, row: int) -> bool:
+        return bool(self.mp.isfinite(self._stage(0).base[row]))
+
+    def _outputs_of(self, unit: Unit) -> list[bool]:
+        """Return for each output whether all inputs of `unit` reach it."""
+        if self._reached is None:
+            return [True] * len(self.value)
+        columns = [self._reached(i) for i in unit]
+        return [all(column) for column in zip(*columns, strict=True)]
+
+    def _is_zero(self, sample: Sample) -> bool:
+        sides = (sample.left, sample.right, sample.centre)
+        return all(abs(side) <= sample.noise for side in sides)
+
+    def _check(self) -> None:
+        """Settle smooth entries that predict a joint direction at twice the digits."""
+        calm = {key: smooth(self.mp, history[0]) for key, history in self._history.items()}
+        still = {
+            i
+            for key, history in self._history.items()
+            if self._defined(key[0]) and not calm[key] and not self._is_zero(history[0])
+            for i in self.units[key[1]]
+        }
+        draw = Random(1)
+        weights = {
+            i: draw.choice((-1, 1)) * draw.randrange(2**20, 2**21)
+            for i in range(len(self.sampler.point))
+        }
+        self._weights = {i: weight for i, weight in weights.items() if i not in still}
+        stage = self._stage(1)
+        first, self.value = self.value, stage.base
+        if not self._weights:
+            return
+        steady = [
+            bool(abs(new - old) <= self.mp.mpf(10) ** -30 * abs(new))
+            for new, old in zip(self.value, first, strict=True)
+        ]
+        found = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
+        residuals = [
+            abs(gap) for gap in self._gaps(1, found, stage.symmetric(self._weights, self.order))
+        ]
+        for key in self._history:
+            if calm[key] and steady[key[0]] and self._moves(key):
+                self._accept(key, residuals[key[0]])
+
+    def _moves(self, key: Key) -> bool:
+        """Return whether the joint direction moves all inputs of an entry."""
+        return all(i in self._weights for i in self.units[key[1]])
+
+    def _gaps(self, level: int, found: dict[Key, Real], along: Sequence[Real]) -> list[Real]:
+        """Return a joint difference minus what the entries found so far predict of it."""
+        stage = self._stage(level)
+        gaps = list(along)
+        with self.mp.workdps(stage.digits):
+            for key, value in found.items():
+                if self._moves(key):
+                    gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
+        return gaps
+
+    def _accept(self, key: Key, residual: Real) -> None:
+        """Settle a smooth entry if the joint check leaves it enough digits."""
+        sample = self._history[key][0]
+        weight = self._stage(1).weight(self.units[key[1]], self._weights)
+        bound = abs(residual / weight)
+        if bound <= self.mp.mpf(10) ** -DIGITS * abs(sample.centre):
+            self.entries[key] = Entry(
+                Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
+            )
+
+    def _settle_zeros(self) -> None:
+        """Settle what rounding cannot tell from zero, by a step and digits that could."""
+        stage = self._stage(CONFIRMING)
+        zeros: dict[int, list[Key]] = {}
+        for key, history in self._history.items():
+            if key not in self.entries and self._is_zero(history[0]):
+                zeros.setdefault(key[1], []).append(key)
+        for position, keys in zeros.items():
+            samples = stage.sample(self.units[position])
+            for key in keys:
+                sample = samples[key[0]]
+                if self._is_zero(sample):
+                    zero = self.mp.mpf(0)
+                    self.entries[key] = Entry(Regularity.SMOOTH, zero, zero, zero, sample.noise)
+
+    def _climb(self) -> None:
+        """Take what is open from level to level."""
+        self._undefined_rows()
+        for level in range(1, len(LADDER)):
+            waiting: dict[int, list[Key]] = {}
+            for key in self._history:
+                if key not in self.entries:
+                    waiting.setdefault(key[1], []).append(key)
+            if not waiting:
+                return
+            stage = self._stage(level)
+            for position, keys in waiting.items():
+                samples = stage.sample(self.units[position])
+                for key in keys:
+                    self._history[key].append(samples[key[0]])
+                    self._decide(key, level)
+            self.value = stage.base
+
+    def _decide(self, key: Key, level: int) -> None:
+        entry = classify(self.mp, self._history[key], final=level >= CONFIRMING)
+        if entry is None:
+            return
+        if entry.regularity is Regularity.JUMP and self.order == 1:
+            entry = self._pieces(key, entry, level)
+        self.entries[key] = entry
+
+    def _pieces(self, key: Key, entry: Entry, level: int) -> Entry:
+        """Give an entry at a jump the derivatives of the pieces on both sides."""
+        row, position = key
+        unit = self.units[position]
+        slopes = [self._stage(k).piece_slopes(unit[0])[row] for k in range(level + 1)]
+        noises = [sample.noise for sample in self._history[key]]
+        sides = []
+        for side in range(2):
+            found = limit(self.mp, [pair[side] for pair in slopes], noises, final=True)
+            sides.append(self.mp.nan if found.value is None else found.value)
+        return Entry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
+
+    def _undefined_rows(self) -> None:
+        """Mark outputs without a value; a symmetric limit of their derivative may exist."""
+        mp = self.mp
+        for key, history in self._history.items():
+            row, position = key
+            if self._defined(row):
+                continue
+            history.append(self._stage(1).sample(self.units[position])[row])
+            found = limit(mp, [s.centre for s in history], [mp.mpf(0)] * 2, final=False)
+            value = mp.nan if found.value is None else found.value
+            self.entries[key] = Entry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
+
+    def _judge_joint(self) -> None:
+        """See whether the entries predict a direction that moves all inputs at once.
+
+        What a smooth function leaves over is of a higher order in the step and falls faster
+        than the step; what √|xy| leaves over at 0 does not.
+        """
+        if len(self._weights) < 2:
+            return
+        mp = self.mp
+        found = {key: e.value for key, e in self.entries.items() if mp.isfinite(e.value)}
+        coarse, fine = (self._left_over(level, found) for level in range(2))
+        drop = mp.mpf(10) ** -_JOINT
+        for row, (before, after) in enumerate(zip(coarse, fine, strict=True)):
+            if self._defined(row):
+                self.linear[row] = bool(after[0] <= max(drop * before[0], after[1]))
+
+    def _left_over(self, level: int, found: dict[Key, Real]) -> list[tuple[Real, Real]]:
+        """Return per step what the joint direction leaves over, and what of it says nothing."""
+        mp, stage = self.mp, self._stage(level)
+        gaps = self._gaps(level, found, stage.rightward(self._weights, self.order))
+        scale = max(stage.steps) ** self.order
+        sizes = [mp.mpf(0)] * len(gaps)
+        for key, value in found.items():
+            if self._moves(key):
+                weight = stage.weight(self.units[key[1]], self._weights)
+                sizes[key[0]] += abs(value * weight)
+        negligible = mp.mpf(10) ** -_NEGLIGIBLE
+        return [
+            (abs(gap) / scale, negligible * size / scale + stage.noise(scale, value))
+            for gap, size, value in zip(gaps, sizes, self.value, strict=True)
+        ]
