@@ -271,5 +271,5 @@ def _errors(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_yticks(range(len(drawn)), [shorten(row.name, 20) for row in drawn])
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
-    axes.set_ylim(len(drawn) - 0.5, -0.5)
+    axes.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
     _legend(axes, drawn)

@@ -1,0 +1,151 @@
+"""``difflab compare``: every method's derivative of one function, judged and measured.
+
+May import `difflab.cli` siblings; `lab` and `report` are imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from difflab.cli.options import parse_names, parse_point, read_expression
+from difflab.cli.output import check_destination, coloured, emit, say, write_files
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.lab.record import Comparison
+
+__all__ = ["EXAMPLES", "Format", "compare"]
+
+EXAMPLES = """\b
+difflab compare "ln(x1)+x1*x2-sin(x2)"
+difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
+difflab compare @model.txt --at "w=[1,2,3]" -o model.json
+"""
+
+
+class Format(StrEnum):
+    """What a comparison is written as."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+    HTML = "html"
+
+
+def compare(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
+    ],
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="x1=2,x2=5",
+            help="The point: numbers, pi/2, [1,2,3] or @file.npy. Otherwise one is chosen.",
+        ),
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="a,b", help="Only these; `difflab methods` lists all.")
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="By default a table, or what the name of -o ends in."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
+    ] = None,
+    order: Annotated[int, typer.Option(min=1, max=2, help="2 compares Hessians.")] = 1,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
+    ] = 10.0,
+    seed: Annotated[int, typer.Option(min=0, help="For choosing the point.")] = 0,
+    no_timing: Annotated[
+        bool, typer.Option("--no-timing", help="Judge only; do not measure calls.")
+    ] = False,
+) -> int:
+    """Differentiate EXPR in every way: what is right, what it costs."""
+    point = parse_point(at or [])
+    names = parse_names(methods)
+    destination = None if output is None else check_destination(output)
+    picture_file = None if plot is None else _picture_file(plot)
+    text = read_expression(expression)
+    from difflab.lab.compare import compare as compared
+
+    result = compared(
+        text, at=point, methods=names, order=order, timeout=timeout, seed=seed, timing=not no_timing
+    )
+    chosen = _format(form, destination)
+    report = written(result, chosen, chosen_point=point is None, to_file=destination is not None)
+    files: dict[Path, bytes] = {}
+    if destination is not None:
+        files[destination] = report.encode("utf-8")
+    if picture_file is not None:
+        from difflab.report.plots import picture
+
+        files[picture_file] = picture(result, picture_file.suffix[1:].lower())
+    write_files(files)
+    for path in files:
+        say(f"wrote {path}")
+    if destination is None:
+        emit(report)
+    return 0 if result.agreed else 1
+
+
+def _picture_file(name: str) -> Path:
+    """Return where the picture goes, if its name says what kind of picture it is."""
+    from difflab.report.canvas import FORMATS
+
+    path = check_destination(name)
+    if path.suffix[1:].lower() not in FORMATS:
+        raise InputError(
+            f"cannot tell the kind of picture from {name!r}",
+            hint=f"end the name in {', '.join('.' + kind for kind in FORMATS)}",
+        )
+    return path
+
+
+def _format(asked: Format | None, destination: Path | None) -> Format:
+    """Return the format asked for, otherwise what the file's name ends in, otherwise a table."""
+    if asked is not None:
+        return asked
+    endings = {".json": Format.JSON, ".csv": Format.CSV, ".md": Format.MD, ".html": Format.HTML}
+    return endings.get(destination.suffix.lower() if destination else "", Format.TABLE)
+
+
+def written(result: Comparison, form: Format, *, chosen_point: bool, to_file: bool) -> str:
+    """Return a comparison in one of the formats."""
+    if form is Format.JSON:
+        return _safe_json(result.to_json())
+    if form is Format.CSV:
+        from difflab.report.csv import csv
+
+        return csv(result)
+    if form is Format.MD:
+        from difflab.report.markdown import markdown
+
+        return markdown(result, chosen=chosen_point)
+    if form is Format.HTML:
+        from difflab.report.html import page
+
+        return page(result, chosen=chosen_point)
+    from difflab.report.table import table
+
+    return table(result, chosen=chosen_point, colour=not to_file and coloured(sys.stdout))
+
+
+# JSON itself escapes the control characters below U+0020 only. The others that could steer a
+# terminal occur nowhere but inside strings, where an escape means the same.
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+
+
+def _safe_json(text: str) -> str:
+    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"

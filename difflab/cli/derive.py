@@ -1,0 +1,194 @@
+"""``difflab derive``: the derivative of a formula as text, LaTeX, Python or C.
+
+May import `difflab.cli` siblings; `language`, `autodiff` and `graph` are imported when the
+command runs.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from math import prod
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from difflab.cli.options import one_of, read_expression
+from difflab.cli.output import check_destination, emit, say, write_files
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["EXAMPLES", "Kind", "Notation", "derive"]
+
+EXAMPLES = """\b
+difflab derive "ln(x1)+x1*x2-sin(x2)"
+difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
+difflab derive "[x*y, x+y]" --of jacobian --format python
+"""
+
+_PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<places>[0-9, ]+)\]")
+
+
+class Notation(StrEnum):
+    """What a derivative is written in."""
+
+    TEXT = "text"
+    LATEX = "latex"
+    PYTHON = "python"
+    C = "c"
+
+
+class Kind(StrEnum):
+    """Which derivative."""
+
+    GRADIENT = "gradient"
+    JACOBIAN = "jacobian"
+    HESSIAN = "hessian"
+
+
+def derive(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
+    ],
+    wrt: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="By this variable alone, such as x1 or w[3]."),
+    ] = None,
+    order: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
+    of: Annotated[
+        Kind | None,
+        typer.Option("--of", help="By default the gradient; with several outputs the Jacobian."),
+    ] = None,
+    form: Annotated[Notation, typer.Option("--format", help="What it is written in.")] = (
+        Notation.TEXT
+    ),
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+    ] = None,
+) -> int:
+    """Write the derivative of EXPR as text, LaTeX, Python or C."""
+    destination = None if output is None else check_destination(output)
+    text = read_expression(expression)
+    from difflab.language import parse, printers
+
+    derived = derivative(parse(text), wrt, order, of)
+    write = {
+        Notation.TEXT: printers.text,
+        Notation.LATEX: printers.latex,
+        Notation.PYTHON: printers.python,
+        Notation.C: printers.c,
+    }[form]
+    result = write(derived).rstrip("\n") + "\n"
+    if destination is None:
+        emit(result)
+    else:
+        write_files({destination: result.encode("utf-8")})
+        say(f"wrote {destination}")
+    return 0
+
+
+def derivative(function: Function, wrt: str | None, order: int, of: Kind | None) -> Function:
+    """Return the derivative that the options ask for.
+
+    Raises
+    ------
+    InputError
+        The options contradict each other or the function.
+    """
+    if function.n == 0:
+        raise InputError("the expression has no variable, so there is nothing to differentiate by")
+    if of is not None and wrt is not None:
+        raise InputError("--wrt and --of exclude each other", hint="leave one of them out")
+    if wrt is None and order > 2 and function.n == 1:
+        wrt = _names(function)[0]
+    if wrt is not None:
+        return _repeated(function, wrt, order)
+    if of is None:
+        of = Kind.JACOBIAN if function.m > 1 else Kind.GRADIENT if order == 1 else Kind.HESSIAN
+    elif order not in (1, 1 + (of is Kind.HESSIAN)):
+        raise InputError(f"the {of} is not a derivative of order {order}", hint="leave --order out")
+    return _whole(function, of, order)
+
+
+def _whole(function: Function, of: Kind, order: int) -> Function:
+    """Return the derivative by all variables."""
+    from difflab.autodiff import gradient, hessian, jacobian
+
+    if order > 2 or (function.m > 1 and order > 1):
+        several = "several outputs" if function.m > 1 else "several variables"
+        raise InputError(
+            f"order {order} with {several} needs a variable", hint="name it with --wrt x"
+        )
+    if of is Kind.GRADIENT:
+        return gradient(function)
+    return jacobian(function) if of is Kind.JACOBIAN else hessian(function)
+
+
+def _repeated(function: Function, wrt: str, order: int) -> Function:
+    """Return ∂ᵏf/∂xᵏ for one variable x."""
+    from difflab.autodiff import gradient, jacobian
+
+    place = _place(function, wrt)
+    m = function.m
+    for _ in range(order):
+        whole = gradient(function) if m == 1 else jacobian(function)
+        function = _entries(whole, [row * function.n + place for row in range(m)])
+    return function
+
+
+def _names(function: Function) -> list[str]:
+    return [
+        name if shape == () else f"{name}[{','.join('0' * len(shape))}]"
+        for name, shape in zip(function.inputs, function.input_shapes, strict=True)
+    ]
+
+
+def _place(function: Function, wrt: str) -> int:
+    """Return where the variable stands among the flattened inputs."""
+    part = _PART.fullmatch(wrt)
+    name = one_of(part["name"].strip() if part else wrt, function.inputs, "variable")
+    shapes = dict(zip(function.inputs, function.input_shapes, strict=True))
+    shape = shapes[name]
+    places = tuple(int(place) for place in part["places"].split(",")) if part else ()
+    fits = len(places) == len(shape) and all(
+        place < size for place, size in zip(places, shape, strict=True)
+    )
+    if not fits:
+        example = f"{name}[{','.join('0' * len(shape))}]" if shape else name
+        raise InputError(
+            f"{wrt!r} is not one number of {name!r}, whose shape is {list(shape)}",
+            hint=f"--wrt {example}",
+        )
+    start = sum(prod(shapes[other]) for other in function.inputs[: function.inputs.index(name)])
+    within = 0
+    for place, size in zip(places, shape, strict=True):
+        within = within * size + place
+    return start + within
+
+
+def _entries(derivative: Function, places: list[int]) -> Function:
+    """Return some entries of a derivative as a function with an output for each."""
+    from difflab.graph.builder import Builder
+    from difflab.graph.function import Function, inline
+    from difflab.graph.node import Node
+    from difflab.primitives import index, reshape
+
+    builder = Builder()
+    inputs = [
+        builder.input(name, shape)
+        for name, shape in zip(derivative.inputs, derivative.input_shapes, strict=True)
+    ]
+    (output,) = inline(derivative, builder, inputs)
+    while builder.primitive(output) is reshape:
+        (output,) = builder.arguments(output)
+    row = builder.primitive(output)
+    if row is not None and row.name == "pack" and not any(builder.params(output)["ranks"]):
+        # The entries stand there as they are: no need to pack them first.
+        entries = [builder.arguments(output)[place] for place in places]
+    else:
+        flat = Node(builder, output).reshape(-1)
+        entries = [index(flat, key=(place,), rank=1).id for place in places]
+    names = ["derivative"] if len(places) == 1 else [f"derivative{k}" for k in range(len(places))]
+    return Function.build(builder, inputs, entries, names)

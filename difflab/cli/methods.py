@@ -1,0 +1,39 @@
+"""``difflab methods``: the ways to differentiate that are installed, and what each can do.
+
+May import `difflab.cli` siblings; `methods` is imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from difflab.cli.output import coloured, emit
+
+__all__ = ["methods"]
+
+
+def methods() -> int:
+    """List the methods, what each can do, and why one is missing."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from difflab.methods.registry import installed
+    from difflab.report.style import FAMILIES, PLAIN, clean
+    from difflab.report.table import draw
+
+    listing = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    listing.add_column("method", overflow="fold", max_width=18)
+    listing.add_column("family", no_wrap=True)
+    listing.add_column("orders", no_wrap=True)
+    listing.add_column("how, or why it is missing", overflow="fold")
+    for name, method in installed().items():
+        missing = method.missing()
+        listing.add_row(
+            Text(clean(name), style=FAMILIES.get(method.family, PLAIN).terminal),
+            str(method.family),
+            ", ".join(map(str, method.orders)),
+            Text(clean(missing or method.summary), style="yellow" if missing else ""),
+        )
+    emit(draw([listing], colour=coloured(sys.stdout)))
+    return 0

@@ -1,0 +1,282 @@
+"""What commands take from their arguments: the expression, the point, lists of names.
+
+Nothing here computes. May import `difflab.errors`, and `difflab.language` to read constants.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
+
+from difflab.errors import InputError, ParseError, PointError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "ExpressionCommand",
+    "one_of",
+    "parse_names",
+    "parse_point",
+    "read_expression",
+]
+
+Span = tuple[int, int]
+
+_DEPTH = 32  # NumPy's limit on dimensions is 64
+
+
+class ExpressionCommand(TyperCommand):
+    """A command whose expression may begin with a minus, as in ``difflab compare -x^2``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Move what looks like an expression behind ``--``, where no option is looked for."""
+        options = {
+            name: bool(getattr(parameter, "is_flag", False))
+            for parameter in self.get_params(ctx)
+            for name in (*parameter.opts, *parameter.secondary_opts)
+        }
+        kept, moved = _separated(args, options)
+        return super().parse_args(ctx, [*kept, "--", *moved] if moved else kept)
+
+
+def _separated(args: Sequence[str], options: dict[str, bool]) -> tuple[list[str], list[str]]:
+    """Return the arguments without the expressions that begin with a minus, and those."""
+    kept: list[str] = []
+    moved: list[str] = []
+    value_follows = False
+    for place, argument in enumerate(args):
+        if argument == "--":
+            return kept, [*moved, *args[place + 1 :]]
+        single = argument.startswith("-") and not argument.startswith("--") and argument != "-"
+        if not value_follows and single and argument[:2] not in options:
+            moved.append(argument)
+        else:
+            kept.append(argument)
+        value_follows = not value_follows and options.get(argument) is False
+    return kept, moved
+
+
+def read_expression(argument: str) -> str:
+    """Return the program that `argument` is, or names: ``-`` is standard input, ``@file`` a file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not text.
+    """
+    if argument == "-":
+        return _decoded(sys.stdin.buffer.read(), "standard input")
+    if argument.startswith("@"):
+        name = argument[1:]
+        return _decoded(_read_bytes(name), repr(name))
+    return argument
+
+
+def _read_bytes(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot read {name!r}: {why.lower()}") from error
+
+
+def _decoded(content: bytes, source: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{source} is not UTF-8 text: byte {error.start} is 0x{content[error.start]:02x}",
+            hint="save the expression as UTF-8 text",
+        ) from error
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Return the names of a comma-separated list, None where nothing was asked for."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(
+            "an empty name in the list", text=text, span=_empty_name(text), hint="write a,b,c"
+        )
+    return list(dict.fromkeys(names))
+
+
+def _empty_name(text: str) -> Span:
+    start = 0
+    for part in text.split(","):
+        if not part.strip():
+            break
+        start += len(part) + 1
+    return start, start + 1
+
+
+def one_of(name: str, allowed: Sequence[str], what: str) -> str:
+    """Return `name` if it is allowed, otherwise say what is.
+
+    Raises
+    ------
+    InputError
+        It is none of them; the message names the nearest.
+    """
+    if name in allowed:
+        return name
+    near = get_close_matches(name, allowed, 1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"unknown {what} {name!r}{guess}", hint=f"one of: {', '.join(allowed)}")
+
+
+def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
+    """Return the point that the ``--at`` options give, None where there is none.
+
+    A value is a number, a constant expression such as ``pi/2``, an array ``[1, 2, 3]``, or
+    ``@file.npy``.
+
+    Raises
+    ------
+    PointError
+        An option cannot be read, or gives a name twice; the place is marked.
+    """
+    if not texts:
+        return None
+    point: dict[str, Any] = {}
+    for text in texts:
+        for start, end in _items(text):
+            name, value = _assignment(text, (start, end))
+            if name in point:
+                raise PointError(f"{name!r} is given twice", text=text, span=(start, end))
+            point[name] = value
+    return point
+
+
+def _items(text: str) -> Iterator[Span]:
+    """Yield the spans between the commas that stand outside of brackets."""
+    depth = start = 0
+    for place, character in enumerate(text):
+        if character in "[(":
+            depth += 1
+        elif character in "])":
+            depth -= 1
+        elif character == "," and depth <= 0:
+            yield start, place
+            start = place + 1
+    yield start, len(text)
+
+
+def _assignment(text: str, span: Span) -> tuple[str, Any]:
+    """Read one ``name=value``."""
+    start, end = span
+    name, equals, value = text[start:end].partition("=")
+    if not equals or not name.strip() or not value.strip():
+        marked = (start, max(end, start + 1))
+        raise PointError("a value is given as name=value", text=text, span=marked, hint="x1=2,x2=5")
+    begin = start + len(name) + 1
+    begin += len(value) - len(value.lstrip())
+    return name.strip(), _value(text, (begin, begin + len(value.strip())))
+
+
+def _value(text: str, span: Span) -> Any:
+    start, end = span
+    value = text[start:end]
+    if value.startswith("@"):
+        return _load(value[1:], text, span)
+    if value.startswith("["):
+        return _array(text, span)
+    return _number(text, span)
+
+
+def _number(text: str, span: Span) -> float:
+    """Return a number, or the value of an expression without variables."""
+    value = text[slice(*span)]
+    try:
+        # Python's own floats also allow 1_000, which no one types as a value on purpose.
+        number = float(value) if "_" not in value else None
+    except ValueError:
+        number = None
+    if number is None:
+        number = _constant(text, span)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise PointError(f"{value!r} is not a finite number", text=text, span=span)
+    return number
+
+
+def _constant(text: str, span: Span) -> float:
+    from difflab.language import parse
+
+    value = text[slice(*span)]
+    try:
+        constant = parse(value)
+        if constant.n == 0 and constant.m == 1:
+            return float(constant())
+        problem = f"{value!r} is not a number"
+    except ParseError as error:
+        raise PointError(
+            f"{value!r} is not a number: {error.message}", text=text, span=span
+        ) from error
+    raise PointError(problem, text=text, span=span, hint="a number, pi/2, [1, 2, 3] or @file.npy")
+
+
+def _array(text: str, span: Span) -> NDArray[np.float64]:
+    """Read nested brackets of numbers, without recursion."""
+    import numpy as np
+
+    stack: list[list[Any]] = [[]]
+    start, end = span
+    place = start
+    while place < end:
+        character = text[place]
+        if character == "[":
+            stack.append([])
+            if len(stack) > _DEPTH:
+                raise PointError("too many brackets", text=text, span=(place, place + 1))
+        elif character == "]":
+            if len(stack) < 2:
+                raise PointError("a ']' too many", text=text, span=(place, place + 1))
+            inner = stack.pop()
+            stack[-1].append(inner)
+        elif character not in ", \t":
+            stop = place
+            while stop < end and text[stop] not in "[],":
+                stop += 1
+            word = text[place:stop].rstrip()
+            stack[-1].append(_number(text, (place, place + len(word))))
+            place = stop
+            continue
+        place += 1
+    if len(stack) != 1 or len(stack[0]) != 1 or not isinstance(stack[0][0], list):
+        raise PointError("the brackets of the array do not close", text=text, span=span)
+    try:
+        return np.array(stack[0][0], dtype=np.float64)
+    except ValueError as error:
+        raise PointError("the rows differ in length", text=text, span=span) from error
+
+
+def _load(name: str, text: str, span: Span) -> NDArray[Any]:
+    """Return the array in a file of NumPy's format; nothing in it is ever executed."""
+    import numpy as np
+
+    try:
+        with Path(name).open("rb") as stream:
+            values = np.lib.format.read_array(stream, allow_pickle=False)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise PointError(f"cannot read {name!r}: {why}", text=text, span=span) from error
+    except ValueError as error:
+        raise PointError(
+            f"{name!r} is not an array file of NumPy: {error}",
+            text=text,
+            span=span,
+            hint="write one with numpy.save('x.npy', array)",
+        ) from error
+    if values.dtype.kind not in "biuf":
+        raise PointError(
+            f"{name!r} holds {values.dtype} values, not real numbers", text=text, span=span
+        )
+    return values.astype(np.float64)

@@ -1,0 +1,134 @@
+"""Where results go: standard output, or files that appear whole or not at all.
+
+May import `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from difflab.errors import InputError
+
+__all__ = ["check_destination", "coloured", "emit", "say", "write_files"]
+
+# What the reports use beyond ASCII, for terminals that have nothing beyond it.
+_PLAIN = str.maketrans(
+    {"–": "-", "─": "-", "…": "...", "·": "|", "×": "x", "µ": "u", "∂": "d", "²": "^2", "∞": "inf"}
+)
+
+
+def coloured(stream: TextIO) -> bool:
+    """Return whether `stream` is a terminal that wants colour (https://no-color.org)."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def emit(text: str) -> None:
+    """Write a result to standard output, in plain characters where it has no others."""
+    sys.stdout.write(_encodable(text, sys.stdout))
+    sys.stdout.flush()
+
+
+def say(text: str) -> None:
+    """Write a line of progress or a warning to standard error."""
+    sys.stderr.write(_encodable(text.rstrip("\n") + "\n", sys.stderr))
+    sys.stderr.flush()
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        plain = text.translate(_PLAIN)
+        return plain.encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
+def check_destination(name: str) -> Path:
+    """Return the path `name` if a file can be written there, before any work is done.
+
+    Raises
+    ------
+    InputError
+        It is a directory, its directory is missing, or it may not be written.
+    """
+    path = Path(name)
+    if not name:
+        raise InputError("cannot write to a file without a name")
+    try:
+        if path.is_dir():
+            raise InputError(f"cannot write {name!r}: it is a directory")
+        if not path.parent.is_dir():
+            raise InputError(
+                f"cannot write {name!r}: the directory {str(path.parent)!r} does not exist"
+            )
+        target = path if path.exists() else path.parent
+        writable = os.access(target, os.W_OK)
+    except OSError as error:
+        raise InputError(f"cannot write {name!r}: {_reason(error)}") from error
+    if not writable:
+        raise InputError(f"cannot write {name!r}: permission denied")
+    return path
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write all files, or none: each beside its place first, then moved there.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written; nothing has changed.
+    """
+    beside: dict[Path, Path] = {}
+    try:
+        for path, content in contents.items():
+            if path.exists() and not path.is_file():
+                continue
+            beside[path] = _written_beside(path, content)
+        for path, content in contents.items():
+            if path in beside:
+                beside.pop(path).replace(path.resolve())
+            else:
+                # A pipe or a device such as /dev/stdout cannot be replaced, only written to.
+                path.write_bytes(content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {_reason(error)}") from error
+    finally:
+        for leftover in beside.values():
+            with suppress(OSError):
+                leftover.unlink()
+
+
+def _written_beside(path: Path, content: bytes) -> Path:
+    """Write `content` to a new file in the directory of `path`, with the usual permissions."""
+    place = path.resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{place.name[:50]}.", suffix=".part", dir=place.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        temporary.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,100 @@
+"""Files appear whole or not at all, and text reaches every terminal."""
+
+import io
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from difflab.cli import output
+from difflab.cli.output import check_destination, coloured, emit, write_files
+from difflab.errors import InputError
+
+
+def test_files_are_written_with_the_usual_permissions(tmp_path):
+    path = tmp_path / "a.txt"
+    write_files({path: b"one"})
+    assert path.read_bytes() == b"one"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~output._umask()
+    path.chmod(0o640)
+    write_files({path: b"two"})
+    assert path.read_bytes() == b"two"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_all_files_or_none(tmp_path):
+    first = tmp_path / "a.txt"
+    first.write_bytes(b"old")
+    with pytest.raises(InputError, match="no such file or directory"):
+        write_files({first: b"new", tmp_path / "missing" / "b.txt": b"new"})
+    assert first.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_what_is_left_when_writing_fails_half_way(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(output.os, "fdopen", full)
+    with pytest.raises(InputError, match="no space left"):
+        write_files({tmp_path / "a.txt": b"new"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_is_written_through(tmp_path):
+    target = tmp_path / "target.txt"
+    target.write_bytes(b"old")
+    (tmp_path / "link.txt").symlink_to(target)
+    write_files({tmp_path / "link.txt": b"new"})
+    assert target.read_bytes() == b"new"
+    assert (tmp_path / "link.txt").is_symlink()
+
+
+def test_a_device_is_written_to():
+    write_files({check_destination("/dev/null"): b"new"})
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("name", ["", "missing/a.txt", "."])
+def test_bad_destinations_are_found_before_any_work(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="cannot write"):
+        check_destination(name)
+
+
+class Terminal(io.TextIOWrapper):
+    def __init__(self, encoding):
+        self.content = io.BytesIO()
+        super().__init__(self.content, encoding=encoding, write_through=True)
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("utf-8", "1.5 µs – ∂/∂x ψ\n"),
+        ("ascii", "1.5 us - d/dx \\u03c8\n"),
+        ("latin-1", "1.5 us - d/dx \\u03c8\n"),
+    ],
+)
+def test_every_encoding_gets_what_it_can_show(encoding, expected, monkeypatch):
+    terminal = Terminal(encoding)
+    monkeypatch.setattr(sys, "stdout", terminal)
+    emit("1.5 µs – ∂/∂x ψ\n")
+    assert terminal.content.getvalue().decode(encoding) == expected
+
+
+def test_colour_is_for_terminals_that_want_it(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert coloured(Terminal("utf-8"))
+    assert not coloured(io.StringIO())
+    monkeypatch.setenv("TERM", "dumb")
+    assert not coloured(Terminal("utf-8"))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not coloured(Terminal("utf-8"))
