@@ -1,0 +1,319 @@
+"""Expressions to nodes: an operator-precedence parser with explicit stacks.
+
+There is no syntax tree. Operands are three columns of integers (node, start, end), operators
+two (kind, place), and reducing an operator emits a node. Every token is handled once, by a
+table indexed by its kind, and there is a table per thing that may stand next; so parsing is
+linear in the text and nothing recurses. The method is Dijkstra's shunting-yard (Mathematisch
+Centrum report MR 34/61, 1961).
+Imports `difflab.errors`, `graph`, `primitives` and the language's own modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from difflab.core.primitive import Primitive
+from difflab.errors import ParseError
+from difflab.graph.builder import Builder
+from difflab.language import complaints
+from difflab.language.brackets import read_key
+from difflab.language.lexer import Kind, clean_name, number, superscript, tokens
+from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, UNARY
+from difflab.language.scope import Scope
+from difflab.primitives import by_spelling, index, maximum, minimum, negative, power, sum_
+
+__all__ = ["ExpressionParser", "Handler", "table"]
+
+Handler = Callable[[int, int, int], None]
+
+_OPENERS = frozenset({int(Kind.OPEN), int(Kind.BRACKET)})
+_DEEPEST = 1_000_000
+"""Parentheses open at once; ten megabytes of `(` are noise."""
+
+_FOLDED = frozenset({minimum, maximum})
+
+
+class Frame(NamedTuple):
+    """What is open: a call's row, the operands below it, where it and its bracket start."""
+
+    row: Primitive | None
+    base: int
+    start: int
+    opener: int
+
+
+def table(handlers: dict[int, Handler], otherwise: Handler) -> list[Handler]:
+    """Return the handlers as a list that is indexed by the kind of a token."""
+    return [handlers.get(kind, otherwise) for kind in Kind]
+
+
+class ExpressionParser:
+    """The stacks, and one method per thing that a token can mean in an expression.
+
+    Parameters
+    ----------
+    text : str
+        The program.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.builder = Builder(text)
+        self.scope = Scope(text, self.builder)
+        self.tokens: Iterator[tuple[int, int, int]] = tokens(text)
+        self.nodes: list[int] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.operators: list[int] = [int(Kind.END)]
+        self.places: list[int] = [0]
+        self.frames: list[Frame] = []
+        self.literals: dict[str, int] = {}
+        self.function: tuple[Primitive, int, int] | None = None
+        self.target: str | None = None
+        self.line = -1
+        self.at_operand = table(self.operand_handlers(), self._no_expression)
+        self.at_operator = table(self.operator_handlers(), self._no_expression)
+        self.at_call = table({Kind.OPEN: self._call, Kind.BAD: self.stray}, self._no_call)
+        self.state = self.at_operand
+
+    def operand_handlers(self) -> dict[int, Handler]:
+        """Return what tokens mean where a value should stand."""
+        return {
+            Kind.NUMBER: self._number,
+            Kind.NAME: self.name,
+            Kind.MINUS: self._minus,
+            Kind.PLUS: self.nothing,
+            Kind.OPEN: self._open,
+            Kind.CLOSE: self._close_empty,
+            Kind.BRACKET: self._array,
+            Kind.NOT: self._not,
+            Kind.ROOT: self._prefix,
+            Kind.CUBE_ROOT: self._prefix,
+            Kind.NEWLINE: self.nothing,
+            Kind.BAD: self.stray,
+        }
+
+    def operator_handlers(self) -> dict[int, Handler]:
+        """Return what tokens mean behind a value."""
+        values = (Kind.NUMBER, Kind.NAME, Kind.OPEN, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT)
+        binary = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.POWER, Kind.AND, Kind.OR)
+        handlers: dict[int, Handler] = dict.fromkeys(binary, self._binary)
+        handlers |= dict.fromkeys(COMPARISONS, self._comparison)
+        handlers |= dict.fromkeys(values, self._adjacent)
+        return handlers | {
+            Kind.SUPERSCRIPT: self._superscript,
+            Kind.MATMUL: self._array,
+            Kind.BRACKET: self._index,
+            Kind.CLOSE: self._close,
+            Kind.COMMA: self._comma,
+            Kind.BAD: self.stray,
+        }
+
+    # Where a value should stand.
+
+    def nothing(self, kind: int, start: int, end: int) -> None:
+        """Pass over a token that changes nothing."""
+
+    def push(self, node: int, start: int, end: int) -> None:
+        """Put a value on the stack; an operator comes next."""
+        self.nodes.append(node)
+        self.starts.append(start)
+        self.ends.append(end)
+        self.state = self.at_operator
+
+    def _number(self, kind: int, start: int, end: int) -> None:
+        literal = self.text[start:end]
+        node = self.literals.get(literal)
+        if node is None:
+            value = number(self.text, start, end)
+            node = self.literals[literal] = self.builder.constant(value, None, (start, end))
+        self.push(node, start, end)
+
+    def name(self, kind: int, start: int, end: int) -> None:
+        """Read a variable, a constant or the name of a function that is called."""
+        node = self.scope.spellings.get(self.text[start:end])
+        if node is None:
+            name = clean_name(self.text, start, end)
+            row = by_spelling.get(name)
+            if row is not None:
+                self.function = row, start, end
+                self.state = self.at_call
+                return
+            node = self.scope.resolve(name, (start, end), self.target)
+        self.push(node, start, end)
+
+    def _minus(self, kind: int, start: int, end: int) -> None:
+        self.operators.append(NEGATE)
+        self.places.append(start)
+        self.state = self.at_operand
+
+    def _prefix(self, kind: int, start: int, end: int) -> None:
+        self.operators.append(kind)
+        self.places.append(start)
+        self.state = self.at_operand
+
+    def _not(self, kind: int, start: int, end: int) -> None:
+        if LEVEL[self.operators[-1]] > LEVEL[kind]:
+            hint = "write parentheses around it: (not …)"
+            message = "'not' binds looser than the operator before it"
+            raise ParseError(message, text=self.text, span=(start, end), hint=hint)
+        self._prefix(kind, start, end)
+
+    def _open(self, kind: int, start: int, end: int) -> None:
+        if len(self.frames) == _DEEPEST:
+            raise complaints.too_deep(self.text, start, _DEEPEST)
+        self.frames.append(Frame(None, len(self.nodes), start, start))
+        self._prefix(Kind.OPEN, start, end)
+
+    def _call(self, kind: int, start: int, end: int) -> None:
+        assert self.function is not None
+        row, name_start, _ = self.function
+        self._open(kind, start, end)
+        self.frames[-1] = Frame(row, len(self.nodes), name_start, start)
+
+    def _close_empty(self, kind: int, start: int, end: int) -> None:
+        frame = self.frames[-1] if self.frames else None
+        empty = frame is not None and not self.text[frame.opener + 1 : start].strip()
+        if frame is not None and frame.row is not None and empty:
+            raise complaints.wrong_count(
+                self.text, (frame.start, end), frame.row, 0, frame.row in _FOLDED
+            )
+        self._no_expression(kind, start, end)
+
+    # Behind a value.
+
+    def reduce(self, floor: int) -> None:
+        """Emit the operators on the stack that bind at least as tightly as `floor`."""
+        operators, nodes, starts, ends = self.operators, self.nodes, self.starts, self.ends
+        while LEVEL[operators[-1]] >= floor:
+            kind = operators.pop()
+            place = self.places.pop()
+            row = ROW[kind]
+            assert row is not None
+            if UNARY[kind]:
+                nodes[-1] = self._emit_prefix(row, place)
+                starts[-1] = place
+            else:
+                right, end = nodes.pop(), ends.pop()
+                starts.pop()
+                span = (starts[-1], end)
+                nodes[-1] = self.builder.emit(row, (nodes[-1], right), (), span)
+                ends[-1] = end
+
+    def _emit_prefix(self, row: Primitive, place: int) -> int:
+        """Emit a prefix operator; a minus before a literal is a part of the number."""
+        node, start, end = self.nodes[-1], self.starts[-1], self.ends[-1]
+        if row is negative and self.text[start] in "0123456789.":
+            constant = self.builder.constants.get(node)
+            if constant is not None:
+                return self.builder.constant(-constant[0], None, (place, end))
+        return self.builder.emit(row, (node,), (), (place, end))
+
+    def _binary(self, kind: int, start: int, end: int) -> None:
+        self.reduce(FLOOR[kind])
+        self.operators.append(kind)
+        self.places.append(start)
+        self.state = self.at_operand
+
+    def _comparison(self, kind: int, start: int, end: int) -> None:
+        self.reduce(FLOOR[kind] + 1)
+        if LEVEL[self.operators[-1]] == LEVEL[kind]:
+            raise complaints.chained(self.text, (start, end))
+        self._prefix(kind, start, end)
+
+    def _superscript(self, kind: int, start: int, end: int) -> None:
+        """Apply a raised exponent, as in x² and e⁻ˣ, to the value before it."""
+        self.reduce(LEVEL[Kind.POWER] + 1)
+        minus, plain = superscript(self.text, start, end)
+        if plain.isdigit():
+            value = number(plain, 0, len(plain))
+            exponent = self.builder.constant(-value if minus else value, None, (start, end))
+        elif plain in by_spelling:
+            raise complaints.unraised(self.text, (start, end))
+        else:
+            exponent = self.scope.resolve(plain, (start, end), self.target)
+            if minus:
+                exponent = self.builder.emit(negative, (exponent,), (), (start, end))
+        span = (self.starts[-1], end)
+        self.nodes[-1] = self.builder.emit(power, (self.nodes[-1], exponent), (), span)
+        self.ends[-1] = end
+
+    def _index(self, kind: int, start: int, end: int) -> None:
+        node = self.nodes[-1]
+        shape = self.builder.shape(node)
+        key, end = read_key(self.text, self.tokens, start, shape)
+        if key != tuple((0, size, 1) for size in shape):
+            params = (("key", key), ("rank", len(shape)))
+            self.nodes[-1] = self.builder.emit(index, (node,), params, (self.starts[-1], end))
+        self.ends[-1] = end
+
+    def _comma(self, kind: int, start: int, end: int) -> None:
+        self.reduce(1)
+        frame = self.frames[-1] if self.frames else None
+        if frame is None or (frame.row is None and self.operators[-1] == Kind.OPEN):
+            raise complaints.comma(self.text, (start, end))
+        self.state = self.at_operand
+
+    def _close(self, kind: int, start: int, end: int) -> None:
+        self.reduce(1)
+        if self.operators[-1] != Kind.OPEN:
+            opener = self.frames[-1].opener if self.frames else None
+            raise complaints.unopened(self.text, (start, end), opener)
+        self.operators.pop()
+        self.places.pop()
+        frame = self.frames.pop()
+        if frame.row is None:
+            self.starts[-1] = frame.start
+            self.ends[-1] = end
+            return
+        args = tuple(self.nodes[frame.base :])
+        del self.nodes[frame.base :], self.starts[frame.base :], self.ends[frame.base :]
+        node = self._emit_call(frame.row, args, (frame.start, end))
+        self.push(node, frame.start, end)
+
+    def _emit_call(self, row: Primitive, args: tuple[int, ...], span: tuple[int, int]) -> int:
+        """Emit a function of the table; `min` and `max` of more than two fold to the left."""
+        emit = self.builder.emit
+        if row in _FOLDED and len(args) > 2:
+            node = args[0]
+            for other in args[1:]:
+                node = emit(row, (node, other), (), span)
+            return node
+        if row.arity is not None and len(args) != row.arity:
+            raise complaints.wrong_count(self.text, span, row, len(args), row in _FOLDED)
+        if row is sum_:
+            rank = len(self.builder.shape(args[0]))
+            params = (("axes", tuple(range(-rank, 0))), ("rank", rank))
+            return emit(sum_, args, params, span) if rank else args[0]
+        return emit(row, args, (), span)
+
+    # What cannot stand where it stands.
+
+    def stray(self, kind: int, start: int, end: int) -> None:
+        """Complain about a character of no token."""
+        raise complaints.stray(self.text, start)
+
+    def _no_expression(self, kind: int, start: int, end: int) -> None:
+        opener = self.frames[-1].opener if self.frames else None
+        if opener is not None and kind in {Kind.END, Kind.SEMICOLON}:
+            raise complaints.unclosed(self.text, opener)
+        raise complaints.expected_expression(self.text, (start, end), opener)
+
+    def _no_call(self, kind: int, start: int, end: int) -> None:
+        assert self.function is not None
+        _, name_start, name_end = self.function
+        token = self.text[start:end]
+        raise complaints.function_without_call(self.text, (name_start, name_end), token)
+
+    def _adjacent(self, kind: int, start: int, end: int) -> None:
+        """Complain about a value behind a value: ``2x``, ``f(x)``, a line that ended early."""
+        left = (self.starts[-1], self.ends[-1])
+        if self.frames and self.line >= left[1]:
+            raise complaints.unclosed(self.text, self.frames[-1].opener)
+        if kind == Kind.OPEN and self.scope.variable(left, self.nodes[-1]) is not None:
+            raise complaints.unknown_function(self.text, left)
+        raise complaints.adjacent(self.text, left, (start, end))
+
+    def _array(self, kind: int, start: int, end: int) -> None:
+        raise complaints.array_operation(self.text, (start, end))

@@ -1,0 +1,194 @@
+"""Text to function: statements, declarations and outputs around the expressions.
+
+Imports `difflab.errors`, `graph` and the language's own modules.
+"""
+
+from __future__ import annotations
+
+import re
+
+from difflab.errors import ParseError
+from difflab.graph.function import Function, natural_order
+from difflab.language import complaints
+from difflab.language.brackets import read_shape
+from difflab.language.expression import ExpressionParser, Frame, Handler, table
+from difflab.language.lexer import Kind
+from difflab.language.naming import output_names
+
+__all__ = ["parse"]
+
+Span = tuple[int, int]
+
+# What follows a statement's first name tells a definition and a declaration from a use.
+_AFTER_NAME = re.compile(r"[ \t\xa0]*(:|=(?!=))?")
+
+
+def parse(text: str) -> Function:
+    """Return the function that a program of the language computes.
+
+    The inputs are the declared and the free names, in natural order (``x2`` before ``x10``).
+
+    Parameters
+    ----------
+    text : str
+        A program: ``name = expression`` lines, then an expression or a list of them.
+
+    Returns
+    -------
+    Function
+        Its graph carries the place in `text` of every node.
+
+    Raises
+    ------
+    ParseError
+        The text is not a program; the error holds the place.
+    ShapeError
+        The shapes of an operation's arguments do not fit.
+
+    Examples
+    --------
+    >>> f = parse("ln(x1) + x1*x2 - sin(x2)")
+    >>> f.inputs
+    ('x1', 'x2')
+    >>> round(float(f(2.0, 5.0)), 12)
+    11.652071455223
+    """
+    parser = _ProgramParser(text)
+    for kind, start, end in parser.tokens:
+        parser.state[kind](kind, start, end)
+    return parser.result()
+
+
+class _ProgramParser(ExpressionParser):
+    """What tokens mean at the start and at the end of a statement."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        starts = self.operand_handlers() | {
+            Kind.NAME: self._first_name,
+            Kind.BRACKET: self._open_list,
+            Kind.SEMICOLON: self.nothing,
+            Kind.END: self.nothing,
+        }
+        ends = (Kind.NEWLINE, Kind.SEMICOLON, Kind.END)
+        behind = {Kind.BAD: self.stray, **dict.fromkeys(ends, self._end)}
+        self.at_start = table(starts, self._no_expression)
+        self.at_end = table(behind, self._behind_statement)
+        self.state = self.at_start
+        self.target_span: Span | None = None
+        self.outputs: list[tuple[int, int, int]] = []
+        self.defined: tuple[int, int, int] | None = None
+        self.closing: Span | None = None
+
+    def operator_handlers(self) -> dict[int, Handler]:
+        """Return what tokens mean behind a value, statements' ends among them."""
+        return super().operator_handlers() | {
+            Kind.UNBRACKET: self._close_list,
+            Kind.NEWLINE: self._end_of_line,
+            Kind.SEMICOLON: self._end_of_expression,
+            Kind.END: self._end_of_expression,
+            Kind.ASSIGN: self._stray_assignment,
+            Kind.COLON: self._stray_assignment,
+        }
+
+    def result(self) -> Function:
+        """Return the function of the statements that were read."""
+        if not self.outputs and self.defined is not None:
+            self.outputs = [self.defined]
+        if not self.outputs:
+            raise complaints.empty(self.text)
+        variables = [self.scope.variable((start, end), node) for node, start, end in self.outputs]
+        inputs = sorted(
+            self.builder.names, key=lambda node: natural_order(self.builder.names[node])
+        )
+        nodes = [node for node, _, _ in self.outputs]
+        return Function.build(self.builder, inputs, nodes, output_names(variables))
+
+    def _first_name(self, kind: int, start: int, end: int) -> None:
+        follows = _AFTER_NAME.match(self.text, end)
+        symbol = follows[1] if follows else None
+        if symbol == "=":
+            self._only_last()
+            self.target_span = (start, end)
+            self.target = self.scope.new_name(self.target_span)
+            next(self.tokens)
+            self.state = self.at_operand
+        elif symbol == ":":
+            self._only_last()
+            self._declare(start, end)
+        else:
+            self.name(kind, start, end)
+
+    def _declare(self, start: int, end: int) -> None:
+        """Read ``x: [100]`` whole."""
+        next(self.tokens)
+        kind, opener, after = next(self.tokens)
+        if kind != Kind.BRACKET:
+            hint = "write name: [100], name: [4, 3], or name: [] for a number"
+            message = "a declaration needs a shape in brackets"
+            raise ParseError(message, text=self.text, span=(start, after), hint=hint)
+        shape, _ = read_shape(self.text, self.tokens, opener)
+        self.scope.declare((start, end), shape)
+        self.state = self.at_end
+
+    def _open_list(self, kind: int, start: int, end: int) -> None:
+        self.frames.append(Frame(None, len(self.nodes), start, start))
+        self._prefix(kind, start, end)
+
+    def _close_list(self, kind: int, start: int, end: int) -> None:
+        self.reduce(1)
+        if self.operators[-1] != Kind.BRACKET:
+            opener = self.frames[-1].opener if self.frames else None
+            raise complaints.unopened(self.text, (start, end), opener)
+        self.operators.pop()
+        self.places.pop()
+        opener = self.frames.pop().opener
+        self._only_last()
+        self.outputs = list(zip(self.nodes, self.starts, self.ends, strict=True))
+        self.closing = (opener, end)
+        self._clear()
+        self.state = self.at_end
+
+    def _end_of_line(self, kind: int, start: int, end: int) -> None:
+        if self.frames:
+            self.line = start
+        else:
+            self._end_of_expression(kind, start, end)
+
+    def _end_of_expression(self, kind: int, start: int, end: int) -> None:
+        self.reduce(1)
+        if self.frames:
+            raise complaints.unclosed(self.text, self.frames[-1].opener)
+        node, left, right = self.nodes[0], self.starts[0], self.ends[0]
+        if self.target is None or self.target_span is None:
+            self._only_last()
+            self.outputs = [(node, left, right)]
+            self.closing = (left, right)
+        else:
+            self.scope.assign(self.target_span, node)
+            self.defined = (node, *self.target_span)
+        self._clear()
+        self.state = self.at_start
+
+    def _clear(self) -> None:
+        """Make ready for the next statement."""
+        self.target = self.target_span = None
+        self.nodes.clear()
+        self.starts.clear()
+        self.ends.clear()
+
+    def _end(self, kind: int, start: int, end: int) -> None:
+        self.state = self.at_start
+
+    def _only_last(self) -> None:
+        """Complain if an expression was read already: only the last one is the output."""
+        if self.closing is not None:
+            message = "an expression before the last line is not used"
+            hint = "give it a name: a = …; for several outputs write [a, b] on the last line"
+            raise ParseError(message, text=self.text, span=self.closing, hint=hint)
+
+    def _stray_assignment(self, kind: int, start: int, end: int) -> None:
+        raise complaints.assignment(self.text, (start, end))
+
+    def _behind_statement(self, kind: int, start: int, end: int) -> None:
+        raise complaints.behind(self.text, (start, end))

@@ -1,0 +1,111 @@
+"""The names of a program: what each stands for, and who may be given a value.
+
+Imports `difflab.errors`, `graph`, `primitives` and the language's lexer and complaints.
+"""
+
+from __future__ import annotations
+
+import math
+
+from difflab.errors import ParseError
+from difflab.graph.builder import Builder
+from difflab.language.complaints import reserved, shown
+from difflab.language.lexer import clean_name
+from difflab.primitives import by_spelling
+
+__all__ = ["CONSTANTS", "KEYWORDS", "Scope"]
+
+Span = tuple[int, int]
+
+CONSTANTS = {"pi": ("pi", math.pi), "π": ("pi", math.pi), "e": ("e", math.e)}
+KEYWORDS = frozenset({"and", "or", "not"})
+
+
+class Scope:
+    """Names to nodes, filled as the program is read.
+
+    Parameters
+    ----------
+    text : str
+        The program.
+    builder : Builder
+        Where inputs and constants are made.
+
+    Attributes
+    ----------
+    spellings : dict of str to int
+        Nodes by the name *as written*, so that a name met again costs one look-up.
+    nodes : dict of str to int
+        Nodes of inputs and variables by their names.
+    """
+
+    __slots__ = ("_assigned", "_first", "builder", "nodes", "spellings", "text")
+
+    def __init__(self, text: str, builder: Builder) -> None:
+        self.text = text
+        self.builder = builder
+        self.spellings: dict[str, int] = {}
+        self.nodes: dict[str, int] = {}
+        self._assigned: set[str] = set()
+        self._first: dict[str, Span] = {}
+
+    def resolve(self, name: str, span: Span, target: str | None) -> int:
+        """Return the node of `name`, a new input if it is not known yet."""
+        node = self.nodes.get(name)
+        if node is None:
+            if name in CONSTANTS:
+                known, value = CONSTANTS[name]
+                node = self.builder.constant(value, known, span)
+            elif name == target:
+                message = f"'{shown(name)}' is defined by itself"
+                raise ParseError(message, text=self.text, span=span)
+            else:
+                node = self.nodes[name] = self.builder.input(name, (), span)
+                self._first[name] = span
+        self.spellings[self.text[slice(*span)]] = node
+        return node
+
+    def declare(self, span: Span, shape: tuple[int, ...]) -> None:
+        """Make the input at `span`, of that shape."""
+        name = self.new_name(span)
+        self.nodes[name] = self.builder.input(name, shape, span)
+        self._first[name] = span
+        self._assigned.add(name)
+
+    def assign(self, span: Span, node: int) -> None:
+        """Give `node` the name at `span`."""
+        name = clean_name(self.text, *span)
+        self.nodes[name] = self.spellings[self.text[slice(*span)]] = node
+        self._assigned.add(name)
+
+    def new_name(self, span: Span) -> str:
+        """Return the name at `span`, which must be free to be given a meaning.
+
+        Raises
+        ------
+        ParseError
+            If it is reserved, given a meaning before, or used before.
+        """
+        name = clean_name(self.text, *span)
+        if name in CONSTANTS:
+            _, value = CONSTANTS[name]
+            raise reserved(self.text, span, name, f"the constant {value:.6g}…")
+        if name in by_spelling:
+            raise reserved(self.text, span, name, "a function")
+        if name in self._assigned:
+            message = f"'{shown(name)}' is given a meaning twice"
+            hint = "use a new name for the new value"
+            raise ParseError(message, text=self.text, span=span, hint=hint)
+        if name in self.nodes:
+            message = f"'{shown(name)}' is used here, before it is given a meaning"
+            hint = f"move the line that defines '{shown(name)}' up"
+            raise ParseError(message, text=self.text, span=self._first[name], hint=hint)
+        return name
+
+    def variable(self, span: Span, node: int) -> str | None:
+        """Return the input's or variable's name if the text at `span` is just that."""
+        written = self.text[slice(*span)]
+        if self.spellings.get(written) != node:
+            return None
+        name = clean_name(self.text, *span)
+        return name if name in self.nodes else None
