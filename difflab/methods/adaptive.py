@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.rescue import rescue
+from difflab.methods.rescue import SUSPECT, rescue
 from difflab.methods.rules import Found, Rule
 from difflab.methods.stencil import Sampler, ladder, noise_of, probe, scale_of
 from difflab.methods.weights import Weights, solve
@@ -19,7 +19,6 @@ from difflab.methods.weights import Weights, solve
 __all__ = ["first_derivatives"]
 
 Array = NDArray[np.float64]
-
 
 def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
     """Return the first derivatives of every output in every component at `x`."""
@@ -29,10 +28,13 @@ def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
             found = _forward_pass(rule, sampler, x, scale)
         else:
             found = _central_pass(rule, rule.central, sampler, x, scale)
-        size = np.maximum(np.abs(found.value), np.abs(found.center) / scale[:, None])
-        settled = (found.error <= rule.tolerance * size).all(axis=1)
-        if not settled.all():
-            rescue(rule, sampler, x, np.flatnonzero(~settled), found)
+        length = np.maximum(scale, 1.0)[:, None]
+        size = np.maximum(np.abs(found.value), np.abs(found.center) / length)
+        open_ = ~(found.error <= rule.tolerance * size)
+        search = (open_ | found.flat).any(axis=1)
+        if search.any():
+            found.error[open_] = np.inf
+            rescue(rule, sampler, x, np.flatnonzero(search), found)
     return found
 
 
@@ -43,17 +45,30 @@ def _central_pass(rule: Rule, weights: Weights, sampler: Sampler, x: Array, scal
     up, down = body[:levels], body[levels:]
     width = (moved[:levels] - moved[levels:])[:, :, None]
     level = np.maximum(noise, eps * np.maximum(np.abs(up), np.abs(down)))
-    value, error, pick = solve(
-        weights,
-        ((up - down) / width).reshape(levels, -1),
-        (level / width).reshape(levels, -1) * 2.0,
-    )
+    quotients = ((up - down) / width).reshape(levels, -1)
+    value, error, pick = solve(weights, quotients, (level / width).reshape(levels, -1) * 2.0)
     # Over the whole width 2h this is half the difference of the one-sided quotients.
     curvature = ((up + down - 2.0 * lead[0]) / width).reshape(levels, -1)
     half_jump = np.abs((weights.jump[pick].T * curvature).sum(axis=0))
-    shape = (x.size, -1)
     error = np.maximum(error, half_jump)
-    return Found(value.reshape(shape), error.reshape(shape), scale, lead[0], noise, eps)
+    return _found(value, error, quotients, scale, lead[0], noise, eps)
+
+
+def _found(
+    value: Array,
+    error: Array,
+    quotients: Array,
+    scale: Array,
+    center: Array,
+    noise: Array,
+    eps: float,
+) -> Found:
+    shape = (scale.size, -1)
+    value = value.reshape(shape)
+    flat = value == 0
+    if flat.any():
+        flat &= quotients.any(axis=0).reshape(shape) | (scale < SUSPECT)[:, None]
+    return Found(value, error.reshape(shape), flat, scale, center, noise, eps)
 
 
 def _forward_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found:
@@ -62,15 +77,13 @@ def _forward_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found
     noise, eps = noise_of(lead)
     width = (moved - x)[:, :, None]
     level = np.maximum(noise, eps * np.abs(body))
+    quotients = ((body - lead[0]) / width).reshape(levels, -1)
     value, error, pick = solve(
-        rule.onesided,
-        ((body - lead[0]) / width).reshape(levels, -1),
-        (level / width).reshape(levels, -1) * 2.0,
+        rule.onesided, quotients, (level / width).reshape(levels, -1) * 2.0
     )
-    value, error = value.reshape(x.size, -1), error.reshape(x.size, -1)
     # A kink shows only from the other side: one more point a component, at its step.
     steps = rule.units[levels - len(rule.onesided.value) :, 0]
     step = steps[pick.reshape(x.size, -1)].min(axis=1) * scale
     behind, back = ladder(sampler, x, np.arange(x.size), -step[None, :])
-    gap = np.abs((lead[0] - behind[0]) / (x - back[0])[:, None] - value)
-    return Found(value, np.fmax(error, gap), scale, lead[0], noise, eps)
+    gap = np.abs(((lead[0] - behind[0]) / (x - back[0])[:, None]).ravel() - value)
+    return _found(value, np.fmax(error, gap), quotients, scale, lead[0], noise, eps)

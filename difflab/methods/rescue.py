@@ -10,30 +10,29 @@ and disagree, half their difference (the kink) is part of the error.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.methods.rules import Found, Rule
 from difflab.methods.stencil import Sampler, ladder
-from difflab.methods.weights import Weights, solve
+from difflab.methods.weights import REJECT, UNUSABLE, Weights, doubts, solve
 
-__all__ = ["rescue"]
+__all__ = ["SUSPECT", "rescue"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# A quotient that cannot be formed gets this rounding error and is never picked; an
-# infinite one would turn into nan in a product with a weight of zero.
-_UNUSABLE = 1e300
-_REJECT = 1e290
-
 # Every step of the wide ladder is the largest one times 2^-e. Functions of a component
 # near zero may change over any length, hence the second, longer one.
 _NEAR = np.arange(0.0, 72.0, 4.0)
-_FAR = np.concatenate([np.arange(0.0, 64.0, 4.0), np.arange(64.0, 1000.0, 16.0)])
+_FAR = np.concatenate([np.arange(0.0, 64.0, 4.0), np.arange(64.0, 1070.0, 16.0)])
 _TOP = 0.3
+
+# A function may be flat beside so small an x only because its values cannot change by so
+# little, as log(1 + x) at 1e-17: no flatness is believed there before a wider look.
+SUSPECT = 2.0**-20
 
 # Quotients that keep growing over so many steps have no limit.
 _STREAK = 4
@@ -50,6 +49,10 @@ class _Sides:
     center: Array
     noise: Array
     eps: float
+
+    def defined(self, values: Array) -> NDArray[np.bool_]:
+        """Tell where `values` of one side are finite at all but the largest steps."""
+        return np.isfinite(values[len(values) // 2 :]).all(axis=0)
 
     def right(self) -> tuple[Array, Array]:
         """Return forward quotients and their rounding."""
@@ -73,21 +76,30 @@ class _Sides:
         level = np.maximum(self.noise, self.eps * np.maximum(np.abs(high), np.abs(low)))
         rounding = 2.0 * level / width
         bad = ~np.isfinite(quotients) | ~np.isfinite(rounding)
-        return np.where(bad, 0.0, quotients), np.where(bad, _UNUSABLE, rounding)
+        return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)
 
 
 def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Found) -> None:
     """Settle `components` over the whole range of steps; improves `found` in place."""
-    found.error[np.isnan(found.error) | np.isnan(found.value)] = np.inf
     undefined = ~np.isfinite(found.center)
     found.value[:, undefined] = np.nan
     found.error[:, undefined] = np.inf
     if undefined.all():
         return
+    # Errors are told from `UNUSABLE` by their size: the values must not come near it.
+    unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
+    _rescale(found, 1.0 / unit)
+    found.unit = unit
     near_zero = np.abs(x[components]) < 2.0**-20
     for group, exponents in ((components[~near_zero], _NEAR), (components[near_zero], _FAR)):
         if group.size:
             _rescue_group(rule, sampler, x, group, exponents, found)
+    _rescale(found, unit)
+
+
+def _rescale(found: Found, factor: Array) -> None:
+    found.value, found.error = found.value * factor, found.error * factor
+    found.center, found.noise = found.center * factor, found.noise * factor
 
 
 def _rescue_group(
@@ -95,33 +107,70 @@ def _rescue_group(
 ) -> None:
     top = _TOP * np.maximum(np.abs(x[group]), 1.0)
     steps = np.multiply.outer(2.0**-exponents, top)
-    sides = _both_sides(sampler, x, group, steps, found)
+    noise = np.tile(found.noise, group.size)
+    sides = _both_sides(sampler, x, group, steps, found, noise)
+    noise, hidden = _unmask(sides, found, group)
+    sides = replace(sides, noise=noise)
     survey = _survey(rule, sides, exponents, np.repeat(top, sampler.m))
     rung = survey.onset if rule.from_onset else survey.best
-    start = np.take_along_axis(steps, rung.reshape(group.size, -1), axis=0)
-    start = start[:, np.isfinite(found.center)]
-    for wanted in _distinct(start):
-        fine = _both_sides(sampler, x, group, rule.fine_units * wanted, found)
+    start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
+    for wanted in _distinct(start[:, np.isfinite(found.center)]):
+        fine = _both_sides(sampler, x, group, rule.fine_units * wanted, found, noise)
         value, error = _combine(rule, fine)
         better = _improve(found, group, value, error)
         found.scale[group] = np.where(better.any(axis=1), wanted, found.scale[group])
+    doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
+    found.error[group] = np.where(doubtful, hidden, found.error[group])
     _declare_lost(found, group, survey, x)
 
 
+def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
+    """Return the noise ``(N,)`` and the error of a zero ``(b, m)`` that flatness may hide.
+
+    ``log(x + sqrt(x^2 + 1))`` at -1e6 is constant beside x, since its parts cancel, and
+    climbs in stairs further out. Stairs are told from a function that really is constant
+    beside x (as a maximum near its kink) by quotients that agree over several steps and
+    on both sides, and differ from zero: then the height of a stair is the noise.
+    """
+    right, right_rounding = sides.right()
+    left, left_rounding = sides.left()
+    usable = (right_rounding < REJECT) & (left_rounding < REJECT)
+    still = (sides.up == sides.center) & (sides.down == sides.center)
+    near = 0.25 * np.abs(right)
+    slope = usable & (right != 0) & (np.abs(right - left) <= near)
+    slope[1:] &= np.abs(np.diff(right, axis=0)) <= near[1:]
+    slope[0] = False
+    stairs = slope.any(axis=0) & still.any(axis=0)
+    change = np.abs(np.concatenate([sides.up, sides.down]) - sides.center)
+    height = np.where(change > 0, change, np.inf).min(axis=0)
+    noise = np.where(stairs, np.maximum(sides.noise, height), sides.noise)
+    # Flat beside a tiny x, yet neither constant at large nor stairs: too close to tell.
+    shape = (group.size, -1)
+    found.error[group] = np.where(stairs.reshape(shape), np.inf, found.error[group])
+    steepest = np.where(usable, np.maximum(np.abs(right), np.abs(left)), 0.0).max(axis=0)
+    close = found.flat[group] & (found.scale[group] < SUSPECT)[:, None]
+    return noise, np.where(close, steepest.reshape(shape), 0.0)
+
+
 def _both_sides(
-    sampler: Sampler, x: Array, group: Index, steps: Array, found: Found
+    sampler: Sampler,
+    x: Array,
+    group: Index,
+    steps: Array,
+    found: Found,
+    noise: Array,
 ) -> _Sides:
     levels = len(steps)
     values, moved = ladder(sampler, x, group, np.concatenate([steps, -steps]))
     shift = np.repeat(np.abs(moved - x[group]), sampler.m, axis=1)
-    flat = values.reshape(2 * levels, -1)
+    flat = (values / found.unit).reshape(2 * levels, -1)
     return _Sides(
         up=flat[:levels],
         down=flat[levels:],
         step_up=shift[:levels],
         step_down=shift[levels:],
         center=np.tile(found.center, group.size),
-        noise=np.tile(found.noise, group.size),
+        noise=noise,
         eps=found.eps,
     )
 
@@ -131,6 +180,7 @@ class _Survey:
     """What the wide ladder shows, for every component and output ``(N,)``."""
 
     best: Index
+    value: Array
     onset: Index
     diverging: NDArray[np.bool_]
     last: Array
@@ -160,13 +210,15 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
     limit = np.maximum(4.0 * score[best, columns], np.abs(chosen_q[best, columns]) / 16.0)
     onset = (score <= limit).argmax(axis=0)
     diverging, last = _trend(chosen_q, chosen_r, exponents)
-    return _Survey(best, onset, diverging, last)
+    usable = np.isfinite(score[best, columns])
+    value = np.where(usable, chosen_q[best, columns], np.nan)
+    return _Survey(best, value, onset, diverging, last)
 
 
 def _scores(quotients: Array, rounding: Array) -> Array:
     """Return how far each quotient is from its neighbour with the larger step, and rounding."""
     score = np.full(quotients.shape, np.inf)
-    usable = (rounding[1:] < _REJECT) & (rounding[:-1] < _REJECT)
+    usable = (rounding[1:] < REJECT) & (rounding[:-1] < REJECT)
     score[1:] = np.where(usable, np.abs(np.diff(quotients, axis=0)) + rounding[1:], np.inf)
     return score
 
@@ -177,17 +229,18 @@ def _trend(quotients: Array, rounding: Array, exponents: Array) -> tuple[NDArray
     A convergent series has differences that shrink with the step. Those of a series
     that grows like a power or a logarithm of the step do not.
     """
-    change = np.diff(quotients, axis=0) / np.diff(exponents)[:, None]
+    gaps = np.diff(exponents)
     streak = np.zeros(quotients.shape[1], dtype=int)
-    last = quotients[0]
-    for k in range(1, len(change)):
-        clear = (rounding[k + 1] < _REJECT) & (
-            np.abs(quotients[k + 1] - quotients[k]) > 10.0 * (rounding[k + 1] + rounding[k])
-        )
-        grows = change[k] * np.sign(change[k - 1]) >= 0.9 * np.abs(change[k - 1])
-        flat = (quotients[k + 1] == quotients[k]) & (rounding[k + 1] < _REJECT)
-        streak = np.where(clear, np.where(grows, streak + 1, 0), np.where(flat, 0, streak))
+    last, trend = quotients[0], np.zeros(quotients.shape[1])
+    for k, gap in enumerate(gaps):
+        noise = (rounding[k] + rounding[k + 1]) / gap
+        change = (quotients[k + 1] - quotients[k]) / gap
+        clear = np.abs(change) > 10.0 * noise
+        grows = clear & (change * np.sign(trend) >= 0.9 * np.abs(trend)) & (trend != 0)
+        settles = ~grows & (np.abs(change) + noise < 0.9 * np.abs(trend))
+        streak = np.where(grows, streak + 1, np.where(settles, 0, streak))
         last = np.where(clear, quotients[k + 1], last)
+        trend = np.where(clear, change, trend)
     return streak >= _STREAK, last
 
 
@@ -199,24 +252,30 @@ def _distinct(start: Array) -> list[Array]:
 
 def _combine(rule: Rule, sides: _Sides) -> tuple[Array, Array]:
     """Return the best of the central, right and left candidates, and its error."""
-    right, right_error, _ = solve(rule.fine_onesided, *sides.right())
-    left, left_error, _ = solve(rule.fine_onesided, *sides.left())
-    both = (right_error < _REJECT) & (left_error < _REJECT)
-    gap = np.where(both, np.abs(right - left), 0.0)
-    right_error, left_error = np.maximum(right_error, gap), np.maximum(left_error, gap)
-    to_left = (left_error < 0.25 * right_error) | (right_error > _REJECT)
-    value = np.where(to_left, left, right)
+    right, right_error, _ = _solve(rule.fine_onesided, *sides.right())
+    left, left_error, _ = _solve(rule.fine_onesided, *sides.left())
+    to_left = (left_error < 0.25 * right_error) | (right_error > REJECT)
     error = np.where(to_left, left_error, right_error)
+    value = np.where(error < REJECT, np.where(to_left, left, right), np.nan)
+    # The other side counts wherever the function is defined there, limit or not.
+    other = np.where(to_left, sides.defined(sides.up), sides.defined(sides.down))
+    limit = (right_error < REJECT) & (left_error < REJECT)
+    gap = np.where(limit, np.abs(right - left), UNUSABLE)
+    error = np.where(other, np.maximum(error, gap), error)
     if rule.fine_central is not None:
         middle, middle_error = _central(rule.fine_central, sides)
         keep = middle_error <= 4.0 * error
         value, error = np.where(keep, middle, value), np.where(keep, middle_error, error)
-    return value, np.where(error < _REJECT, error, np.inf)
+    return value, np.where(error < REJECT, error, np.inf)
+
+
+def _solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, Array, Index]:
+    return solve(weights, quotients, rounding, doubts(quotients, rounding))
 
 
 def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
     quotients, rounding = sides.central()
-    value, error, pick = solve(weights, quotients, rounding)
+    value, error, pick = _solve(weights, quotients, rounding)
     half_jump = np.abs((weights.jump[pick].T * sides.curvature()).sum(axis=0))
     return value, np.maximum(error, half_jump)
 
@@ -224,7 +283,9 @@ def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
 def _improve(found: Found, group: Index, value: Array, error: Array) -> NDArray[np.bool_]:
     shape = (group.size, -1)
     value, error = value.reshape(shape), error.reshape(shape)
-    better: NDArray[np.bool_] = (error < found.error[group]) & np.isfinite(found.center)
+    unknown = np.isinf(found.error[group]) & np.isfinite(value)
+    better: NDArray[np.bool_] = (error < found.error[group]) | unknown
+    better &= np.isfinite(found.center)
     found.value[group] = np.where(better, value, found.value[group])
     found.error[group] = np.where(better, error, found.error[group])
     return better
@@ -233,7 +294,8 @@ def _improve(found: Found, group: Index, value: Array, error: Array) -> NDArray[
 def _declare_lost(found: Found, group: Index, survey: _Survey, x: Array) -> None:
     """Give up, with an infinite error, where the quotients have no limit."""
     shape = (group.size, -1)
-    value, error = found.value[group], found.error[group]
+    error = found.error[group]
+    value = np.where(np.isinf(error), survey.value.reshape(shape), found.value[group])
     lost = survey.diverging.reshape(shape) & (error > 1e-3 * np.abs(value))
     last = survey.last.reshape(shape)
     # Only at zero do steps get small enough to tell infinite from very large.

@@ -5,7 +5,7 @@ May import `difflab.methods.weights` and NumPy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -74,6 +74,8 @@ class Found:
     Attributes
     ----------
     value, error : ndarray (n, m)
+    flat : ndarray (n, m)
+        Where the function seems constant, but may only be unable to show its changes.
     scale : ndarray (n,)
         A length that resolves the function, for each component.
     center : ndarray (m,)
@@ -82,11 +84,15 @@ class Found:
         A bound on the errors of those values.
     eps : float
         The relative rounding of the values' type.
+    unit : ndarray (m,)
+        What the values are divided by while huge ones are looked at.
     """
 
     value: Array
     error: Array
+    flat: NDArray[np.bool_]
     scale: Array
     center: Array
     noise: Array
     eps: float
+    unit: Array = field(default_factory=lambda: np.ones(1))

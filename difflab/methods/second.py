@@ -25,15 +25,13 @@ from numpy.typing import NDArray
 
 from difflab.methods.rules import Found, SecondRule
 from difflab.methods.stencil import Sampler, ladder
-from difflab.methods.weights import Weights, solve
+from difflab.methods.weights import REJECT, UNUSABLE, Weights, doubts, solve
 
 __all__ = ["second_derivatives"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_UNUSABLE = 1e300
-_REJECT = 1e290
 # A scale may prove too long for a pair of components: tried again, each time shorter.
 _TRIES = 6
 _SHRINK = 8.0
@@ -54,7 +52,7 @@ def second_derivatives(
         size = np.abs(found.value[:, 0]) + np.abs(found.center[0]) / found.scale
         broken = ~(found.error[:, 0] <= _ROUGH * size)
     error = search.error
-    error[broken[rows] | broken[columns] | ~(error < _REJECT)] = np.inf
+    error[broken[rows] | broken[columns] | ~(error < REJECT)] = np.inf
     hessian, bound = np.empty((n, n)), np.empty((n, n))
     hessian[rows, columns] = hessian[columns, rows] = search.value
     bound[rows, columns] = bound[columns, rows] = error
@@ -82,7 +80,7 @@ class _Search:
         """Try central, then one-sided quotients, at shorter and shorter scales where needed."""
         if self.rule.central is not None:
             self._descend(self.rule.central, None)
-            if (self.error < _REJECT).all():
+            if (self.error < REJECT).all():
                 return
         self._descend(self.rule.onesided, self._open_sides())
 
@@ -113,9 +111,8 @@ class _Search:
             quotients, level = self._onesided(scale * sides, rows, columns)
             jump = np.zeros_like(quotients)
         bad = ~np.isfinite(quotients) | ~np.isfinite(level)
-        value, error, pick = solve(
-            weights, np.where(bad, 0.0, quotients), np.where(bad, _UNUSABLE, level)
-        )
+        quotients, level = np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, level)
+        value, error, pick = solve(weights, quotients, level, doubts(quotients, level))
         error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
         better = error < self.error[todo]
         self.value[todo[better]] = value[better]

@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EVEN", "FULL", "Weights", "extrapolated", "plain", "solve"]
+__all__ = ["EVEN", "FULL", "REJECT", "UNUSABLE", "Weights", "doubts", "extrapolated", "plain", "solve"]
 
 Array = NDArray[np.float64]
 
@@ -34,6 +34,11 @@ ODD: tuple[int, ...] = (1, 3, 5, 7, 9, 11)
 # A column of the tableau may not claim to be better than the one before it by more
 # than this: two entries can agree by accident, three seldom do.
 GUARD = 1e-3
+
+# A quotient that cannot be formed gets this rounding error and is never picked; an
+# infinite one would turn into nan in a product with a weight of zero.
+UNUSABLE = 1e300
+REJECT = 1e290
 
 # Bound on |value - truth| over what the tableau shows; see `solve`.
 SAFETY = 2.0
@@ -54,6 +59,8 @@ class Weights:
     jump : ndarray (E, K)
         Rows that take ``(f(x+h) - 2 f(x) + f(x-h)) / h`` to its limit at ``h = 0``,
         the jump of the one-sided derivatives.
+    level : ndarray (E,)
+        The finest step that each candidate uses.
     side_jump : ndarray (E, K)
         The same for second derivatives, where the difference of the sides is formed from
         two neighbouring steps, so that there is none at the first step.
@@ -64,6 +71,7 @@ class Weights:
     guard: Array
     jump: Array
     side_jump: Array
+    level: NDArray[np.intp]
 
     @cached_property
     def stacked(self) -> Array:
@@ -98,16 +106,19 @@ def extrapolated(levels: int, ratio: float, powers: tuple[int, ...], depth: int)
     """
     table = tableau(levels, ratio, powers, depth)
     odd = tableau(levels, ratio, ODD, depth)
-    rows: list[tuple[Array, ...]] = []
+    rows: list[_Row] = []
     for k in range(2, levels):
         for j in range(1, len(table[k])):
             spread = table[k][j] - table[k - 1][j - 1]
             before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
-            rows.append((table[k][j], spread, GUARD * before, odd[k][j], odd[k][min(j, k - 1)]))
+            rows.append((table[k][j], spread, GUARD * before, odd[k][j], odd[k][min(j, k - 1)], k))
     return _weights(rows)
 
 
-def _weights(rows: list[tuple[Array, ...]]) -> Weights:
+_Row = tuple[Array, Array, Array, Array, Array, int]
+
+
+def _weights(rows: list[_Row]) -> Weights:
     return Weights(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
@@ -122,15 +133,17 @@ def plain(levels: int, ratio: float, powers: tuple[int, ...], column: int = 0) -
     table = tableau(levels, ratio, powers, column)
     odd = tableau(levels, ratio, ODD, 1)
     shrink = ratio ** powers[column]
-    rows: list[tuple[Array, ...]] = []
+    rows: list[_Row] = []
     for k in range(column + 2, levels):
         spread = (table[k][column] - table[k - 1][column]) / (shrink - 1)
         before = (table[k - 1][column] - table[k - 2][column]) / (shrink - 1)
-        rows.append((table[k][column], spread, before / (8 * shrink), odd[k][1], odd[k][1]))
+        rows.append((table[k][column], spread, before / (8 * shrink), odd[k][1], odd[k][1], k))
     return _weights(rows)
 
 
-def solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def solve(
+    weights: Weights, quotients: Array, rounding: Array, doubt: Array | None = None
+) -> tuple[Array, Array, NDArray[np.intp]]:
     """Pick for each column the candidate with the smallest error estimate.
 
     Parameters
@@ -141,6 +154,8 @@ def solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, A
         Difference quotients, one column for each derivative wanted.
     rounding : ndarray (K, N)
         Bounds on the rounding error of the quotients.
+    doubt : ndarray (K, N), optional
+        Added to the error of the candidates whose finest step is at each level.
 
     Returns
     -------
@@ -151,6 +166,23 @@ def solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, A
     applied = weights.stacked @ quotients
     error = np.abs(applied[count:]).reshape(2, count, -1).max(axis=0)
     error += weights.gain @ rounding
+    if doubt is not None:
+        error += doubt[weights.level]
     pick = error.argmin(axis=0)
     columns = np.arange(pick.size)
     return applied[pick, columns], SAFETY * error[pick, columns], pick
+
+
+def doubts(quotients: Array, rounding: Array) -> Array:
+    """Return what to add to the error of the candidates at each level, ``(K, N)``.
+
+    Quotients whose differences do not shrink with the step, and not for rounding, are not
+    near a limit, however small the differences are: those of ``sqrt(h)/h`` halve as the
+    step is quadrupled, and would favour the largest step.
+    """
+    change = np.abs(np.diff(quotients, axis=0))
+    noise = rounding[1:] + rounding[:-1]
+    wild = (change[1:] > 0.8 * change[:-1]) & (change[1:] > 4.0 * noise[1:])
+    doubt = np.zeros_like(quotients)
+    doubt[2:] = np.where(wild, UNUSABLE, 0.0)
+    return doubt
