@@ -179,9 +179,9 @@ class Function:
         interpreter: Interpreter = ArrayInterpreter()
         if any(np.asarray(value).dtype == object for value in values):
             interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1])
+        batch = self._batch(values)
         with np.errstate(all="ignore"):
             results = evaluate(self, values, interpreter)
-        batch = self._batch(values)
         if not batch:
             return results
         return [
@@ -303,16 +303,15 @@ def shortened(names: Sequence[str], limit: int = 6) -> str:
 def _checked(value: Any, name: str, shape: Shape) -> Any:
     """Return `value` as a float64 array, or as it is when it belongs to another library."""
     if isinstance(value, float | int):
-        found: Shape = ()
         value = np.float64(value)
-    else:
-        if isinstance(value, list | tuple | np.ndarray | np.generic):
-            value = np.asarray(value)
-            if value.dtype.kind in "biu":
-                value = value.astype(np.float64)
-            elif value.dtype.kind not in "fcO":
-                raise PointError(f"the value of '{name}' is not a number")
-        found = tuple(np.shape(value)) if hasattr(value, "shape") else ()
+    elif isinstance(value, list | tuple | np.ndarray | np.generic):
+        value = np.asarray(value)
+        if value.dtype.kind in "biu":
+            value = value.astype(np.float64)
+    kind = getattr(getattr(value, "dtype", None), "kind", "O")
+    if kind not in "fcO" or isinstance(value, str | bytes | dict | None):
+        raise PointError(f"the value of '{name}' is not a number")
+    found = tuple(getattr(value, "shape", ()))
     if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
         raise PointError(
             f"the input '{name}' has the shape {shape}, but its value has the shape {found}",

@@ -75,13 +75,12 @@ class Node:
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
     ) -> Node:
         builder = self.builder
-        ids = tuple([a.id if type(a) is Node else _leaf(builder, a) for a in args])
+        ids = tuple([_leaf(builder, value) for value in args])
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
     def _binary(self, primitive: Primitive, other: Any) -> Node:
         builder = self.builder
-        right = other.id if type(other) is Node else _leaf(builder, other)
-        return Node(builder, builder.emit(primitive, (self.id, right)))
+        return Node(builder, builder.emit(primitive, (self.id, _leaf(builder, other))))
 
     def _reflected(self, primitive: Primitive, other: Any) -> Node:
         builder = self.builder
@@ -231,7 +230,7 @@ class Node:
 
 
 def _leaf(builder: Builder, value: Any) -> int:
-    """Return the constant node of a number, or refuse."""
+    """Return the node of an operand: its own, or a constant's."""
     if isinstance(value, Node):
         if value.builder is not builder:
             raise TraceError("a value of one trace is used in another")

@@ -1,0 +1,67 @@
+"""Tracing: NumPy code becomes a graph; what cannot be recorded says what to write."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import TraceError
+
+
+def test_numpy_code_gives_its_own_values() -> None:
+    def code(x, scale):
+        total = 0.0
+        for i in range(3):
+            total = total + np.sin(x[i]) ** 2 * scale
+        return np.sum(np.where(x > 0, np.sqrt(abs(x)), np.maximum(x, -1))) + total / np.hypot(
+            2, x[0]
+        )
+
+    x, scale = np.array([0.3, -2.0, 1.5]), 0.7
+    f = dl.trace(code, x, scale)
+    assert f.inputs == ("x", "scale")
+    assert f(x, scale) == pytest.approx(code(x, scale), rel=1e-15)
+    shifted = x + 0.1
+    assert f(shifted, 2.0) == pytest.approx(code(shifted, 2.0), rel=1e-15)
+
+
+def test_several_results_are_several_outputs() -> None:
+    f = dl.trace(lambda x: (x * 2, x[::-1], 3.0), np.ones(3))
+    doubled, turned, three = f(np.array([1.0, 2.0, 3.0]))
+    assert doubled.tolist() == [2, 4, 6]
+    assert turned.tolist() == [3, 2, 1]
+    assert three == 3
+
+
+def test_unbroadcasting_is_the_engines_work() -> None:
+    f = dl.trace(lambda a, b: np.sum(a * b + a), np.ones((2, 1)), np.ones(3))
+    a, b = np.array([[2.0], [5.0]]), np.array([1.0, 2.0, 4.0])
+    expected = [b.sum() + 3, b.sum() + 3, *[a.sum()] * 3]
+    assert np.allclose(dl.gradient(f)(a, b), expected, rtol=1e-15)
+    assert np.allclose(dl.gradient(f, "forward")(a, b), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (lambda x: x if x > 0 else -x, "branch on a traced value"),
+        (lambda x: math.sin(x), "use NumPy's functions"),
+        (lambda x: np.fft.fft(x), "numpy"),
+        (lambda x: np.array([x, x]), "cannot be turned into a NumPy array"),
+        (lambda x: "text", "returned str"),
+        (lambda x: np.spacing(x), "no primitive for numpy.spacing"),
+    ],
+)
+def test_what_cannot_be_recorded_says_so(code, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        dl.trace(code, 1.0)
+
+
+def test_values_of_two_traces_do_not_mix() -> None:
+    kept = []
+    dl.trace(lambda x: kept.append(x) or x, 1.0)
+    with pytest.raises(TraceError, match="another"):
+        dl.trace(lambda x: x + kept[0], 1.0)
