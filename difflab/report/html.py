@@ -11,10 +11,10 @@ from html import escape
 from typing import Any
 
 from difflab.report.plots import inline_svg
-from difflab.report.style import FAMILIES, PLAIN, seconds
+from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 from difflab.report.view import Row, View, view
 
-__all__ = ["index", "page"]
+__all__ = ["document", "index", "page"]
 
 _STYLE = """
 :root { color-scheme: light dark; --paper: #fff; --ink: #1b1c1d; --faint: #63676c;
@@ -74,7 +74,7 @@ def page(comparison: Any, *, chosen: bool = False) -> str:
         _footer(shown.environment),
         "</main>",
     ]
-    return _document(f"{shown.derivative_name} of {shown.expression}", body)
+    return document(f"{shown.derivative_name} of {shown.expression}", body)
 
 
 def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> str:
@@ -97,7 +97,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
     for name, shown in sorted(views, key=lambda pair: (pair[1].agreed, pair[0])):
         body += [
             f"<details{'' if shown.agreed else ' open class=wrong'}>",
-            f"<summary><code>{escape(shown.expression)}</code> "
+            f"<summary><code>{escape(shorten(shown.expression, 90))}</code> "
             f'<span class="note">{escape(_in_short(shown))} · {escape(name)}</span></summary>',
             *_summary(shown),
             "</details>",
@@ -108,7 +108,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
             f"<li><code>{escape(name)}</code>: {escape(why)}</li>" for name, why in faults.items()
         ]
         body.append("</ul>")
-    return _document("difflab comparisons", [*body, "</main>"])
+    return document("difflab comparisons", [*body, "</main>"])
 
 
 def _in_short(shown: View) -> str:
@@ -169,7 +169,8 @@ def _footer(environment: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _document(title: str, body: Sequence[str]) -> str:
+def document(title: str, body: Sequence[str]) -> str:
+    """Return a whole page around `body`, whose texts are escaped already."""
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -6,12 +6,13 @@ May import `difflab.report` siblings.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from difflab.report.view import view
 
-__all__ = ["markdown"]
+__all__ = ["block", "cells", "literal", "markdown"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
@@ -27,31 +28,32 @@ def markdown(comparison: Any, *, chosen: bool = False) -> str:
         Whether difflab chose the point.
     """
     shown = view(comparison, chosen=chosen)
-    lines = [f"### {shown.derivative_name.capitalize()} of", "", _block(shown.expression), ""]
-    lines += [f"- point: {_text(shown.point)}{' (chosen)' if shown.chosen else ''}"]
-    lines += [f"- value: {_text(shown.value)}"]
-    lines += [f"- {_text(label)} = {_text(digits)}" for label, digits in shown.derivative]
-    lines += [f"- referee: {_text(shown.referee)}", ""]
-    lines += [_cells(shown.headings), "|---|---|" + "---:|" * (len(shown.headings) - 2)]
-    lines += [_cells(row.cells) for row in shown.rows]
+    lines = [f"### {shown.derivative_name.capitalize()} of", "", block(shown.expression), ""]
+    lines += [f"- point: {literal(shown.point)}{' (chosen)' if shown.chosen else ''}"]
+    lines += [f"- value: {literal(shown.value)}"]
+    lines += [f"- {literal(label)} = {literal(digits)}" for label, digits in shown.derivative]
+    lines += [f"- referee: {literal(shown.referee)}", ""]
+    lines += [cells(shown.headings), "|---|---|" + "---:|" * (len(shown.headings) - 2)]
+    lines += [cells(row.cells) for row in shown.rows]
     if shown.notes:
         lines.append("")
-        lines += [f"- {_text(name)}: {_text(message)}" for name, message in shown.notes]
+        lines += [f"- {literal(name)}: {literal(message)}" for name, message in shown.notes]
     if shown.sentence:
-        lines += ["", f"**{_text(shown.sentence)}**"]
+        lines += ["", f"**{literal(shown.sentence)}**"]
     return "\n".join(lines) + "\n"
 
 
-def _text(text: str) -> str:
+def literal(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return _SPECIAL.sub(r"\\\1", escape(text, quote=False))
 
 
-def _cells(cells: tuple[str, ...]) -> str:
-    return "| " + " | ".join(_text(cell) for cell in cells) + " |"
+def cells(texts: Sequence[str]) -> str:
+    """Return one row of a table."""
+    return "| " + " | ".join(literal(text) for text in texts) + " |"
 
 
-def _block(text: str) -> str:
+def block(text: str) -> str:
     """Return text as a code block whose fence it cannot close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
