@@ -99,9 +99,10 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
     axes.figure.draw_without_rendering()
     dot = axes.figure.dpi / 72
     heights = [float(axes.transData.transform((label.x, label.y))[1]) / dot for label in labels]
-    lines = [label.text.count("\n") + 1 for label in labels]
+    rooms = [11.5 * (label.text.count("\n") + 1) + 2 for label in labels]
+    ceiling = float(axes.bbox.y1) / dot
     for label, height, place in zip(
-        labels, heights, spread(heights, [11.5 * count for count in lines]), strict=True
+        labels, heights, spread(heights, rooms, ceiling=ceiling), strict=True
     ):
         axes.annotate(
             label.text,
@@ -116,10 +117,13 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
         )
 
 
-def spread(heights: Sequence[float], rooms: Sequence[float]) -> list[float]:
+def spread(
+    heights: Sequence[float], rooms: Sequence[float], ceiling: float = math.inf
+) -> list[float]:
     """Return places near `heights`, in their order, each with its room to itself.
 
-    Neighbours that would touch form a group that stands around the mean of its heights.
+    Neighbours that would touch form a group that stands around the mean of its heights, below
+    `ceiling`.
 
     Examples
     --------
@@ -130,26 +134,33 @@ def spread(heights: Sequence[float], rooms: Sequence[float]) -> list[float]:
     groups: list[list[int]] = []
     for k in order:
         groups.append([k])
-        while len(groups) > 1 and _touch(groups[-2], groups[-1], heights, rooms):
+        while len(groups) > 1 and _touch(groups[-2], groups[-1], heights, rooms, ceiling):
             last = groups.pop()
             groups[-1] += last
     places = [math.nan] * len(heights)
     for group in groups:
-        low = _low(group, heights, rooms)
+        low = _low(group, heights, rooms, ceiling)
         for k in group:
             places[k] = low + rooms[k] / 2
             low += rooms[k]
     return places
 
 
-def _low(group: Sequence[int], heights: Sequence[float], rooms: Sequence[float]) -> float:
+def _low(
+    group: Sequence[int], heights: Sequence[float], rooms: Sequence[float], ceiling: float
+) -> float:
     """Return the lower edge of a group that stands around the mean of its heights."""
     middle = sum(heights[k] for k in group) / len(group)
-    return middle - sum(rooms[k] for k in group) / 2
+    room = sum(rooms[k] for k in group)
+    return min(middle - room / 2, ceiling - room)
 
 
 def _touch(
-    below: Sequence[int], above: Sequence[int], heights: Sequence[float], rooms: Sequence[float]
+    below: Sequence[int],
+    above: Sequence[int],
+    heights: Sequence[float],
+    rooms: Sequence[float],
+    ceiling: float,
 ) -> bool:
-    top = _low(below, heights, rooms) + sum(rooms[k] for k in below)
-    return top > _low(above, heights, rooms)
+    top = _low(below, heights, rooms, ceiling) + sum(rooms[k] for k in below)
+    return top > _low(above, heights, rooms, ceiling)

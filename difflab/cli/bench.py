@@ -1,0 +1,168 @@
+"""``difflab bench accuracy|swell|cost``: the three pictures, with their data beside them.
+
+May import `difflab.cli` siblings; `lab` and `report` are imported when a command runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difflab.cli.options import ExpressionCommand, parse_point, read_expression
+from difflab.cli.output import emit, say, write_files
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.lab.benches.accuracy import Subject
+    from difflab.lab.sweep import Layout, Row, Task
+
+__all__ = ["bench"]
+
+bench = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Draw accuracy, expression swell or cost; what is measured is kept as CSV.",
+)
+
+# Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
+_FIGURE_3 = "64*x*(1 - x)*(1 - 2*x)^2*(1 - 8*x + 8*x*x)^2"
+_FIGURE_3_AT = {"x": 0.2}
+
+
+class Kind(StrEnum):
+    """What a picture is written as."""
+
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
+Folder = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", help="Where the picture and CSV go.")
+]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")]
+Picture = Annotated[Kind, typer.Option("--format", help="What the picture is written as.")]
+Timeout = Annotated[
+    float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
+]
+REPORTS = Path("reports")
+
+
+@bench.command(cls=ExpressionCommand)
+def accuracy(
+    expression: Annotated[
+        str, typer.Argument(metavar="[EXPR]", help="By default the paper's Figure 3 at x = 0.2.")
+    ] = "",
+    at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="x1=2,x2=5", help="The point; otherwise one is chosen."),
+    ] = None,
+    output: Folder = REPORTS,
+    quick: Quick = False,
+    form: Picture = Kind.SVG,
+) -> None:
+    """Error against step size, for every difference formula and method."""
+    from difflab.lab.benches import accuracy as lab
+    from difflab.report import bench as report
+
+    subject = _subject(
+        read_expression(expression) if expression else _FIGURE_3, at or [], not expression
+    )
+    tasks = lab.tasks(subject, lab.steps(2 if quick else 8))
+    rows = _measured(output / "accuracy.csv", lab.LAYOUT, tasks)
+    _drawn(output / f"accuracy.{form}", rows, report.accuracy)
+
+
+@bench.command()
+def swell(
+    output: Folder = REPORTS,
+    quick: Quick = False,
+    form: Picture = Kind.SVG,
+    timeout: Timeout = 10.0,
+) -> None:
+    """Expression size against depth: written out, simplified, shared, and both AD modes."""
+    from difflab.lab.benches import swell as lab
+    from difflab.report import bench as report
+
+    families = lab.shortened(lab.FAMILIES) if quick else lab.FAMILIES
+    rows = _measured(output / "swell.csv", lab.LAYOUT, lab.tasks(families, timeout))
+    _drawn(output / f"swell.{form}", rows, report.swell)
+
+
+@bench.command()
+def cost(
+    output: Folder = REPORTS,
+    quick: Quick = False,
+    form: Picture = Kind.SVG,
+    timeout: Timeout = 10.0,
+) -> None:
+    """Operations and time against inputs and outputs, with forward and reverse crossing."""
+    from difflab.lab.benches import cost as lab
+    from difflab.report import bench as report
+
+    sizes = lab.SIZES[:5] if quick else lab.SIZES
+    rows = _measured(output / "cost.csv", lab.LAYOUT, lab.tasks(sizes, timeout))
+    _drawn(output / f"cost.{form}", rows, report.cost)
+
+
+def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
+    """Return the function, its point, and its derivative by the referee."""
+    import numpy as np
+
+    from difflab.lab.benches.accuracy import Subject
+    from difflab.lab.points import choose_point, packed_point
+    from difflab.lab.referee import refer
+    from difflab.language import parse
+
+    function = parse(text)
+    given = parse_point(at) or (_FIGURE_3_AT if standard else None)
+    point = choose_point(function) if given is None else given
+    packed = packed_point(function, point)
+    truth = refer(function, packed.tolist())
+    if truth.status != "smooth":
+        raise InputError(
+            f"the derivative is {truth.status} at this point, so an error against it says nothing",
+            hint="choose another point with --at",
+        )
+    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
+    return Subject(function, np.asarray(packed), truth.jacobian, text, shown)
+
+
+class _Line:
+    """Progress on standard error: one line that is rewritten on a terminal, else a few lines."""
+
+    def __init__(self) -> None:
+        self.live = sys.stderr.isatty()
+        self.next = monotonic() + 2.0
+        self.shown = False
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        if self.live:
+            text = f"{done}/{total} {label}"[:79] if done < total else ""
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+        elif monotonic() >= self.next and done < total:
+            say(f"{done} of {total}: {label}")
+            self.next = monotonic() + 10.0
+
+
+def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:
+    """Run a sweep with progress; an interruption says what is kept and how to go on."""
+    from difflab.lab.sweep import run
+
+    try:
+        return run(path, layout, tasks, _Line())
+    except KeyboardInterrupt:
+        say(f"\nstopped; what is measured is kept in {path}, and the same command goes on from it")
+        raise
+
+
+def _drawn(path: Path, rows: Sequence[Row], draw: Callable[..., Any]) -> None:
+    write_files({path: draw(rows, path.suffix[1:])})
+    emit(f"{path}\n{path.with_suffix('.csv')}\n")

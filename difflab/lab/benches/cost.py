@@ -1,0 +1,132 @@
+"""Operations and time of a Jacobian against its numbers of inputs and outputs.
+
+Forward mode pays for every input and reverse mode for every output (Baydin et al. 2018, §3),
+so for f: Rⁿ → Rᵐ there is a place where their costs cross. May import `difflab.methods`,
+`difflab.graph`, `difflab.language` and the lab's measuring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+from math import exp, log
+
+import numpy as np
+
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
+from difflab.graph.counts import count
+from difflab.graph.function import Function
+from difflab.lab import measure, problems
+from difflab.lab.sweep import Cell, Layout, Row, Task
+from difflab.language import parse
+from difflab.methods.protocol import Method, Problem
+from difflab.methods.registry import installed
+
+__all__ = ["FIXED", "LAYOUT", "SIZES", "crossing", "curve", "tasks"]
+
+LAYOUT = Layout(
+    {
+        "inputs": int,
+        "outputs": int,
+        "method": str,
+        "timeout": float,
+        "status": str,
+        "message": str,
+        "function_operations": int,
+        "operations": int,
+        "prepare_seconds": float,
+        "call_seconds": float,
+    },
+    key=("inputs", "outputs", "method", "timeout"),
+)
+
+FIXED = 8
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
+
+
+def tasks(sizes: Sequence[int] = SIZES, timeout: float = 10.0) -> Iterator[Task]:
+    """Yield a task for every method and shape: n varies at `FIXED` outputs, then m at inputs.
+
+    After its first timeout along a direction a method is not asked for more: the rest are rows
+    that say so.
+    """
+    for direction in ("inputs", "outputs"):
+        beaten: dict[str, str] = {}
+        for size in sizes:
+            n, m = (size, FIXED) if direction == "inputs" else (FIXED, size)
+            for name, method in installed().items():
+                key: dict[str, Cell] = {"inputs": n, "outputs": m, "method": name}
+                key["timeout"] = timeout
+                yield Task(key, partial(_measured, method, n, m, timeout, beaten))
+
+
+def _measured(
+    method: Method, n: int, m: int, timeout: float, beaten: dict[str, str]
+) -> dict[str, Cell]:
+    """Measure one method on one shape; what it cannot do is a row that says why."""
+    if method.name in beaten:
+        return {"status": "timeout", "message": beaten[method.name]}
+    try:
+        reason = method.missing()
+        if reason is not None:
+            return {"status": "unsupported", "message": reason}
+        return _cost(method, parse(problems.crossover(n, m)), timeout)
+    except MethodTimeout as error:
+        beaten[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
+        return {"status": "timeout", "message": str(error)}
+    except UnsupportedError as error:
+        return {"status": "unsupported", "message": str(error)}
+    except DifflabError as error:
+        return {"status": "failed", "message": str(error)}
+
+
+def _cost(method: Method, function: Function, timeout: float) -> dict[str, Cell]:
+    problem = Problem(function.values, function.n, function.m, function, timeout=timeout)
+    x = np.linspace(0.3, 0.7, function.n)
+    prepared, seconds = measure.prepare(method, problem)
+    work = count(function).operations
+    operations = prepared.operations
+    if operations is None:
+        operations = prepared(x).evaluations * work
+    return {
+        "status": "ok",
+        "function_operations": work,
+        "operations": operations,
+        "prepare_seconds": seconds,
+        "call_seconds": measure.timed_call(prepared, x).seconds,
+    }
+
+
+def crossing(first: Mapping[float, float], second: Mapping[float, float]) -> float | None:
+    """Return where two curves on log-log paper cross, or None.
+
+    Parameters
+    ----------
+    first, second : mapping of float to float
+        Positive values by positive size.
+
+    Examples
+    --------
+    >>> crossing({1: 10.0, 4: 40.0}, {1: 20.0, 4: 20.0})
+    2.0
+    """
+    sizes = sorted(set(first) & set(second))
+    gaps = [log(first[size] / second[size]) for size in sizes]
+    for k, (a, b) in enumerate(pairwise(gaps)):
+        if a == 0:
+            return float(sizes[k])
+        if a * b < 0:
+            left, right = log(sizes[k]), log(sizes[k + 1])
+            return round(exp(left + (right - left) * a / (a - b)), 12)
+    return float(sizes[-1]) if gaps and gaps[-1] == 0 else None
+
+
+def curve(rows: Sequence[Row], along: str, method: str, column: str) -> dict[float, float]:
+    """Return one method's values of a column by size, along "inputs" or "outputs"."""
+    other = "outputs" if along == "inputs" else "inputs"
+    return {
+        float(row[along] or 0): float(row[column] or 0)
+        for row in rows
+        if row["method"] == method and row[other] == FIXED and row["status"] == "ok" and row[column]
+    }
