@@ -218,8 +218,9 @@ def _align(net: _Net, gap: float, offset: Sequence[float]) -> list[float]:
         before[end].append((start, -shift))
         after[start].append((end, shift))
     both = [first + second for first, second in zip(before, after, strict=True)]
-    # Towards both sides at last, and then once forward, which makes chains straight.
-    for neighbours in [before, after] * SWEEPS + [both] * 4 + [before]:
+    # Towards both sides at last, and then once forward, box below box: chains become straight.
+    direct = [[(u, 0.0) for u, _ in near if u < net.boxes] or near for near in before]
+    for neighbours in [before, after] * SWEEPS + [both] * 4 + [direct]:
         for layer in reversed(net.order) if neighbours is after else net.order:
             wanted, weight = [], []
             for vertex in layer:

@@ -21,7 +21,6 @@ __all__ = [
     "constant_text",
     "evaluation_order",
     "levels",
-    "needed",
     "short",
     "subscript",
     "trace_names",
@@ -41,7 +40,7 @@ def levels(graph: Graph) -> list[int]:
     return level
 
 
-def needed(function: Function) -> bytearray:
+def _needed(function: Function) -> bytearray:
     """Mark the nodes that some output depends on, and every input."""
     graph = function.graph
     starts, arguments = graph.starts.tolist(), graph.args.tolist()
@@ -61,7 +60,7 @@ def evaluation_order(function: Function, level: Sequence[int] | None = None) -> 
     """Return inputs, constants, then operations level by level; only what is needed."""
     graph = function.graph
     level = levels(graph) if level is None else level
-    mark, opcode = needed(function), graph.opcode.tolist()
+    mark, opcode = _needed(function), graph.opcode.tolist()
     inputs = list(function.input_nodes)
     constants = [node for node in range(len(graph)) if mark[node] and opcode[node] == CONSTANT]
     operations = [node for node in range(len(graph)) if mark[node] and opcode[node] > CONSTANT]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import log10
 
 from difflab.graph.drawing.layout import Curve, Placement, Point, place
-from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, one_line
+from difflab.graph.drawing.model import Box, Diagram, Kind, one_line
 
 __all__ = ["Dot", "Head", "Line", "Scene", "Shape", "Text", "scene", "text_width"]
 
