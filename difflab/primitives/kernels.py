@@ -64,11 +64,10 @@ def atan2(xp: ModuleType, y: Array, x: Array) -> Array:
 
 
 def sigmoid(xp: ModuleType, x: Array) -> Array:
-    """1/(1 + e⁻ˣ), finite and accurate in both tails."""
-    if not xp.iscomplexobj(x):
-        return special_functions(xp).expit(x)
-    decay = xp.exp(xp.where(xp.real(x) < 0, x, -x))
-    return xp.where(xp.real(x) < 0, decay, 1.0) / (1 + decay)
+    """1/(1 + e⁻ˣ), accurate in both tails down to the subnormal numbers."""
+    falling = xp.real(x) < 0
+    decay = xp.exp(xp.where(falling, x, -x))
+    return xp.where(falling, decay, 1.0) / (1.0 + decay)
 
 
 def softplus(xp: ModuleType, x: Array) -> Array:
