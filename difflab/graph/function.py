@@ -131,7 +131,7 @@ class Function:
         PointError
             A value is missing, unknown or of the wrong shape.
         """
-        values = self._arranged(args, kwargs)
+        values = self.arranged(args, kwargs)
         interpreter = interpreter_for(values)
         if isinstance(interpreter, ArrayInterpreter) and interpreter.xp is np:
             results = self._computed(values)
@@ -201,8 +201,14 @@ class Function:
             shown = ", ".join(map(str, sorted(batches)))
             raise PointError(f"the batches of the inputs differ in shape: {shown}") from None
 
-    def _arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return one value per input, converted and checked."""
+    def arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Return one value per input, converted and checked, as a call takes them.
+
+        Raises
+        ------
+        PointError
+            A value is missing, unknown or of the wrong shape.
+        """
         if len(args) > len(self.inputs):
             raise PointError(
                 f"the function has {len(self.inputs)} inputs ({shortened(self.inputs)}), "
