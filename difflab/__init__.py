@@ -19,7 +19,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from difflab.autodiff import (
+        gradient,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        value_and_gradient,
+        vjp,
+    )
     from difflab.errors import DifflabError
+    from difflab.graph.counts import count
+    from difflab.graph.function import Function
+    from difflab.graph.trace import trace
+    from difflab.language import parse
 
 __all__ = [
     "DifflabError",
