@@ -1,4 +1,35 @@
 """Differentiation methods, one a file, behind the protocol of `protocol.py`.
 
-Imports nothing, so that asking for one method loads only that one.
+Imports nothing of the package until it is asked, so that asking for one method loads only
+that one. ``difflab.methods()`` lists what is installed: the package itself can be called,
+because the import system gives the name ``difflab.methods`` to the package in any case.
 """
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from difflab.methods.registry import Description
+
+
+class _Callable(ModuleType):
+    """A package that lists the methods when it is called."""
+
+    def __call__(self) -> list[Description]:
+        """Return a row for every method: name, family, orders, summary, what is missing.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> [row.name for row in dl.methods()][:3]
+        ['symbolic', 'finite-forward', 'finite-central']
+        """
+        from difflab.methods.registry import describe
+
+        return describe()
+
+
+sys.modules[__name__].__class__ = _Callable

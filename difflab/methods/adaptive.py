@@ -20,6 +20,7 @@ __all__ = ["first_derivatives"]
 
 Array = NDArray[np.float64]
 
+
 def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
     """Return the first derivatives of every output in every component at `x`."""
     scale = scale_of(x)
@@ -78,9 +79,7 @@ def _forward_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found
     width = (moved - x)[:, :, None]
     level = np.maximum(noise, eps * np.abs(body))
     quotients = ((body - lead[0]) / width).reshape(levels, -1)
-    value, error, pick = solve(
-        rule.onesided, quotients, (level / width).reshape(levels, -1) * 2.0
-    )
+    value, error, pick = solve(rule.onesided, quotients, (level / width).reshape(levels, -1) * 2.0)
     # A kink shows only from the other side: one more point a component, at its step.
     steps = rule.units[levels - len(rule.onesided.value) :, 0]
     step = steps[pick.reshape(x.size, -1)].min(axis=1) * scale

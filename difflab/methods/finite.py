@@ -44,7 +44,8 @@ Array = NDArray[np.float64]
 
 def steps(first: float, ratio: float, levels: int) -> Array:
     """Return the ladder ``first / ratio^k`` as a column."""
-    return (first / ratio ** np.arange(levels))[:, None]
+    ladder: Array = first / ratio ** np.arange(float(levels))
+    return ladder[:, None]
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,7 @@ class Differences:
         if problem.order not in self.orders:
             raise UnsupportedError(f"{self.name} gives derivatives of order 1 and 2 only")
         if problem.order == 2 and problem.m != 1:
-            raise UnsupportedError(
-                f"a Hessian needs one output; the function has {problem.m}"
-            )
+            raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
         return PreparedDifferences(problem, self.rule, self.second)
 
     def missing(self) -> str | None:
@@ -114,7 +113,10 @@ FORWARD = Differences(
         fine_onesided=plain(8, 4.0, FULL),
         from_onset=False,
     ),
-    second=SecondRule(units=steps(0.83 * 2.0**-4, 4.0, 10), central=None, onesided=plain(10, 4.0, FULL),
+    second=SecondRule(
+        units=steps(0.83 * 2.0**-4, 4.0, 10),
+        central=None,
+        onesided=plain(10, 4.0, FULL),
         tolerance=1e-4,
     ),
 )
@@ -132,7 +134,10 @@ CENTRAL = Differences(
         fine_onesided=plain(8, 4.0, FULL, 1),
         from_onset=False,
     ),
-    second=SecondRule(units=steps(0.83 * 2.0**-2, 4.0, 10), central=plain(10, 4.0, EVEN), onesided=plain(10, 4.0, FULL, 1),
+    second=SecondRule(
+        units=steps(0.83 * 2.0**-2, 4.0, 10),
+        central=plain(10, 4.0, EVEN),
+        onesided=plain(10, 4.0, FULL, 1),
         tolerance=1e-5,
     ),
 )

@@ -52,7 +52,8 @@ class _Sides:
 
     def defined(self, values: Array) -> NDArray[np.bool_]:
         """Tell where `values` of one side are finite at all but the largest steps."""
-        return np.isfinite(values[len(values) // 2 :]).all(axis=0)
+        finite: NDArray[np.bool_] = np.isfinite(values[len(values) // 2 :]).all(axis=0)
+        return finite
 
     def right(self) -> tuple[Array, Array]:
         """Return forward quotients and their rounding."""
@@ -199,7 +200,9 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
         score = _scores(quotients, rounding)
         best = score.argmin(axis=0)
         size = np.maximum(np.abs(quotients[best, columns]), natural)
-        relative = np.fmin(score[best, columns] / size, np.where(score[best, columns] == 0, 0, np.inf))
+        relative = np.fmin(
+            score[best, columns] / size, np.where(score[best, columns] == 0, 0, np.inf)
+        )
         # An earlier series (central before right before left) wins when it converges.
         take = (relative <= 0.1) | (relative <= unsettled)
         chosen_q = np.where(take, quotients, chosen_q)

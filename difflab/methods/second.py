@@ -126,9 +126,7 @@ class _Search:
         level: Array = np.maximum(self.found.noise[0], self.found.eps * size)
         return level
 
-    def _moved(
-        self, rows: Index, columns: Index, to_row: Array, to_column: Array
-    ) -> Array:
+    def _moved(self, rows: Index, columns: Index, to_row: Array, to_column: Array) -> Array:
         """Return values ``(K, P)`` with component ``rows[p]``, ``columns[p]`` moved there."""
         levels = len(to_row)
         out = np.empty(to_row.shape)
@@ -151,7 +149,10 @@ class _Search:
         pure, mixed = np.flatnonzero(rows == columns), np.flatnonzero(rows != columns)
         i = rows[pure]
         if pure.size:
-            high, low = self._moved(i, i, up[:, i], up[:, i]), self._moved(i, i, down[:, i], down[:, i])
+            high, low = (
+                self._moved(i, i, up[:, i], up[:, i]),
+                self._moved(i, i, down[:, i], down[:, i]),
+            )
             right, left = (high - center) / (up[:, i] - x[i]), (center - low) / (x[i] - down[:, i])
             width = up[:, i] - down[:, i]
             quotients[:, pure] = 2.0 * (right - left) / width
@@ -182,7 +183,9 @@ class _Search:
         i, j = rows, columns
         pure = i == j
         one = self._moved(i, i, near[:, i], near[:, i])
-        two = self._moved(j, j, np.where(pure, far[:, j], near[:, j]), np.where(pure, far[:, j], near[:, j]))
+        two = self._moved(
+            j, j, np.where(pure, far[:, j], near[:, j]), np.where(pure, far[:, j], near[:, j])
+        )
         step = near - x
         quotients, level = np.empty((2, *one.shape))
         slope = (one - center) / step[:, i]

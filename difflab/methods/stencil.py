@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from difflab.errors import InputError
 from difflab.methods.protocol import Problem
 
-__all__ = ["LEAD", "Sampler", "ladder", "noise_of", "probe", "scale_of"]
+__all__ = ["LEAD", "Sampler", "ladder", "lead_points", "noise_of", "probe", "scale_of"]
 
 Array = NDArray[np.float64]
 
@@ -76,7 +76,8 @@ def _places(lead: int, count: int, n: int) -> NDArray[np.intp]:
     return (rows + lead) * n + rows % n
 
 
-def _lead_points(x: Array, scale: Array) -> Array:
+def lead_points(x: Array, scale: Array) -> Array:
+    """Return `x` and points a few thousand roundings apart beside it, ``(LEAD, n)``."""
     # Towards zero, since a domain more often ends at a large |x| than at a small one; and
     # by whole units in the last place, or the uneven spacing would be seen as noise.
     drift = (x + np.where(x > 0, -_NOISE_STEP, _NOISE_STEP) * scale) - x
@@ -104,12 +105,12 @@ def probe(
     n = x.size
     count = units.size * n
     if LEAD + count > sampler.rows:
-        lead = sampler(_lead_points(x, scale))
+        lead = sampler(lead_points(x, scale))
         body, moved = ladder(sampler, x, np.arange(n), units * scale)
         return lead, body, moved
     moved = units * scale + x
     points = np.empty((LEAD + count, n))
-    points[:LEAD] = _lead_points(x, scale)
+    points[:LEAD] = lead_points(x, scale)
     points[LEAD:] = x
     points.ravel()[_places(LEAD, count, n)] = moved.ravel()
     values = sampler(points)

@@ -23,7 +23,17 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["EVEN", "FULL", "REJECT", "UNUSABLE", "Weights", "doubts", "extrapolated", "plain", "solve"]
+__all__ = [
+    "EVEN",
+    "FULL",
+    "REJECT",
+    "UNUSABLE",
+    "Weights",
+    "doubts",
+    "extrapolated",
+    "plain",
+    "solve",
+]
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,250 @@
+"""`differentiate`: any method, on a `Function` or a Python callable, at one point.
+
+May import `difflab.errors`, `difflab.graph.function`, `difflab.methods` (protocol,
+registry) and NumPy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from difflab.errors import DifflabError, DomainError, InputError, PointError, UnsupportedError
+from difflab.methods.protocol import Problem
+from difflab.methods.registry import find
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["Derivative", "differentiate"]
+
+Array = NDArray[np.float64]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """A derivative at a point, how far off it may be, and what it took.
+
+    Attributes
+    ----------
+    value : float or ndarray
+        The derivative; its shape is that of the function's value followed by that of x
+        (by that of x twice for second derivatives).
+    error : float, ndarray or None
+        The method's estimate of ``|value - truth|``, entry by entry: inf where it found no
+        derivative, None where the method gives no estimate.
+    evaluations : int
+        Points at which the function was evaluated for it.
+    method : str
+        The method that gave it.
+    """
+
+    value: Any
+    error: Any
+    evaluations: int
+    method: str
+
+
+def differentiate(
+    f: Function | Callable[[Any], Any],
+    x: ArrayLike | Mapping[str, ArrayLike],
+    method: str = "richardson",
+    order: int = 1,
+) -> Derivative:
+    r"""Differentiate `f` at `x` by any method, with an estimate of the error.
+
+    Parameters
+    ----------
+    f : Function or callable
+        A `Function`, or Python code that takes one argument of the shape of `x` and returns
+        a number or an array. A callable is not taken to be vectorised: it is called point
+        by point. ``ValueError`` and ``ArithmeticError`` that it raises beside `x` mean that
+        the point is outside its domain.
+    x : number, array, or mapping
+        The point. For a `Function` its inputs flattened into one array ``(n,)``, a number
+        where there is one input, or a mapping from names to values.
+    method : str, optional
+        A name of `difflab.methods`.
+    order : int, optional
+        1 for first derivatives, 2 for the Hessian of a function with one value.
+
+    Returns
+    -------
+    Derivative
+        ``value`` and ``error`` have the shape ``shape(f(x)) + shape(x)``: a number to a
+        number gives a number, ``(n,)`` to a number the gradient ``(n,)``, ``(n,)`` to
+        ``(m,)`` the Jacobian ``(m, n)``; for order 2 the Hessian ``(n, n)``. The outputs
+        of a `Function` are flattened, unless there is just one number; so are its inputs.
+
+    Raises
+    ------
+    difflab.errors.InputError
+        There is no such method, `x` is not a finite point, `f` fails there.
+    difflab.errors.UnsupportedError
+        The method cannot differentiate this function, or is not installed.
+
+    Notes
+    -----
+    The default extrapolates central differences :math:`(f(x+h) - f(x-h))/2h` to
+    :math:`h = 0`; see `difflab.methods.richardson` for the mathematics and the sources,
+    and `difflab.methods.finite` and `difflab.methods.complex_step` for the others.
+
+    Examples
+    --------
+    >>> import math
+    >>> import difflab as dl
+    >>> found = dl.differentiate(math.exp, 1.0)
+    >>> abs(found.value - math.e) <= found.error < 1e-10
+    True
+    >>> f = dl.parse("ln(x1) + x1*x2 - sin(x2)")
+    >>> dl.differentiate(f, {"x1": 2, "x2": 5}, method="reverse").value
+    array([5.5       , 1.71633781])
+    """
+    chosen = find(method)
+    values, point, out, into, function = _posed(f, x)
+    problem = Problem(values, point.size, _size(out), function, order)
+    estimate = chosen.prepare(problem)(point)
+    shape = out + into if order == 1 else into + into
+    learning = 0 if function is not None else 1
+    return Derivative(
+        _shaped(estimate.value, shape),
+        None if estimate.error is None else _shaped(estimate.error, shape),
+        estimate.evaluations + learning,
+        method,
+    )
+
+
+_Posed = tuple[Callable[[NDArray[Any]], NDArray[Any]], Array, Shape, Shape, "Function | None"]
+
+
+def _posed(f: Any, x: Any) -> _Posed:
+    """Return values on packed points, the packed point, the shapes, and the graph if any."""
+    from difflab.graph.function import Function
+
+    if isinstance(f, Function):
+        point = _pack(f, x) if isinstance(x, Mapping) else _point(x)
+        into: Shape = point.shape if point.ndim == 0 or isinstance(x, Mapping) else (point.size,)
+        if point.size != f.n:
+            raise PointError(
+                f"the function has {f.n} inputs, but the point has {point.size} numbers"
+            )
+        out = () if f.output_shapes == ((),) else (f.m,)
+        return f.values, point.ravel(), out, into, f
+    if not callable(f):
+        raise InputError(
+            f"{type(f).__name__} is neither a Function nor callable",
+            hint="parse text with dl.parse(...)",
+        )
+    if isinstance(x, Mapping):
+        raise PointError("a Python callable takes a number or an array, not named values")
+    point = _point(x)
+    out = _learn(f, point)
+    return _PointByPoint(f, point.shape, out), point.ravel(), out, point.shape, None
+
+
+def _point(x: Any) -> Array:
+    try:
+        point = np.array(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PointError(f"the point is not an array of real numbers: {error}") from error
+    if not point.size:
+        raise PointError("the point is empty, so there is nothing to differentiate by")
+    if not np.isfinite(point).all():
+        raise PointError("the point is not finite")
+    return point
+
+
+def _pack(f: Function, x: Mapping[str, Any]) -> Array:
+    unknown = [str(name) for name in x if name not in f.inputs]
+    if unknown:
+        raise PointError(
+            f"the function has no input '{unknown[0]}'", hint=f"it has {', '.join(f.inputs)}"
+        )
+    parts = []
+    for name, shape in zip(f.inputs, f.input_shapes, strict=True):
+        if name not in x:
+            raise PointError(f"no value for '{name}'")
+        part = _point(x[name])
+        if part.shape != shape:
+            raise PointError(f"'{name}' has shape {shape}, but its value has {part.shape}")
+        parts.append(part.ravel())
+    return np.concatenate(parts)
+
+
+def _learn(f: Callable[[Any], Any], point: Array) -> Shape:
+    """Call `f` once, for the shape of what it returns."""
+    with np.errstate(all="ignore"):
+        try:
+            result = np.asarray(f(point[()] if point.ndim == 0 else point.copy()))
+        except DifflabError:
+            raise
+        except Exception as error:
+            raise InputError(f"f raised {type(error).__name__} at the point: {error}") from error
+    if result.dtype.kind not in "fiub":
+        raise InputError(f"f does not return real numbers, but {result.dtype}")
+    if not result.size:
+        raise InputError("f returns an empty array, so there is nothing to differentiate")
+    return result.shape
+
+
+class _PointByPoint:
+    """A Python callable as values on packed points."""
+
+    def __init__(self, f: Callable[[Any], Any], into: Shape, out: Shape) -> None:
+        self.f = f
+        self.into = into
+        self.out = out
+
+    def __call__(self, points: NDArray[Any]) -> NDArray[Any]:
+        into = self.into
+        rows = points[:, 0] if into == () else points.reshape(len(points), *into)
+        analytic = points.dtype.kind == "c"
+        with warnings.catch_warnings():
+            # NumPy only warns when code drops imaginary parts, as `math.sin` does.
+            warnings.simplefilter("error", np.exceptions.ComplexWarning)
+            results = [self._call(row, analytic) for row in rows]
+        if self.out == ():
+            values = np.array(results).reshape(-1, 1)
+        else:
+            values = np.array([np.ravel(result) for result in results])
+        if values.dtype.kind == "c" and not analytic:
+            # As (-1.0)**0.5 in Python: outside of the real domain.
+            values = np.where(values.imag == 0, values.real, np.nan)
+        return values if values.dtype.kind in "fc" else values.astype(np.float64)
+
+    def _call(self, row: Any, analytic: bool) -> Any:
+        try:
+            result = self.f(row)
+        except (ArithmeticError, ValueError, DomainError):
+            if not analytic:
+                return np.nan if self.out == () else np.full(self.out, np.nan)
+            raise UnsupportedError("f fails on complex numbers") from None
+        except DifflabError:
+            raise
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            if analytic:
+                raise UnsupportedError(f"f does not take complex numbers ({text})") from error
+            raise InputError(f"f raised {text} beside the point") from error
+        if np.shape(result) != self.out:
+            raise InputError(
+                f"f returns shape {self.out} at the point, but {np.shape(result)} beside it"
+            )
+        return result
+
+
+def _size(shape: Shape) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size
+
+
+def _shaped(values: Array, shape: Shape) -> Any:
+    return values.reshape(shape)[()]
