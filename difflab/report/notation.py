@@ -188,7 +188,7 @@ _SPECIAL: Mapping[str, Callable[..., Phrase]] = {
     "logical_not": lambda c: Phrase(f"not {c.within(ATOM)}", PREFIX),
     "as_number": lambda c: Phrase(f"[{c.text}]"),
     "broadcast": lambda x, shape, rank: Phrase(f"spread {x.within(ATOM)}", POWER),
-    "reshape": lambda x, shape, rank: Phrase(f"reshape {x.within(ATOM)}", POWER),
+    "reshape": lambda x, shape, rank: x,
     "scatter": lambda *parts, keys, shape: Phrase(f"scatter{_list(*parts).text}"),
     "index": _indexed,
     "pack": _list,

@@ -51,7 +51,7 @@ class Formula:
 
     def __init__(self, graph: Graph, output: int, known: Mapping[Any, Phrase]) -> None:
         self.output = output
-        self.slots = {node: name for node, name in graph.names.items()}
+        self.slots = dict(graph.names)
         interpreter = ArrayInterpreter()
         self.steps = [
             (

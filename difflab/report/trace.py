@@ -16,15 +16,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from difflab.errors import InputError
+from difflab.errors import InputError, PointError
 from difflab.graph.diagnose import check_domain
-from difflab.graph.drawing.order import evaluation_order, short, subscript, trace_names
+from difflab.graph.drawing.order import (
+    evaluation_order,
+    output_labels,
+    short,
+    subscript,
+    trace_names,
+)
 from difflab.graph.function import Function, evaluate_all, shortened
 from difflab.graph.ir import FIRST_ROW
 from difflab.report.rules import Formula, Rules, operation_at
 from difflab.report.steps import Adjoint, Collector, Rows, Step, Trace, plain
 
-__all__ = ["MODES", "SHOWN", "trace"]
+__all__ = ["MODES", "SHOWN", "point_values", "trace"]
 
 Mode = Literal["forward", "reverse", "both"]
 Place = tuple[int, tuple[int, ...]]
@@ -37,7 +43,7 @@ DIGITS = 4
 
 def trace(
     function: Function,
-    point: Sequence[Any],
+    point: Mapping[str, Any],
     *,
     mode: Mode = "both",
     seed: str | None = None,
@@ -49,8 +55,8 @@ def trace(
     ----------
     function : Function
         What is traced.
-    point : sequence
-        One value per input, of the input's shape.
+    point : mapping of str to number or array
+        A value for every input, of the input's shape.
     mode : {"both", "forward", "reverse"}
         Which derivatives to show.
     seed : str, optional
@@ -68,13 +74,15 @@ def trace(
     ------
     InputError
         `mode` or `seed` is unknown.
+    PointError
+        A value is missing, unknown or of the wrong shape.
     DomainError
         The function is undefined at the point.
 
     Examples
     --------
     >>> import difflab as dl
-    >>> steps = trace(dl.parse("ln(x1) + x1*x2 - sin(x2)"), [2.0, 5.0])
+    >>> steps = trace(dl.parse("ln(x1) + x1*x2 - sin(x2)"), {"x1": 2, "x2": 5})
     >>> [step.formula for step in steps.primal][2:5]
     ['ln v₋₁', 'v₋₁ × v₀', 'sin v₀']
     >>> dict(steps.gradient)
@@ -82,7 +90,7 @@ def trace(
     """
     if mode not in MODES:
         raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
-    values = [np.asarray(value, dtype=np.float64) for value in point]
+    values = point_values(function, point)
     check_domain(function, values)
     source, target = _chosen(function, mode, seed)
     run = _Run(function, values, limit)
@@ -96,17 +104,32 @@ def trace(
     return Trace(
         expression=function.text or "",
         point=tuple(zip(function.inputs, map(plain, values), strict=True)),
-        outputs=tuple(zip(function.output_names, results, strict=True)),
+        outputs=tuple(zip(output_labels(function), results, strict=True)),
         primal=run.primal(),
         **parts,
     )
+
+
+def point_values(function: Function, point: Mapping[str, Any]) -> list[Any]:
+    """Return one value per input, each of its input's shape.
+
+    Raises
+    ------
+    PointError
+        A value is missing, unknown or of the wrong shape.
+    """
+    values = [np.asarray(value, dtype=np.float64) for value in function.arranged((), point)]
+    for name, value, shape in zip(function.inputs, values, function.input_shapes, strict=True):
+        if value.shape != shape:
+            raise PointError(f"the input '{name}' has the shape {shape}, its value {value.shape}")
+    return values
 
 
 def _chosen(function: Function, mode: str, seed: str | None) -> tuple[Place, Place]:
     """Return the input that moves and the output that is differentiated."""
     sides = {
         "input": (function.inputs, function.input_shapes),
-        "output": (function.output_names, function.output_shapes),
+        "output": (output_labels(function), function.output_shapes),
     }
     found = {what: _place(*side, seed) for what, side in sides.items()}
     asked = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
@@ -201,7 +224,7 @@ class _Run:
         return {
             "seed": _entry(function.inputs, source),
             "tangents": rows.rows(),
-            "directional": tuple(zip(function.output_names, ends, strict=True)),
+            "directional": tuple(zip(output_labels(function), ends, strict=True)),
         }
 
     def reverse(self, target: Place) -> dict[str, Any]:
@@ -211,7 +234,7 @@ class _Run:
         seed = np.zeros(self.graph.shape(start))
         seed[target[1]] = 1.0
         bars: dict[int, tuple[Any, Any]] = {start: (seed, None)}
-        name = function.output_names[target[0]]
+        name = output_labels(function)[target[0]]
         rows.add(partial(self._seeded, start, name[:1] + BAR + name[1:], seed))
         active = self._active()
         for node in reversed(self.operations):
@@ -237,7 +260,7 @@ class _Run:
             for node in function.input_nodes
         ]
         return {
-            "output": _entry(function.output_names, target),
+            "output": _entry(output_labels(function), target),
             "adjoints": rows.rows(),
             "gradient": tuple(zip(function.inputs, ends, strict=True)),
         }

@@ -7,6 +7,7 @@ May import `difflab.report` siblings and `difflab.graph`; rich is imported when 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,6 +25,8 @@ __all__ = ["FORMATS", "as_html", "as_json", "as_markdown", "as_table"]
 WIDTH = 80
 EXPRESSION = 300
 LISTED = 12
+# Characters that JSON may hold as they are, but that could steer a terminal.
+STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ def _value(value: Any) -> str:
     return exact(value)
 
 
+def _figure(value: Any) -> str:
+    """Return a number with six digits, an array by the beginning of its ends."""
+    return short(value, 3 if np.ndim(value) else 6).partition(" (")[0]
+
+
 def _tables(trace: Trace, numbers: bool) -> list[_Table]:
     """Return what there is to show; with `numbers`, formulas are repeated with numbers in."""
     tables = []
@@ -71,7 +79,7 @@ def _equation(row: Step, numbers: bool) -> str:
 
 
 def _primal(trace: Trace, numbers: bool) -> _Table:
-    rows = [(_equation(row, numbers), short(row.value)) for row in trace.primal]
+    rows = [(_equation(row, numbers), _figure(row.value)) for row in trace.primal]
     return _Table(
         "Forward evaluation trace", ("step", "value"), (1,), rows, trace.primal.skipped,
         len(trace.primal.head), [(clean(name), _value(value)) for name, value in trace.outputs],
@@ -81,7 +89,7 @@ def _primal(trace: Trace, numbers: bool) -> _Table:
 def _forward(trace: Trace, tangents: Rows[Step], numbers: bool) -> _Table:
     """Put primal and tangent trace side by side, as in Table 2 of Baydin et al."""
     rows = [
-        (_equation(a, numbers), short(a.value), _equation(b, numbers), short(b.value))
+        (_equation(a, numbers), _figure(a.value), _equation(b, numbers), _figure(b.value))
         for a, b in zip(trace.primal, tangents, strict=True)
     ]
     results = [(clean(name), _value(value)) for name, value in trace.outputs]
@@ -116,7 +124,7 @@ def _adjoint(row: Adjoint, numbers: bool) -> tuple[str, ...]:
     if numbers and row.numbers:
         formula += f" = {row.numbers}"
     cells = (f"{row.shown} = {sum_}{row.partial}", formula + _taken(row.mask))
-    return (*map(clean, cells), short(row.contribution), short(row.value))
+    return (*map(clean, cells), _figure(row.contribution), _figure(row.value))
 
 
 def _taken(mask: Any) -> str:
@@ -248,7 +256,8 @@ def _equations(results: Sequence[tuple[str, str]]) -> str:
 
 def as_json(trace: Trace) -> str:
     """Return all that a trace holds as strict JSON, schema ``difflab.trace/1``."""
-    return json.dumps(trace.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    text = json.dumps(trace.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
+    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 FORMATS: Mapping[str, Callable[[Trace], str]] = MappingProxyType(

@@ -3,7 +3,7 @@
 Few levels: one box for each primitive on each level. Many levels: one box for a band of
 levels, listing its primitives. Either way the picture holds some dozens of boxes, and a
 graph of a million nodes is summarised in seconds. May import `difflab.graph` and, in this
-package, `model`.
+package, `model` and `order`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, one_line, plural
+from difflab.graph.drawing.order import output_labels
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _edges(graph: Graph, group: Ints, groups: int) -> list[Edge]:
 
 def _add_outputs(function: Function, boxes: list[Box], edges: list[Edge], group: Ints) -> None:
     """Append the outputs, one box each when few."""
-    names, nodes = function.output_names, function.outputs
+    names, nodes = output_labels(function), function.outputs
     if len(nodes) <= SINGLE:
         for name, node in zip(names, nodes, strict=True):
             edges.append(Edge(int(group[node]), len(boxes)))

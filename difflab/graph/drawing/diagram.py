@@ -14,6 +14,7 @@ from difflab.graph.drawing.order import (
     constant_text,
     evaluation_order,
     levels,
+    output_labels,
     short,
     subscript,
     trace_names,
@@ -127,7 +128,7 @@ def _full(
         for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
     ]
     boxes = [_box(graph, node, names, values) for node in order]
-    for name, node in zip(function.output_names, function.outputs, strict=True):
+    for name, node in zip(output_labels(function), function.outputs, strict=True):
         caption = "" if values is None else f"= {short(values[node])}"
         tip = f"output {one_line(name)} = {subscript(names[node])}"
         edges.append(Edge(number[node], len(boxes)))

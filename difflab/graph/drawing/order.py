@@ -21,6 +21,7 @@ __all__ = [
     "constant_text",
     "evaluation_order",
     "levels",
+    "output_labels",
     "short",
     "subscript",
     "trace_names",
@@ -82,6 +83,21 @@ def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
             count += 1
             names[node] = f"v{count}"
     return names
+
+
+def output_labels(function: Function) -> tuple[str, ...]:
+    """Return what the outputs are called beside the inputs: never as an input is.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> output_labels(dl.parse("x + 1")), output_labels(dl.parse("x + y"))
+    (('y',), ('f',))
+    """
+    taken = set(function.inputs)
+    if len(function.outputs) == 1 and "f" not in taken:
+        return tuple("f" if name in taken else name for name in function.output_names)
+    return tuple(f"{name} (output)" if name in taken else name for name in function.output_names)
 
 
 def constant_text(graph: Graph, node: int) -> str:

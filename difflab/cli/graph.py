@@ -1,0 +1,145 @@
+"""``difflab graph``: the graph of a formula or of its derivative, as a picture or as text.
+
+May import `difflab.cli` siblings; `language`, `autodiff` and `graph` are imported when the
+command runs.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difflab.cli.options import parse_point, read_expression
+from difflab.cli.output import check_destination, emit, say, write_files
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["EXAMPLES", "Kind", "Picture", "graph"]
+
+EXAMPLES = """\b
+difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
+difflab graph "ln(x1)+x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o gradient.png
+difflab graph "x^2*sin(y)" --format dot
+"""
+
+
+class Picture(StrEnum):
+    """What a graph is written as."""
+
+    SVG = "svg"
+    PNG = "png"
+    DOT = "dot"
+    MERMAID = "mermaid"
+
+
+class Kind(StrEnum):
+    """Which derivative."""
+
+    GRADIENT = "gradient"
+    JACOBIAN = "jacobian"
+    HESSIAN = "hessian"
+
+
+ENDINGS = {
+    ".svg": Picture.SVG,
+    ".png": Picture.PNG,
+    ".dot": Picture.DOT,
+    ".gv": Picture.DOT,
+    ".mmd": Picture.MERMAID,
+    ".mermaid": Picture.MERMAID,
+}
+
+
+def graph(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
+    ],
+    derivative: Annotated[
+        bool, typer.Option("--derivative", help="Of the gradient (Jacobian) in reverse mode.")
+    ] = False,
+    of: Annotated[Kind | None, typer.Option("--of", help="Of this derivative instead.")] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
+    ] = None,
+    form: Annotated[
+        Picture | None,
+        typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+    ] = None,
+) -> int:
+    """Draw the computational graph of EXPR, or of its derivative."""
+    point = parse_point(at or [])
+    destination = None if output is None else check_destination(output)
+    chosen = _format(form, destination)
+    text = read_expression(expression)
+    from difflab.graph.drawing import WRITERS, diagram
+    from difflab.language import parse
+
+    function = parse(text)
+    values = None if point is None else _point_values(function, point)
+    drawn, title = _subject(function, text, of, derivative)
+    picture = diagram(drawn, None if values is None else _all_values(drawn, values), title=title)
+    content = WRITERS[chosen](picture)
+    if destination is None:
+        emit(content if isinstance(content, str) else "")
+        return 0
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    write_files({destination: data})
+    say(f"wrote {destination}")
+    return 0
+
+
+def _format(asked: Picture | None, destination: Path | None) -> Picture:
+    """Return the format asked for, otherwise what the file's name ends in, otherwise Mermaid."""
+    if destination is None:
+        if asked is Picture.PNG:
+            raise InputError("a PNG picture is written to a file", hint="add -o graph.png")
+        return asked or Picture.MERMAID
+    found = asked or ENDINGS.get(destination.suffix.lower())
+    if found is None:
+        raise InputError(
+            f"cannot tell the kind of picture from {str(destination)!r}",
+            hint=f"end the name in {', '.join(ENDINGS)}, or add --format",
+        )
+    return found
+
+
+def _subject(
+    function: Function, text: str, of: Kind | None, derivative: bool
+) -> tuple[Function, str]:
+    """Return what is drawn, the function or a derivative of it, and its title."""
+    if of is None and not derivative:
+        return function, text
+    from difflab import autodiff
+
+    kind = of or (Kind.GRADIENT if function.m == 1 else Kind.JACOBIAN)
+    transforms = {
+        Kind.GRADIENT: autodiff.gradient,
+        Kind.JACOBIAN: autodiff.jacobian,
+        Kind.HESSIAN: autodiff.hessian,
+    }
+    return transforms[kind](function), f"{kind} of {text}"
+
+
+def _point_values(function: Function, point: dict[str, Any]) -> list[Any]:
+    """Return the inputs' values, at a point where the function is defined."""
+    from difflab.graph.diagnose import check_domain
+    from difflab.report.trace import point_values
+
+    values = point_values(function, point)
+    check_domain(function, values)
+    return values
+
+
+def _all_values(drawn: Function, values: list[Any]) -> list[Any]:
+    from difflab.graph.function import evaluate_all
+
+    return evaluate_all(drawn, values)

@@ -1,0 +1,128 @@
+"""``difflab trace``: how a value and its derivative come about, one step at a time.
+
+May import `difflab.cli` siblings; `language`, `lab` and `report` are imported when the command
+runs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difflab.cli.options import parse_point, read_expression
+from difflab.cli.output import check_destination, coloured, emit, say, write_files
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+    from difflab.report.steps import Trace
+
+__all__ = ["EXAMPLES", "Format", "Mode", "trace"]
+
+EXAMPLES = """\b
+difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
+difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
+difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
+"""
+
+NARROW, WIDE = 80, 160
+
+
+class Format(StrEnum):
+    """What a trace is written as."""
+
+    TABLE = "table"
+    JSON = "json"
+    MD = "md"
+    HTML = "html"
+
+
+class Mode(StrEnum):
+    """Which derivatives are traced."""
+
+    BOTH = "both"
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+def trace(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
+    ],
+    at: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="x1=2,x2=5",
+            help="The point: numbers, pi/2, [1,2,3] or @file.npy. Otherwise one is chosen.",
+        ),
+    ] = None,
+    mode: Annotated[Mode, typer.Option(help="Which mode to show.")] = Mode.BOTH,
+    seed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The input that moves (forward) or the output to differentiate (reverse).",
+        ),
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="By default a table, or what the name of -o ends in."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+    ] = None,
+) -> int:
+    """Show how EXPR and its derivative are evaluated, step by step."""
+    point = parse_point(at or [])
+    destination = None if output is None else check_destination(output)
+    chosen = _format(form, destination)
+    text = read_expression(expression)
+    from difflab.language import parse
+    from difflab.report.trace import SHOWN
+    from difflab.report.trace import trace as traced
+
+    function = parse(text)
+    limit = None if chosen is Format.JSON else SHOWN
+    place = _chosen(function) if point is None else point
+    steps = traced(function, place, mode=mode.value, seed=seed, limit=limit)
+    report = written(steps, chosen, to_file=destination is not None)
+    if destination is None:
+        emit(report)
+    else:
+        write_files({destination: report.encode("utf-8")})
+        say(f"wrote {destination}")
+    return 0
+
+
+def _chosen(function: Function) -> dict[str, Any]:
+    """Return a point inside the domain, and say so."""
+    from difflab.lab.points import choose_point
+
+    if function.inputs:
+        say("no --at: a point inside the domain was chosen")
+    return choose_point(function)
+
+
+def _format(asked: Format | None, destination: Path | None) -> Format:
+    """Return the format asked for, otherwise what the file's name ends in, otherwise a table."""
+    if asked is not None:
+        return asked
+    endings = {".json": Format.JSON, ".md": Format.MD, ".html": Format.HTML}
+    return endings.get(destination.suffix.lower() if destination else "", Format.TABLE)
+
+
+def written(steps: Trace, form: Format, *, to_file: bool) -> str:
+    """Return a trace in one of the formats."""
+    from difflab.report import trace_text
+
+    if form is not Format.TABLE:
+        return trace_text.FORMATS[form](steps)
+    if to_file or not sys.stdout.isatty():
+        return trace_text.as_table(steps)
+    columns = shutil.get_terminal_size((NARROW, 24)).columns
+    width = min(max(columns, NARROW), WIDE)
+    return trace_text.as_table(steps, colour=coloured(sys.stdout), width=width)
