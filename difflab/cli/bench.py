@@ -116,14 +116,14 @@ def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
     import numpy as np
 
     from difflab.lab.benches.accuracy import Subject
-    from difflab.lab.points import choose_point, packed_point
+    from difflab.lab.points import choose_point
     from difflab.lab.referee import refer
     from difflab.language import parse
 
     function = parse(text)
     given = parse_point(at) or (_FIGURE_3_AT if standard else None)
     point = choose_point(function) if given is None else given
-    packed = packed_point(function, point)
+    packed = np.concatenate([np.ravel(value) for value in function.arranged((), point)])
     truth = refer(function, packed.tolist())
     if truth.status != "smooth":
         raise InputError(
@@ -131,7 +131,7 @@ def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
             hint="choose another point with --at",
         )
     shown = ", ".join(f"{name} = {value}" for name, value in point.items())
-    return Subject(function, np.asarray(packed), truth.jacobian, text, shown)
+    return Subject(function, packed, truth.jacobian, text, shown)
 
 
 class _Line:

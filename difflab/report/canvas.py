@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from difflab.errors import InputError
 
@@ -24,7 +24,7 @@ __all__ = ["FAINT", "FORMATS", "INK", "Label", "label_ends", "saved", "spread", 
 FORMATS = ("svg", "png", "pdf")
 INK = "#1b1c1d"
 FAINT = "#8a8d91"
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "svg.fonttype": "path",
@@ -96,8 +96,10 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
     gap : float
         Points between the line's end and its label.
     """
-    axes.figure.draw_without_rendering()
-    dot = axes.figure.dpi / 72
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    dot = figure.dpi / 72
     heights = [float(axes.transData.transform((label.x, label.y))[1]) / dot for label in labels]
     rooms = [11.5 * (label.text.count("\n") + 1) + 2 for label in labels]
     ceiling = float(axes.bbox.y1) / dot

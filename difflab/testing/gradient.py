@@ -179,12 +179,12 @@ def _jacobian(gradient: Callee | ArrayLike, point: Array, values: Array) -> Arra
 def _estimate(f: Callee, point: Array, values: Array, method: str) -> _Truth:
     from difflab.methods.differentiate import differentiate
 
-    def packed(flat: Array) -> Array:
-        return np.asarray(f(_argument(flat.reshape(point.shape))), dtype=float64).ravel()
+    def isolated(x: Any) -> Any:
+        return f(x.copy() if isinstance(x, np.ndarray) else x)
 
-    found = differentiate(packed, point.ravel(), method=method)
+    found = differentiate(isolated, point, method=method)
     shape = (values.size, point.size)
-    value = np.asarray(found.value, dtype=float64).reshape(shape)
+    value = np.reshape(found.value, shape)
     bar = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
     return _Truth(value, bar, value, value, f"{method}, {found.evaluations} evaluations of f")
 
@@ -196,11 +196,10 @@ def _traced(f: Callee, point: Array, values: Array) -> Function | None:
 
     try:
         function = trace(f, _argument(point))
-        same = np.array_equal(function.values(point.ravel()), values.ravel())
         small = count(function).operations * point.size <= _LARGEST
     except Exception:  # whatever the user's code does when it meets a value that is no number
         return None
-    return function if same and small else None
+    return function if small and function.m == values.size else None
 
 
 def _refereed(
@@ -262,7 +261,8 @@ def _outside(yours: Array, truth: _Truth, rtol: float, noise: Array) -> NDArray[
     high = np.fmax(truth.left, truth.right)
     low = low - rtol * np.abs(low) - room
     high = high + rtol * np.abs(high) + room
-    return ~(((low <= yours) & (yours <= high)) | (yours == truth.value))
+    inside: NDArray[np.bool_] = (low <= yours) & (yours <= high)
+    return ~(inside | (yours == truth.value))
 
 
 def _mismatch(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy import float64
@@ -25,6 +26,7 @@ from difflab.methods.registry import installed
 __all__ = ["FORMULAS", "LAYOUT", "Fit", "Formula", "Subject", "fit", "steps", "tasks"]
 
 Array = NDArray[float64]
+Values = Callable[[NDArray[Any]], NDArray[Any]]
 
 LAYOUT = Layout(
     {
@@ -55,7 +57,7 @@ class Formula:
     """
 
     order: int
-    quotient: Callable[[Callable[[Array], Array], Array, float], Array]
+    quotient: Callable[[Values, Array, float], Array]
 
 
 @dataclass(frozen=True)
@@ -78,20 +80,20 @@ class Fit:
     error: float
 
 
-def _moved(x: Array, h: complex) -> NDArray[np.complex128] | Array:
+def _moved(x: Array, h: complex) -> NDArray[Any]:
     """Return the points ``x + h e_j``, one row for each input j."""
     return x + h * np.eye(x.size)
 
 
-def _forward(values: Callable[[Array], Array], x: Array, h: float) -> Array:
+def _forward(values: Values, x: Array, h: float) -> Array:
     return (values(_moved(x, h)) - values(x[np.newaxis])).T / h
 
 
-def _central(values: Callable[[Array], Array], x: Array, h: float) -> Array:
+def _central(values: Values, x: Array, h: float) -> Array:
     return (values(_moved(x, h)) - values(_moved(x, -h))).T / (2 * h)
 
 
-def _richardson(column: int, values: Callable[[Array], Array], x: Array, h: float) -> Array:
+def _richardson(column: int, values: Values, x: Array, h: float) -> Array:
     """Extrapolate central differences with steps h, h/2, … `column` times."""
     row = [_central(values, x, h / 2**k) for k in range(column + 1)]
     for power in range(1, column + 1):
@@ -99,7 +101,7 @@ def _richardson(column: int, values: Callable[[Array], Array], x: Array, h: floa
     return row[0]
 
 
-def _complex_step(values: Callable[[Array], Array], x: Array, h: float) -> Array:
+def _complex_step(values: Values, x: Array, h: float) -> Array:
     return values(_moved(x, 1j * h)).imag.T / h
 
 
