@@ -19,11 +19,13 @@ import typer
 from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
+from difflab.cli import graph as drawn
+from difflab.cli import trace as traced
 from difflab.cli.bench import bench
 from difflab.cli.doctor import doctor
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
-from difflab.cli.output import emit, say
+from difflab.cli.output import ReaderGone, emit, say
 from difflab.cli.report import report
 from difflab.errors import DifflabError, InputError
 
@@ -73,6 +75,8 @@ def _root(
 
 
 app.command(cls=ExpressionCommand, epilog=compared.EXAMPLES)(compared.compare)
+app.command(cls=ExpressionCommand, epilog=traced.EXAMPLES)(traced.trace)
+app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
 app.command(epilog=checked.EXAMPLES)(checked.check)
 app.add_typer(bench, name="bench")
@@ -103,7 +107,7 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         given = None if arguments is None else list(arguments)
         code = app(given, prog_name="difflab", standalone_mode=False)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (ReaderGone, BrokenPipeError):
         # The reader has seen enough. What is left in the buffer must not raise at exit.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -77,16 +77,16 @@ def check(
         if gradient is not None:
             slope = _function(gradient if ":" in gradient else f"{module}:{gradient}")
         pair = _Pair.of(target, function, slope, point, seed)
+    wrong = ""
     with _user_code(target, pair.described):
         try:
             check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol)
         except GradientMismatch as mismatch:
-            emit(f"{target} at {pair.described}\n{mismatch}\n{pair.legend}")
-            return 1
+            wrong = f"{mismatch}\n{pair.legend}".rstrip()
     size = pair.packed().size
     noun = "component agrees" if size == 1 else "components agree"
-    emit(f"{target} at {pair.described}\nthe gradient is right: {size} {noun}\n")
-    return 0
+    emit(f"{target} at {pair.described}\n{wrong or f'the gradient is right: {size} {noun}'}\n")
+    return 1 if wrong else 0
 
 
 @contextmanager
@@ -137,6 +137,9 @@ def _function(target: str) -> Callable[..., Any]:
             f"no module named {error.name!r} here or among the installed packages",
             hint=f"run difflab where {name.split('.')[0]}.py is",
         ) from error
+    except SyntaxError as error:
+        place = f"{Path(error.filename or name).name}, line {error.lineno}"
+        raise InputError(f"{name} is not valid Python: {error.msg}", hint=f"in {place}") from error
     found = getattr(module, attribute, None)
     if found is None:
         public = sorted(
@@ -217,7 +220,7 @@ class _Pair:
             here = f"x[{start}]" if size == 1 else f"x[{start}] … x[{start + size - 1}]"
             parts.append(f"{here} is {name}")
             start += size
-        return f"where {', '.join(parts)}\n"
+        return f"where {', '.join(parts)}"
 
     def packed(self) -> NDArray[float64]:
         """Return the point as one array; as it is, where there is one parameter."""

@@ -7,6 +7,7 @@ command runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from math import prod
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from difflab.cli.output import check_destination, emit, say, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
+    from difflab.graph.builder import Builder
     from difflab.graph.function import Function
 
 __all__ = ["EXAMPLES", "Kind", "Notation", "derive"]
@@ -74,12 +76,9 @@ def derive(
     from difflab.language import parse, printers
 
     derived = derivative(parse(text), wrt, order, of)
-    write = {
-        Notation.TEXT: printers.text,
-        Notation.LATEX: printers.latex,
-        Notation.PYTHON: printers.python,
-        Notation.C: printers.c,
-    }[form]
+    if form in (Notation.TEXT, Notation.LATEX):
+        derived = _of_used(derived)
+    write: Callable[[Function], str] = getattr(printers, form.value)
     result = write(derived).rstrip("\n") + "\n"
     if destination is None:
         emit(result)
@@ -134,7 +133,8 @@ def _repeated(function: Function, wrt: str, order: int) -> Function:
     m = function.m
     for _ in range(order):
         whole = gradient(function) if m == 1 else jacobian(function)
-        function = _entries(whole, [row * function.n + place for row in range(m)])
+        places = [row * function.n + place for row in range(m)]
+        function = _entries(whole, places, function.output_names)
     return function
 
 
@@ -168,12 +168,10 @@ def _place(function: Function, wrt: str) -> int:
     return start + within
 
 
-def _entries(derivative: Function, places: list[int]) -> Function:
+def _entries(derivative: Function, places: list[int], names: tuple[str, ...]) -> Function:
     """Return some entries of a derivative as a function with an output for each."""
     from difflab.graph.builder import Builder
     from difflab.graph.function import Function, inline
-    from difflab.graph.node import Node
-    from difflab.primitives import index, reshape
 
     builder = Builder()
     inputs = [
@@ -181,14 +179,48 @@ def _entries(derivative: Function, places: list[int]) -> Function:
         for name, shape in zip(derivative.inputs, derivative.input_shapes, strict=True)
     ]
     (output,) = inline(derivative, builder, inputs)
-    while builder.primitive(output) is reshape:
-        (output,) = builder.arguments(output)
-    row = builder.primitive(output)
-    if row is not None and row.name == "pack" and not any(builder.params(output)["ranks"]):
-        # The entries stand there as they are: no need to pack them first.
-        entries = [builder.arguments(output)[place] for place in places]
-    else:
-        flat = Node(builder, output).reshape(-1)
-        entries = [index(flat, key=(place,), rank=1).id for place in places]
-    names = ["derivative"] if len(places) == 1 else [f"derivative{k}" for k in range(len(places))]
-    return Function.build(builder, inputs, entries, names)
+    return Function.build(
+        builder, inputs, [_entry(builder, output, place) for place in places], names
+    )
+
+
+def _entry(builder: Builder, node: int, place: int) -> int:
+    """Return one number of a flattened node: what was put there, where that can be seen."""
+    from difflab.graph.node import Node
+    from difflab.primitives import index
+
+    while (row := builder.primitive(node)) is not None and row.name in ("reshape", "pack"):
+        for part in builder.arguments(node):
+            node, size = part, prod(builder.shape(part))
+            if place < size:
+                break
+            place -= size
+    shape = builder.shape(node)
+    if not shape:
+        return node
+    key: tuple[int, ...] = ()
+    for size in reversed(shape):
+        place, within = divmod(place, size)
+        key = (within, *key)
+    if row is not None and row.name == "scatter":
+        keys = builder.params(node)["keys"]
+        if keys.count(key) == 1 and all(isinstance(part, int) for other in keys for part in other):
+            position: int = keys.index(key)
+            return builder.arguments(node)[position]
+    entry: int = index(Node(builder, node), key=key, rank=len(key)).id
+    return entry
+
+
+def _of_used(function: Function) -> Function:
+    """Return the function of the inputs that it depends on: others would only be declared."""
+    from difflab.graph.builder import Builder
+    from difflab.graph.function import Function, inline
+
+    used = {*function.graph.args.tolist(), *function.outputs}
+    builder = Builder()
+    nodes = [
+        builder.input(name, shape)
+        for name, shape in zip(function.inputs, function.input_shapes, strict=True)
+    ]
+    kept = [new for new, old in zip(nodes, function.input_nodes, strict=True) if old in used]
+    return Function.build(builder, kept, inline(function, builder, nodes), function.output_names)

@@ -18,8 +18,8 @@ def methods() -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from difflab.methods.registry import installed
-    from difflab.report.style import FAMILIES, PLAIN, clean
+    from difflab.methods.registry import describe
+    from difflab.report.style import ABSENT, FAMILIES, PLAIN, clean
     from difflab.report.table import draw
 
     listing = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
@@ -27,13 +27,12 @@ def methods() -> int:
     listing.add_column("family", no_wrap=True)
     listing.add_column("orders", no_wrap=True)
     listing.add_column("how, or why it is missing", overflow="fold")
-    for name, method in installed().items():
-        missing = method.missing()
+    for method in describe():
         listing.add_row(
-            Text(clean(name), style=FAMILIES.get(method.family, PLAIN).terminal),
+            Text(clean(method.name), style=FAMILIES.get(method.family, PLAIN).terminal),
             str(method.family),
-            ", ".join(map(str, method.orders)),
-            Text(clean(missing or method.summary), style="yellow" if missing else ""),
+            ", ".join(map(str, method.orders)) or ABSENT,
+            Text(clean(method.missing or method.summary), style="yellow" * bool(method.missing)),
         )
     emit(draw([listing], colour=coloured(sys.stdout)))
     return 0

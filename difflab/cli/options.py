@@ -29,6 +29,7 @@ __all__ = [
 
 Span = tuple[int, int]
 
+_LISTED = 12
 _DEPTH = 32  # NumPy's limit on dimensions is 64
 
 
@@ -130,7 +131,8 @@ def one_of(name: str, allowed: Sequence[str], what: str) -> str:
         return name
     near = get_close_matches(name, allowed, 1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
-    raise InputError(f"unknown {what} {name!r}{guess}", hint=f"one of: {', '.join(allowed)}")
+    known = ", ".join(allowed[:_LISTED]) + (", …" if len(allowed) > _LISTED else "")
+    raise InputError(f"unknown {what} {name!r}{guess}", hint=f"one of: {known}")
 
 
 def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:

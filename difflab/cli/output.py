@@ -15,7 +15,7 @@ from typing import TextIO
 
 from difflab.errors import InputError
 
-__all__ = ["check_destination", "coloured", "emit", "say", "write_files"]
+__all__ = ["ReaderGone", "check_destination", "coloured", "emit", "say", "write_files"]
 
 # What the reports use beyond ASCII, for terminals that have nothing beyond it.
 _PLAIN = str.maketrans(
@@ -30,16 +30,29 @@ def coloured(stream: TextIO) -> bool:
     return stream.isatty()
 
 
+class ReaderGone(Exception):
+    """Nobody reads the output any more, as after ``difflab … | head``.
+
+    Not an `OSError`: typer leaves with exit code 1 at a broken pipe, and 1 has a meaning here.
+    """
+
+
 def emit(text: str) -> None:
     """Write a result to standard output, in plain characters where it has no others."""
-    sys.stdout.write(_encodable(text, sys.stdout))
-    sys.stdout.flush()
+    _write(text, sys.stdout)
 
 
 def say(text: str) -> None:
     """Write a line of progress or a warning to standard error."""
-    sys.stderr.write(_encodable(text.rstrip("\n") + "\n", sys.stderr))
-    sys.stderr.flush()
+    _write(text.rstrip("\n") + "\n", sys.stderr)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    try:
+        stream.write(_encodable(text, stream))
+        stream.flush()
+    except BrokenPipeError as error:
+        raise ReaderGone from error
 
 
 def _encodable(text: str, stream: TextIO) -> str:
@@ -99,8 +112,8 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
             else:
                 # A pipe or a device such as /dev/stdout cannot be replaced, only written to.
                 path.write_bytes(content)
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as error:
+        raise ReaderGone from error
     except OSError as error:
         raise InputError(f"cannot write {str(path)!r}: {_reason(error)}") from error
     finally:

@@ -1,0 +1,118 @@
+"""``check``: right gradients pass, wrong ones are named, and the user's faults are the user's."""
+
+import sys
+
+import pytest
+
+MODULE = """
+import numpy as np
+print("printed by the module")
+def right(w): return np.sum(w**2), 2*w
+def wrong(w): return np.sum(w**2), np.array([2*w[0], 3*w[1]])
+def value(a, b): return a*b**2
+def slope(a, b): return b**2, 2*a*b
+def forgotten(a, b): return b**2, a*b
+def layers(W, b):
+    h = np.tanh(W @ b)
+    return np.sum(h), (np.outer(1 - h**2, b), W.T @ (1 - h**2))
+def layers_wrong(W, b):
+    h = np.tanh(W @ b)
+    return np.sum(h), (np.outer(1 - h**2, b), W @ (1 - h**2))
+def several(x): return np.array([x[0]*x[1], x[0]]), np.array([[x[1], x[0]], [1.0, 0.0]])
+def keyword(x, /, *, scale=3.0): return scale*x**2, 2*scale*x
+def crash(x): return 1/0, 1
+def outside(x): return np.log(x), 1/x
+def single(x): return np.sin(x)
+def nothing(): return 1
+def leaves(x): raise SystemExit(5)
+number = 3
+"""
+
+
+@pytest.fixture
+def check(difflab, tmp_path):
+    (tmp_path / "model.py").write_text(MODULE, encoding="utf-8")
+    before = list(sys.path)
+
+    def run(*arguments):
+        sys.modules.pop("model", None)
+        return difflab("check", *arguments)
+
+    yield run
+    sys.modules.pop("model", None)
+    sys.path[:] = before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["model:right", "--at", "w=[1,2]"],
+        ["model:right", "--at", "w=[[1,2],[3,4]]"],
+        ["model:value", "--gradient", "slope", "--at", "a=1,b=2"],
+        ["model:value", "--gradient", "model:slope"],
+        ["model:layers", "--at", "W=[[1,2],[3,4.5]],b=[.1,.2]"],
+        ["model:several", "--at", "x=[2,3]"],
+        ["model:keyword", "--at", "x=2"],
+    ],
+)
+def test_right_gradients_pass(check, arguments):
+    result = check(*arguments)
+    assert (result.code, result.err) == (0, "printed by the module\n")
+    assert "the gradient is right" in result.out
+
+
+def test_a_wrong_component_is_named_with_both_values(check):
+    result = check("model:wrong", "--at", "w=[1,2]")
+    assert result.code == 1
+    assert "wrong in 1 of 2 components" in result.out
+    assert "x[1]" in result.out
+    assert "6.0" in result.out
+    line = next(line for line in result.out.splitlines() if "x[1]" in line)
+    assert float(line.split()[2]) == pytest.approx(4.0, rel=1e-9)
+
+
+def test_packed_components_are_named_by_parameter(check):
+    result = check("model:value", "--gradient", "forgotten", "--at", "a=1,b=2")
+    assert result.code == 1
+    assert "where x[0] is a, x[1] is b" in result.out
+    result = check("model:layers_wrong", "--at", "W=[[1,2],[3,4.5]],b=[.1,.2]")
+    assert result.code == 1
+    assert "x[0] … x[3] is W, x[4] … x[5] is b" in result.out
+    assert "wrong in 2 of 6 components" in result.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["model"], "does not name a function"),
+        (["modle:right"], "no module named 'modle'"),
+        (["model:rigth"], "did you mean 'right'"),
+        (["model:number"], "not a function"),
+        (["model:nothing"], "takes no parameter"),
+        (["model:single"], "not the pair (value, gradient)"),
+        (["model:crash"], "ZeroDivisionError"),
+        (["model:leaves"], "SystemExit"),
+        (["model:outside", "--at", "x=-1"], "not finite"),
+        (["model:value", "--gradient", "slope", "--at", "a=1"], "no value for the parameter 'b'"),
+        (["model:value", "--gradient", "slope", "--at", "a=1,b=2,c=3"], "'c'"),
+    ],
+)
+def test_faults_are_the_users(check, arguments, says):
+    result = check(*arguments)
+    assert result.code == 2
+    assert says in result.err
+    assert result.out == ""
+
+
+def test_the_place_of_an_exception_is_given(check):
+    assert "model.py, line" in check("model:crash").err
+
+
+def test_a_broken_module_is_its_own_fault(difflab, tmp_path):
+    (tmp_path / "broken.py").write_text("x = ", encoding="utf-8")
+    before = list(sys.path)
+    result = difflab("check", "broken:f")
+    sys.path[:] = before
+    assert result.code == 2
+    assert "not valid Python" in result.err
+    assert "broken.py, line 1" in result.err

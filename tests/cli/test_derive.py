@@ -1,0 +1,115 @@
+"""``derive``: what is written is the derivative, read back and evaluated; expected by algebra."""
+
+import math
+
+import pytest
+
+from difflab.language import parse
+
+
+def evaluated(text, **point):
+    function = parse(text)
+    result = function(**{name: point[name] for name in function.inputs})
+    return result if isinstance(result, tuple) else [result]
+
+
+def flat(values):
+    return [
+        float(entry) for value in values for entry in getattr(value, "ravel", lambda v=value: [v])()
+    ]
+
+
+X, Y = 1.3, 0.7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["x^2*sin(y)"], [2 * X * math.sin(Y), X**2 * math.cos(Y)]),
+        (["x^2*sin(y)", "--wrt", "y"], [X**2 * math.cos(Y)]),
+        (["x^2*sin(y)", "--wrt", "x", "--order", "2"], [2 * math.sin(Y)]),
+        (["x^2*sin(y)", "--wrt", "x", "--order", "3"], [0.0]),
+        (["exp(2*x)", "--order", "5"], [32 * math.exp(2 * X)]),
+        (["-x^2"], [-2 * X]),
+        (["[x*y, x+y]"], [Y, X, 1, 1]),
+        (["[x*y, x^2]", "--wrt", "x"], [Y, 2 * X]),
+        (["[x*y, x^2]", "--wrt", "x", "--order", "2"], [0, 2]),
+        (
+            ["x^2*sin(y)", "--order", "2"],
+            [
+                2 * math.sin(Y),
+                2 * X * math.cos(Y),
+                2 * X * math.cos(Y),
+                -(X**2) * math.sin(Y),
+            ],
+        ),
+        (["x*y", "--of", "jacobian"], [Y, X]),
+        (["x*y", "--of", "hessian"], [0, 1, 1, 0]),
+    ],
+)
+def test_the_text_is_the_derivative(difflab, arguments, expected):
+    result = difflab("derive", *arguments)
+    assert result.code == 0, result.err
+    assert flat(evaluated(result.out, x=X, y=Y)) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["x: [3]; x[0]*x[1]*x[2]^2", "--wrt", "x[2]"], [2 * 2.0 * 3.0 * 5.0]),
+        (["x: [3]; x[0]*x[1]*x[2]^2"], [3.0 * 25, 2.0 * 25, 2 * 2.0 * 3.0 * 5.0]),
+        (["x: [3]; w: [3]; x*w", "--wrt", "w[1]"], [0, 3.0, 0]),
+    ],
+)
+def test_arrays(difflab, arguments, expected):
+    result = difflab("derive", *arguments)
+    assert result.code == 0, result.err
+    values = evaluated(result.out, x=[2.0, 3.0, 5.0], w=[1.0, 1.0, 1.0])
+    assert flat(values) == pytest.approx(expected)
+
+
+def test_a_plain_derivative_reads_as_one_would_write_it(difflab):
+    assert difflab("derive", "x^2*sin(y)", "--wrt", "x", "--order", "2").out.count("\n") == 1
+    assert "x: []" not in difflab("derive", "x^2 + y").out
+
+
+def test_python_is_python(difflab):
+    result = difflab("derive", "ln(x)*sqrt(y)", "--wrt", "x", "--format", "python")
+    assert result.code == 0, result.err
+    names = {}
+    exec(result.out, names)
+    function = next(v for k, v in names.items() if callable(v) and getattr(v, "__code__", None))
+    assert function(2.0, 9.0) == pytest.approx(1.5)
+
+
+def test_latex_and_c(difflab):
+    latex = difflab("derive", "sqrt(x)/y", "--format", "latex")
+    assert latex.code == 0, latex.err
+    assert "\\frac" in latex.out
+    c = difflab("derive", "sqrt(x)/y", "--format", "c", "-o", "d.c")
+    assert c.code == 0, c.err
+    assert c.out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["3"], "no variable"),
+        (["x*y", "--wrt", "z"], "'z'"),
+        (["x*y", "--order", "3"], "--wrt"),
+        (["[x*y, x]", "--order", "2"], "--wrt"),
+        (["[x*y, x]", "--of", "gradient"], "jacobian"),
+        (["x*y", "--wrt", "x", "--of", "hessian"], "exclude"),
+        (["x*y", "--of", "gradient", "--order", "2"], "order 2"),
+        (["x: [3]; x[0]", "--wrt", "x"], "x[0]"),
+        (["x: [3]; x[0]", "--wrt", "x[3]"], "x[3]"),
+        (["x*y", "--wrt", "x[0]"], "--wrt x"),
+        (["x*", "-o", "a.txt"], "x*"),
+        (["x", "-o", "missing/a.txt"], "does not exist"),
+    ],
+)
+def test_bad_input(difflab, tmp_path, arguments, says):
+    result = difflab("derive", *arguments)
+    assert (result.code, result.out) == (2, ""), result
+    assert says in result.err
+    assert list(tmp_path.iterdir()) == []

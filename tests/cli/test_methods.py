@@ -1,0 +1,47 @@
+"""``methods`` and ``doctor``: what is here, what is missing, and the command that adds it."""
+
+import re
+
+from difflab.methods.registry import Description
+
+
+def test_every_method_of_the_contract_is_listed(difflab):
+    result = difflab("methods")
+    assert result.code == 0
+    listed = re.findall(r"^([a-z-]+) +(symbolic|numeric|automatic) ", result.out, re.M)
+    assert listed == [
+        ("symbolic", "symbolic"),
+        ("finite-forward", "numeric"),
+        ("finite-central", "numeric"),
+        ("richardson", "numeric"),
+        ("complex-step", "numeric"),
+        ("forward", "automatic"),
+        ("reverse", "automatic"),
+    ]
+    assert all(len(line) <= 80 for line in result.out.splitlines())
+
+
+def test_a_missing_method_says_why(difflab, monkeypatch):
+    row = Description("other\x1b[1m", "automatic", (1,), "fast", "pip install 'other[x]'")
+    monkeypatch.setattr("difflab.methods.registry.describe", lambda: [row])
+    result = difflab("methods")
+    assert "pip install 'other[x]'" in result.out
+    assert "other\\x1b[1m" in result.out
+
+
+def test_doctor_names_what_is_missing_and_the_command(difflab, monkeypatch):
+    monkeypatch.setattr("difflab.cli.doctor.find_spec", lambda _: None)
+    result = difflab("doctor")
+    assert result.code == 0
+    assert re.search(r"^llvmlite +missing .*pip install 'difflab\[native\]'$", result.out, re.M)
+    assert re.search(r"^cupy +missing .*pip install 'difflab\[gpu\]'$", result.out, re.M)
+    assert re.search(r"^numpy +\d", result.out, re.M)
+    assert all(len(line) <= 80 for line in result.out.splitlines())
+
+
+def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
+    monkeypatch.setattr("difflab.cli.doctor.find_spec", lambda _: object())
+    monkeypatch.setattr("difflab.cli.doctor.version", lambda _: "9.8.7")
+    result = difflab("doctor")
+    assert re.search(r"^jax +9\.8\.7 +to compare with$", result.out, re.M)
+    assert "pip install" not in result.out
