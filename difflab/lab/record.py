@@ -180,6 +180,8 @@ class Comparison:
         The function.
     point : mapping of str to float or ndarray
         The value of every input.
+    point_chosen : bool
+        Whether difflab chose the point; not part of the JSON form.
     order : int
         1 for the Jacobian, 2 for the Hessian.
     value : ndarray
@@ -199,6 +201,7 @@ class Comparison:
     reference: ReferenceRow
     methods: tuple[MethodRow, ...]
     environment: Mapping[str, Any] = field(default_factory=dict)
+    point_chosen: bool = False
 
     @property
     def agreed(self) -> bool:

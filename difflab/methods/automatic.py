@@ -13,7 +13,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import MethodTimeout, TraceError, UnsupportedError
+from difflab.errors import InputError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
 if TYPE_CHECKING:
@@ -149,18 +149,22 @@ def _active(function: Function, mode: Mode) -> int:
 
 
 def _traced(problem: Problem) -> Function:
-    """Record Python code as a graph."""
+    """Record Python code as a graph.
+
+    Values that wrap Python code carry it as ``f``, and the shape of its argument as ``into``;
+    others are taken at a batch of one point.
+    """
     from difflab.graph.trace import trace
 
-    values = problem.values
-
-    def at_one_point(x: Any) -> Any:
-        return values(x[None])[0]
-
+    values: Any = problem.values
+    code = getattr(values, "f", None) or (lambda x: values(x.reshape(1, -1))[0])
     try:
-        return trace(at_one_point, np.zeros(problem.n))
-    except TraceError as error:
+        return trace(code, np.zeros(getattr(values, "into", (problem.n,))))
+    except InputError as error:
         raise UnsupportedError(f"the Python code cannot be traced: {error.message}") from error
+    except Exception as error:  # the user's code may fail in any way on values it has not met
+        text = printable(f"{type(error).__name__}: {error}")
+        raise UnsupportedError(f"the Python code cannot be traced: {text}") from error
 
 
 FORWARD = Automatic("forward", "forward mode: tangents swept through the graph, one per input")

@@ -187,6 +187,7 @@ def serve(module: str) -> None:
 
     threading.Thread(target=_listen, args=(sys.stdin.buffer, put), daemon=True).start()
     sys.setrecursionlimit(RECURSION)
+    sys.set_int_max_str_digits(0)  # long integers are the time limit's business
     threading.stack_size(STACK_BYTES)
     worker = threading.Thread(target=_answer_all, args=(module, requests.get, replies))
     worker.start()

@@ -280,5 +280,8 @@ def _known(name: str, namespace: dict[str, Any]) -> bool:
 
 def _real(entry: Any) -> float:
     """Return a real number as float and anything else as nan."""
-    number = complex(entry)
+    try:
+        number = complex(entry)
+    except OverflowError:  # an integer beyond float64
+        return float("inf") if entry > 0 else float("-inf")
     return number.real if number.imag == 0 else float("nan")

@@ -1,0 +1,305 @@
+"""`compare`: every method on one function at one point, judged first and measured then.
+
+May import `difflab.lab` siblings, `difflab.methods`, `difflab.language` and `difflab.graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import (
+    DifflabError,
+    InputError,
+    MethodTimeout,
+    UnsupportedError,
+    printable,
+)
+from difflab.lab.record import (
+    Comparison,
+    Expression,
+    MethodRow,
+    ReferenceRow,
+    Status,
+    Variable,
+)
+from difflab.lab.sweep import Progress
+from difflab.methods.protocol import Method, Problem
+from difflab.methods.registry import find, installed
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+    from difflab.lab.referee import Referee, Reference
+
+__all__ = ["compare"]
+
+Packed = NDArray[float64]
+
+
+def compare(
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    timing: bool = True,
+    order: int = 1,
+    timeout: float = 10.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Differentiate a function by every method: what is right, and what it costs.
+
+    Parameters
+    ----------
+    expression : str or Function
+        A formula or a program of the language, or what `parse` or `trace` made.
+    at : mapping, optional
+        A value for every input. Without it a point inside the domain and away from kinks is
+        chosen; the same for the same `seed`.
+    methods : sequence of str, optional
+        Names of `difflab.methods`; all when None.
+    timing : bool
+        Whether to measure calls; the derivatives are judged in any case.
+    order : int
+        1 for the Jacobian; 2 for the Hessian of a function with one output number.
+    timeout : float
+        Seconds for preparing one method, and for the referee.
+    seed : int
+        Chooses the point.
+    progress : callable, optional
+        Told ``(done, total, name)`` before each method.
+
+    Returns
+    -------
+    Comparison
+        A row per method. One that cannot differentiate the function, takes too long or fails
+        has a row that says why.
+
+    Raises
+    ------
+    InputError
+        The text, the point, the names of the methods or the order are at fault.
+
+    Examples
+    --------
+    >>> result = compare(
+    ...     "ln(x1) + x1*x2 - sin(x2)", {"x1": 2, "x2": 5}, methods=["reverse"], timing=False
+    ... )
+    >>> result.methods[0].jacobian
+    array([[5.5       , 1.71633781]])
+    >>> result.methods[0].verdict, result.agreed
+    ('agree', True)
+    """
+    chosen = _chosen(methods)
+    for method in chosen:
+        start = getattr(method, "start", None)
+        if start is not None:
+            start()
+    function = _function(expression, order, timeout)
+    point = _point(function, at, seed)
+    from difflab.lab.given import packed
+
+    x = packed(function, point)
+    judge = _Judge(function, x, order, timeout)
+    problem = Problem(function.values, function.n, function.m, function, order, timeout)
+    rows = _rows(chosen, problem, x, judge, timing, progress)
+    from difflab.lab.environment import environment
+
+    return Comparison(
+        expression=_described(function),
+        point=point,
+        point_chosen=at is None,
+        order=order,
+        value=np.asarray(function.values(x), dtype=float64),
+        reference=judge.row(),
+        methods=tuple(rows),
+        environment=environment(),
+    )
+
+
+def _chosen(names: Sequence[str] | None) -> list[Method]:
+    """Return the methods asked for, in their order, each once."""
+    known = installed()
+    if names is None:
+        return list(known.values())
+    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    if not wanted:
+        raise InputError("no method is named", hint=f"there are {', '.join(known)}")
+    return [known[name] if name in known else find(name) for name in wanted]
+
+
+def _function(expression: str | Function, order: int, timeout: float) -> Function:
+    from difflab.graph.function import Function
+
+    if isinstance(expression, str):
+        from difflab.language import parse
+
+        function: Function = parse(expression)
+    elif isinstance(expression, Function):
+        function = expression
+    else:
+        raise InputError(
+            f"a {type(expression).__name__} is neither a formula nor a Function",
+            hint="record Python code with difflab.trace(callable, *example_arguments)",
+        )
+    if order not in (1, 2):
+        raise InputError(f"there are methods for the orders 1 and 2, not {order!r}")
+    if order == 2 and function.m != 1:
+        raise InputError(f"order 2 needs one output number, and the expression has {function.m}")
+    if not timeout > 0:
+        raise InputError(f"the time limit is a number of seconds above 0, not {timeout!r}")
+    return function
+
+
+def _point(function: Function, at: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
+    from difflab.lab.given import checked_point
+
+    if at is None:
+        from difflab.lab.points import choose_point
+
+        at = choose_point(function, seed)
+    return checked_point(function, at)
+
+
+def _described(function: Function) -> Expression:
+    text = function.text
+    if text is None:
+        from difflab.language.printers import text as printed
+
+        text = printed(function)
+    return Expression(
+        text,
+        _variables(function.inputs, function.input_shapes),
+        _variables(function.output_names, function.output_shapes),
+    )
+
+
+def _variables(names: Iterable[str], shapes: Iterable[tuple[int, ...]]) -> tuple[Variable, ...]:
+    return tuple(Variable(name, shape) for name, shape in zip(names, shapes, strict=True))
+
+
+def _rows(
+    methods: Sequence[Method],
+    problem: Problem,
+    x: Packed,
+    judge: _Judge,
+    timing: bool,
+    progress: Progress | None,
+) -> list[MethodRow]:
+    """Return a row per method, in the methods' order.
+
+    Those that were started beforehand are asked last, when they have had time to start.
+    """
+    order = sorted(range(len(methods)), key=lambda place: hasattr(methods[place], "start"))
+    rows: dict[int, MethodRow] = {}
+    for done, place in enumerate(order):
+        if progress is not None:
+            progress(done, len(methods), methods[place].name)
+        rows[place] = _row(methods[place], problem, x, judge, timing)
+    return [rows[place] for place in range(len(methods))]
+
+
+def _row(method: Method, problem: Problem, x: Packed, judge: _Judge, timing: bool) -> MethodRow:
+    """Run one method; whatever becomes of it is a row."""
+    blank = MethodRow(name=method.name, family=method.family, status=Status.OK)
+    try:
+        with np.errstate(all="ignore"):
+            return _measured(method, problem, x, judge, timing, blank)
+    except UnsupportedError as error:
+        return replace(blank, status=Status.UNSUPPORTED, message=str(error))
+    except MethodTimeout as error:
+        return replace(blank, status=Status.TIMEOUT, message=str(error))
+    except DifflabError as error:
+        return replace(blank, status=Status.FAILED, message=str(error))
+    except (Exception, SystemExit) as error:  # another package's method may fail in any way
+        message = printable(f"{type(error).__name__}: {error}")
+        return replace(blank, status=Status.FAILED, message=message)
+
+
+def _measured(
+    method: Method, problem: Problem, x: Packed, judge: _Judge, timing: bool, blank: MethodRow
+) -> MethodRow:
+    from difflab.lab.measure import prepare, timed_call
+
+    reason = method.missing()
+    if reason is not None:
+        raise UnsupportedError(reason)
+    if problem.order not in method.orders:
+        raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
+    prepared, seconds = prepare(method, problem)
+    estimate = prepared(x)
+    shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
+    value = np.array(estimate.value, dtype=float64)
+    if value.shape != shape:
+        raise DifflabError(f"it gave an array of shape {value.shape} instead of {shape}")
+    row = judge.judged(blank, replace(estimate, value=value))
+    if timing:
+        cost = timed_call(prepared, x)
+        row = replace(
+            row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
+        )
+    return replace(
+        row,
+        jacobian=value,
+        error_estimate=None if estimate.error is None else _largest(estimate.error),
+        function_evaluations=estimate.evaluations,
+        prepare_seconds=seconds,
+        operations=prepared.operations,
+        size=prepared.size,
+    )
+
+
+def _largest(errors: NDArray[float64]) -> float | None:
+    """Return the largest error estimate; nan if one is nan."""
+    return float(np.max(errors)) if np.size(errors) else None
+
+
+@dataclass
+class _Judge:
+    """The referee at one point, asked once; without an answer everything is inconclusive."""
+
+    function: Function
+    x: Packed
+    order: int
+    timeout: float
+
+    def __post_init__(self) -> None:
+        from difflab.lab.referee import Referee
+
+        self._referee: Referee = Referee.of(
+            self.function, self.x.tolist(), order=self.order, timeout=self.timeout
+        )
+        self._reference: Reference | None = None
+        self._reason = ""
+        try:
+            self._reference = self._referee.reference()
+        except (DifflabError, ArithmeticError, ValueError, MemoryError) as error:
+            self._reason = f"the referee gave up: {error}"
+
+    def row(self) -> ReferenceRow:
+        """Return the referee's answer for the record."""
+        found = self._reference
+        if found is None:
+            return ReferenceRow(None, 0, None, self._reason)
+        return ReferenceRow(found.jacobian, found.digits, found.error_bound, found.status)
+
+    def judged(self, row: MethodRow, estimate: Any) -> MethodRow:
+        """Return the row with its verdict and errors."""
+        if self._reference is None:
+            return replace(row, verdict="inconclusive", message=self._reason)
+        from difflab.lab.verdict import judge
+
+        found = judge(estimate, self._reference, row.family, sensitivity=self._referee.sensitivity)
+        return replace(
+            row,
+            verdict=str(found.verdict),
+            message=found.reason,
+            max_abs_error=found.max_abs_error,
+            max_rel_error=found.max_rel_error,
+            max_ulp_error=found.max_ulp_error,
+        )
