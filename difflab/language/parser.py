@@ -71,7 +71,7 @@ class _ProgramParser(ExpressionParser):
             Kind.END: self.nothing,
         }
         ends = (Kind.NEWLINE, Kind.SEMICOLON, Kind.END)
-        behind = {Kind.BAD: self.stray, **dict.fromkeys(ends, self._end)}
+        behind: dict[int, Handler] = {Kind.BAD: self.stray, **dict.fromkeys(ends, self._end)}
         self.at_start = table(starts, self._no_expression)
         self.at_end = table(behind, self._behind_statement)
         self.state = self.at_start
@@ -98,9 +98,8 @@ class _ProgramParser(ExpressionParser):
         if not self.outputs:
             raise complaints.empty(self.text)
         variables = [self.scope.variable((start, end), node) for node, start, end in self.outputs]
-        inputs = sorted(
-            self.builder.names, key=lambda node: natural_order(self.builder.names[node])
-        )
+        names = self.builder.names
+        inputs = sorted(names, key=lambda node: natural_order(names[node]))
         nodes = [node for node, _, _ in self.outputs]
         return Function.build(self.builder, inputs, nodes, output_names(variables))
 

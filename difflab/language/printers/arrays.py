@@ -1,0 +1,121 @@
+"""How what moves data between shapes is written: lists, indices, and calls for the rest.
+
+Imports `primitives` and its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from difflab.language.printers.forms import ANYTHING, ATOM
+from difflab.language.printers.view import View
+from difflab.language.printers.writer import Part
+from difflab.primitives import index, pack, reshape, scatter, sum_
+
+__all__ = ["ArrayForms", "written_key"]
+
+Key = Sequence[int | tuple[int, int | None, int]]
+
+
+class ArrayForms:
+    """The parts of structural nodes and sums.
+
+    Parameters
+    ----------
+    view : View
+        The graph that is printed.
+    call : str
+        What begins a call, with ``{0}`` for the name.
+    """
+
+    def __init__(self, view: View, call: str = "{0}") -> None:
+        self.view = view
+        self.graph = view.graph
+        self.call = call
+
+    def describe(self, node: int) -> list[Part]:
+        """Return the parts of `node`, which stand as an atom."""
+        row = self.view.rows[node]
+        children = self.view.children[node]
+        params = self.graph.params(node)
+        if row is index:
+            key = written_key(params["key"], self.graph.shape(children[0]))
+            return [(children[0], ATOM), key]
+        cells = self.cells(node)
+        if cells is not None:
+            return _nested(cells, self.graph.shape(node))
+        parts: list[Part] = [self.call.format(row.name if row else ""), "("]
+        for position, child in enumerate(children):
+            place = ""
+            if row is scatter:
+                place = f" at {written_key(params['keys'][position], params['shape'])}"
+            parts += [(child, ANYTHING), f"{place}, "]
+        if row is sum_:
+            every = params["axes"] == tuple(range(-params["rank"], 0))
+            parts.append("" if every else f"axes {list(params['axes'])}")
+        else:
+            parts.append("" if row is pack else str(list(self.graph.shape(node))))
+        if not parts[-1]:
+            parts[-2] = str(parts[-2]).removesuffix(", ")
+        return [*parts, ")"]
+
+    def cells(self, node: int) -> list[Part] | None:
+        """Return the elements of a node that lists numbers, in order; None for others."""
+        row = self.view.rows[node]
+        children = self.view.children[node]
+        params = self.graph.params(node)
+        if row is reshape and self.view.rows[children[0]] is pack:
+            return self.cells(children[0])
+        if row is pack and not any(params["ranks"]):
+            return [(child, ANYTHING) for child in children]
+        if row is scatter and len(params["shape"]) == 1:
+            return self._scattered(children, params["keys"], params["shape"][0])
+        return None
+
+    def _scattered(
+        self, children: Sequence[int], keys: Sequence[Key], size: int
+    ) -> list[Part] | None:
+        """Return the elements of a vector that is mostly filled, each at most once."""
+        places = {key[0]: child for key, child in zip(keys, children, strict=True)}
+        single = all(isinstance(place, int) for place in places)
+        if not single or len(places) < len(children) or size > 4 * len(places):
+            return None
+        return [(places[place], ANYTHING) if place in places else "0" for place in range(size)]
+
+
+def _nested(parts: Sequence[Part], shape: Sequence[int]) -> list[Part]:
+    """Return a list of lists of that shape, row after row."""
+    groups = [[part] for part in parts]
+    for size in reversed(shape):
+        groups = [_listed(groups[start : start + size]) for start in range(0, len(groups), size)]
+    return groups[0]
+
+
+def _listed(groups: Sequence[Sequence[Part]]) -> list[Part]:
+    joined: list[Part] = ["["]
+    for group in groups:
+        joined += [*group, ", "]
+    joined[-1] = "]"
+    return joined
+
+
+def written_key(key: Key, shape: Sequence[int]) -> str:
+    """Return an indexing key as it is written between brackets.
+
+    Examples
+    --------
+    >>> written_key((0, (1, 3, 1)), (4, 3))
+    '[0, 1:]'
+    """
+    entries = []
+    for entry, size in zip(key, shape, strict=True):
+        if isinstance(entry, int):
+            entries.append(str(entry))
+            continue
+        start, stop, step = entry
+        first = "" if start == (0 if step > 0 else size - 1) else str(start)
+        last = "" if stop is None or (step > 0 and stop >= size) else str(stop)
+        entries.append(f"{first}:{last}" + (f":{step}" if step != 1 else ""))
+    while len(entries) > 1 and entries[-1] == ":":
+        entries.pop()
+    return f"[{', '.join(entries)}]"

@@ -1,0 +1,144 @@
+"""Graph to C99. Imports `graph`, `primitives` and `errors`."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+
+from difflab.core.primitive import Primitive
+from difflab.graph.function import Function, shortened
+from difflab.language.printers.straight import Straight
+from difflab.primitives import TABLE
+
+__all__ = ["c"]
+
+_KEYWORDS = (
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while main f i x y"
+)
+_USED = frozenset(word for row in TABLE.values() for word in re.findall(r"[A-Za-z]\w+", row.c))
+_RESERVED = frozenset(_KEYWORDS.split()) - {"x", "y"} | _USED | {"INFINITY", "NAN"}
+
+
+def c(function: Function) -> str:
+    """Return a complete C99 function ``void f(const double *x, double *y)``.
+
+    Parameters
+    ----------
+    function : Function
+        A function, parsed or derived.
+
+    Returns
+    -------
+    str
+        Its source. `x` holds the inputs one after the other, in the order of
+        ``function.inputs``, and `y` receives the outputs; arrays are flat and row-major.
+        Intermediate arrays live on the stack.
+
+    Raises
+    ------
+    UnsupportedError
+        C99's mathematics has no such function, as for ``digamma``.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(c(dl.parse("ln(x1) + x1*x2 - sin(x2)")))
+    #include <math.h>
+    <BLANKLINE>
+    /* x: x1, x2; y: y */
+    void f(const double *x, double *y)
+    {
+        const double x1 = x[0];
+        const double x2 = x[1];
+        y[0] = log(x1) + x1 * x2 - sin(x2);
+    }
+    """
+    return _C(function).source()
+
+
+class _C(Straight):
+    language = "C99"
+
+    def __init__(self, function: Function) -> None:
+        super().__init__(function, _RESERVED)
+        inputs = self.view.function.inputs
+        pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
+        plain = [_ascii(name) for name in inputs]
+        self.point, self.result = (_beside(name, plain) for name in pointers)
+        for name in (self.point, self.result):
+            self.fresh.fresh(name)
+        for node, name in zip(self.view.function.input_nodes, plain, strict=True):
+            self.names[node] = self.fresh.fresh(name)
+
+    def source(self) -> str:
+        """Return the whole function."""
+        self._unpack()
+        self.compute()
+        position = 0
+        for node in self.view.outputs:
+            for element in self.elements(node):
+                self.lines.append(f"{self.indent}{self.result}[{position}] = {element};")
+                position += 1
+        inputs = shortened(self.view.function.inputs) or "nothing"
+        outputs = shortened(self.view.function.output_names)
+        head = [
+            "#include <math.h>",
+            "",
+            f"/* {self.point}: {inputs}; {self.result}: {outputs} */",
+            f"void f(const double *{self.point}, double *{self.result})",
+        ]
+        return "\n".join([*head, "{", *self.lines, "}"])
+
+    def _unpack(self) -> None:
+        """Name the inputs that are used; an unused variable is a warning."""
+        start = 0
+        for node in self.view.function.input_nodes:
+            shape, name = self.graph.shape(node), self.names[node]
+            if self.view.uses[node]:
+                line = (
+                    f"const double *const {name} = {self.point} + {start};"
+                    if shape
+                    else f"const double {name} = {self.point}[{start}];"
+                )
+                self.lines.append(self.indent + line)
+            start += math.prod(shape)
+
+    def template(self, row: Primitive) -> str:
+        return row.c
+
+    def number(self, value: float, name: str | None) -> str:
+        written = repr(float(value))
+        return {"inf": "INFINITY", "-inf": "-INFINITY", "nan": "NAN"}.get(written, written)
+
+    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
+        kind = "int" if row is not None and row.boolean else "double"
+        return f"const {kind} {name} = {value};"
+
+    def array(self, name: str, size: int) -> str:
+        return f"double {name}[{size}] = {{0}};"
+
+    def loop(self, counter: str, size: int) -> str:
+        return f"for (long {counter} = 0; {counter} < {size}; {counter}++)"
+
+    def assignment(self, target: str, sign: str, value: str) -> str:
+        return f"{target} {sign} {value};"
+
+
+def _ascii(name: str) -> str:
+    """Return a name in C's letters: Greek ones spelled out, others by their code."""
+    return "".join(character if character.isascii() else _spelled(character) for character in name)
+
+
+def _spelled(character: str) -> str:
+    words = unicodedata.name(character, "").split()
+    greek = words[:1] == ["GREEK"] and len(words) == 4
+    return words[3].lower() if greek else f"u{ord(character):04x}"
+
+
+def _beside(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name

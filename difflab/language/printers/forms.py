@@ -1,0 +1,131 @@
+"""Templates made ready for printing: where arguments stand and which need parentheses.
+
+A template of the table, such as ``"pow({0}, {1})"``, says nothing about precedence. Here each
+place learns the level that an argument must have to stand there bare: none between brackets
+and commas, that of the operator beside an operator, an atom's anywhere else.
+Imports `difflab.language.operators` and `core`.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import dataclass
+
+from difflab.language.operators import LEVEL_OF
+
+__all__ = ["ANYTHING", "ATOM", "NEGATIVE", "POWER", "PRODUCT", "SUM", "Form", "Part", "make_form"]
+
+ANYTHING = 0
+SUM = LEVEL_OF["add"]
+PRODUCT = LEVEL_OF["multiply"]
+NEGATIVE = LEVEL_OF["negative"]
+POWER = LEVEL_OF["power"]
+ATOM = POWER + 2
+
+Part = str | tuple[int, int]
+
+_OPERATORS = frozenset({"", "-", "!", "not", "\\neg"})
+_BEFORE = re.compile(r"(?:[(\[{,&|]|\\\\|\\begin\{cases\}|\\l(?:floor|ceil)| [?:]| if| else)\s*$")
+_BEHIND = re.compile(r"\s*(?:[)\]},&|]|\\\\|\\right|\\end|[?:] |if |else )")
+_DEEPER = re.compile(r"\\left|\\begin|[(\[{]")
+_BRACKET = re.compile(r"\\left|\\begin|[(\[{]|\\right|\\end|[)\]}]|[ ^]")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a row is printed.
+
+    Attributes
+    ----------
+    parts : tuple
+        Literal text, and ``(position, level)`` where an argument of at least that level
+        stands bare.
+    level : int
+        How tightly the result binds.
+    repeated : frozenset of int
+        The arguments that are written more than once.
+    """
+
+    parts: tuple[Part, ...]
+    level: int
+    repeated: frozenset[int]
+
+
+def make_form(template: str, name: str, *, strict: bool = False) -> Form:
+    """Return the form of the row `name` whose template is given.
+
+    Parameters
+    ----------
+    template : str
+        Text with ``{0}``, ``{1}``, … for the arguments.
+    name : str
+        The row, which may be an operator.
+    strict : bool
+        Whether truth values inside truth values are always in parentheses.
+
+    Examples
+    --------
+    >>> make_form("{0} + {1}", "add").parts
+    ((0, 5), ' + ', (1, 6))
+    >>> make_form("pow({0}, {1})", "power").parts
+    ('pow(', (0, 0), ', ', (1, 0), ')')
+    """
+    literals, places = _split(template)
+    repeated = frozenset(place for place in places if places.count(place) > 1)
+    operator = name in LEVEL_OF and literals[0].strip("{ ") in _OPERATORS
+    parts: list[Part] = []
+    for position, place in enumerate(places):
+        before, behind = literals[position], literals[position + 1]
+        enclosed = bool(_BEFORE.search(before) and _BEHIND.match(behind))
+        if operator:
+            need = _operand(name, place, enclosed, strict)
+        else:
+            added = before.endswith(" + ") and _BEHIND.match(behind)
+            need = ANYTHING if enclosed else PRODUCT if added else ATOM
+        parts += [before, (place, need)]
+    parts.append(literals[-1])
+    level = LEVEL_OF[name] if operator else _outer_level("0".join(literals))
+    return Form(tuple(part for part in parts if part), level, repeated)
+
+
+def _split(template: str) -> tuple[list[str], list[int]]:
+    """Return the literal text around the places, one more than those, and the places."""
+    literals, places, literal = [], [], ""
+    for text, field, _, _ in string.Formatter().parse(template):
+        literal += text
+        if field is not None:
+            literals.append(literal)
+            places.append(int(field))
+            literal = ""
+    return [*literals, literal], places
+
+
+def _operand(name: str, place: int, enclosed: bool, strict: bool) -> int:
+    """Return the level that an operator's operand needs to stand bare."""
+    level = LEVEL_OF[name]
+    if name == "power":
+        return POWER + 1 if place == 0 else ANYTHING if enclosed else NEGATIVE
+    if enclosed:
+        return ANYTHING
+    if name == "negative":
+        return POWER
+    if strict and level < SUM:
+        return ATOM if name == "logical_not" else SUM
+    comparison = LEVEL_OF["less"]
+    return level + (place == 1 or level == comparison)
+
+
+def _outer_level(text: str) -> int:
+    """Return how tightly a template binds by what it has outside of brackets."""
+    if text.startswith("\\frac"):
+        return POWER
+    depth, level = 0, ATOM
+    for match in _BRACKET.finditer(text):
+        symbol = match[0]
+        if symbol in {" ", "^"}:
+            if depth == 0:
+                level = min(level, POWER if symbol == "^" else ANYTHING + 1)
+        else:
+            depth += 1 if _DEEPER.fullmatch(symbol) else -1
+    return level

@@ -1,0 +1,216 @@
+r"""Graph to LaTeX: ``\frac``, ``x_{1}``, cases, and aligned lines where parts are shared.
+
+The result stands in mathematics mode and needs amsmath. Imports `graph` and `primitives`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+
+from difflab.core.primitive import Primitive
+from difflab.graph.function import Function
+from difflab.language.naming import Names
+from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.forms import (
+    ANYTHING,
+    ATOM,
+    NEGATIVE,
+    POWER,
+    PRODUCT,
+    SUM,
+    Form,
+    make_form,
+)
+from difflab.language.printers.view import View
+from difflab.language.printers.writer import Part, write
+from difflab.primitives import index, multiply, negative, power
+
+__all__ = ["latex", "latex_name"]
+
+_SPINE = 20
+"""How far into a product its first factor is looked for."""
+
+_BRACKETS = ("\\left(", "\\right)")
+
+
+def latex(function: Function) -> str:
+    r"""Return `function` in LaTeX.
+
+    Parameters
+    ----------
+    function : Function
+        A function, parsed or derived.
+
+    Returns
+    -------
+    str
+        One expression, or an ``aligned`` block if there are several outputs or if shared
+        subexpressions have a line of their own.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(latex(dl.parse("ln(x1) + x1/(x2+1)^2")))
+    \ln\left(x_{1}\right) + \frac{x_{1}}{\left(x_{2} + 1\right)^{2}}
+    """
+    return _Printer(function).block()
+
+
+def latex_name(name: str) -> str:
+    r"""Return a name as mathematics sets it: an index lowered, Greek letters as such.
+
+    Examples
+    --------
+    >>> latex_name("x12"), latex_name("alpha_1"), latex_name("rate"), latex_name("x_dot")
+    ('x_{12}', '\\alpha_{1}', '\\mathrm{rate}', 'x_{\\mathrm{dot}}')
+    """
+    match = re.fullmatch(r"([^\W\d_]+)_?(\d+|(?<=_)[^\W_]+)?", name)
+    if match is None:
+        return _upright(name)
+    base, below = match.groups()
+    shown = _letter(base)
+    if below is None:
+        return shown
+    return f"{shown}_{{{below if below.isdigit() else _letter(below)}}}"
+
+
+_GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi rho sigma tau "
+    "upsilon phi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega"
+)
+
+
+def _letter(word: str) -> str:
+    """Return a letter in italics, a Greek one by its command, a word upright."""
+    if len(word) == 1 and not word.isascii():
+        parts = unicodedata.name(word, "").split()
+        if parts[:1] == ["GREEK"] and len(parts) == 4:
+            spelled = parts[3].capitalize() if parts[1] == "CAPITAL" else parts[3].lower()
+            word = spelled.replace("amda", "ambda") if spelled in {"lamda", "Lamda"} else spelled
+    if word in _GREEK.split():
+        return f"\\{word}"
+    return word if len(word) == 1 else _upright(word)
+
+
+def _upright(word: str) -> str:
+    escaped = word.replace("_", "\\_")
+    return f"\\mathrm{{{escaped}}}"
+
+
+class _Printer:
+    """The names of one block and how each node is set."""
+
+    def __init__(self, function: Function) -> None:
+        self.view = View(function, unsaid=frozenset())
+        self.graph = self.view.graph
+        self.arrays = ArrayForms(self.view, "\\operatorname{{{0}}}")
+        self.taken: set[str] = set()
+        self.fresh = Names(self.view.function.inputs)
+        self.names = {
+            node: self._set(name)
+            for node, name in zip(
+                self.view.function.input_nodes, self.view.function.inputs, strict=True
+            )
+        }
+
+    def block(self) -> str:
+        """Return the expression, or its lines."""
+        lines: list[tuple[str, str]] = []
+        small = self.view.tree_is_small()
+        for node, uses in enumerate(self.view.uses):
+            if uses > 1 and not small and not self.view.leaf(node):
+                name = self._set(self.fresh.numbered("t"))
+                lines.append((name, self._write([(node, ANYTHING)])))
+                self.names[node] = name
+        outputs = [self._write([(node, ANYTHING)]) for node in self.view.outputs]
+        if len(outputs) == 1 and not lines:
+            return outputs[0]
+        names = [
+            self._set(
+                self.fresh.fresh(f"f{position}" if name in self.view.function.inputs else name)
+            )
+            for position, name in enumerate(self.view.function.output_names, 1)
+        ]
+        lines += zip(names, outputs, strict=True)
+        body = " \\\\\n".join(f"{name} &= {value}" for name, value in lines)
+        return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+    def _set(self, name: str) -> str:
+        """Return a name's LaTeX; a second name that would look the same is set upright."""
+        written = latex_name(name)
+        if written in self.taken:
+            written = _upright(name)
+        self.taken.add(written)
+        return written
+
+    def _write(self, parts: Sequence[Part]) -> str:
+        return write(parts, self.names, self._describe, _BRACKETS)
+
+    def _describe(self, node: int) -> tuple[Sequence[Part], int]:
+        row = self.view.rows[node]
+        children = self.view.children[node]
+        if row is None:
+            return _number(*self.graph.constants[node])
+        if row.shape is not None:
+            return self._structure(node, row, children)
+        form = _form(row)
+        parts: list[Part] = [
+            part if isinstance(part, str) else (children[part[0]], part[1]) for part in form.parts
+        ]
+        if form.level in {SUM, PRODUCT} and self._minus(children[-1]):
+            # Two signs side by side read badly: a - (-b).
+            parts[-1] = (children[-1], POWER)
+        if row is negative:
+            parts[-1] = (children[0], NEGATIVE + 1 if self._minus(children[0]) else PRODUCT)
+        return parts, form.level
+
+    def _minus(self, node: int) -> bool:
+        """Whether a node's LaTeX begins with a minus."""
+        for _ in range(_SPINE):
+            if node in self.names or self.view.rows[node] is not multiply:
+                break
+            node = self.view.children[node][0]
+        if node in self.names:
+            return False
+        row = self.view.rows[node]
+        return row is negative or (row is None and _number(*self.graph.constants[node])[1] < ATOM)
+
+    def _structure(
+        self, node: int, row: Primitive, children: Sequence[int]
+    ) -> tuple[Sequence[Part], int]:
+        """Return lists as columns and matrices, the rest as calls."""
+        shape = self.graph.shape(node)
+        cells = self.arrays.cells(node)
+        if row is index or cells is None or len(shape) > 2:
+            return self.arrays.describe(node), ATOM
+        across = shape[1] if len(shape) == 2 else 1
+        parts: list[Part] = ["\\begin{pmatrix} "]
+        for position, cell in enumerate(cells, 1):
+            parts += [cell, " & " if position % across else " \\\\ "]
+        return [*parts[:-1], " \\end{pmatrix}"], ATOM
+
+
+def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
+    """Return a constant, powers of ten spelled out."""
+    if name is not None:
+        return ["\\pi" if name == "pi" else name], ATOM
+    mantissa, _, exponent = repr(value).partition("e")
+    level = NEGATIVE if mantissa.startswith("-") else ATOM
+    if not exponent:
+        return [mantissa], level
+    return [f"{mantissa} \\cdot 10^{{{int(exponent)}}}"], min(level, PRODUCT)
+
+
+@cache
+def _form(row: Primitive) -> Form:
+    return make_form(_template(row), row.name)
+
+
+def _template(row: Primitive) -> str:
+    if row is power:
+        return "{0}^{{{1}}}"
+    places = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
+    return row.latex or f"\\operatorname{{{{{row.name}}}}}\\left({places}\\right)"

@@ -1,0 +1,212 @@
+"""Straight-line code: what C and Python share. Imports `graph`, `primitives`, `errors`.
+
+Numbers are expressions of a bounded size, named where they are used twice or grow too long
+(compilers recurse over nested expressions); arrays are flat, row-major, and filled by loops.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence, Set
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
+from difflab.language.naming import Names
+from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
+from difflab.language.printers.moves import Move, moves, place
+from difflab.language.printers.view import View
+from difflab.language.printers.writer import Part, write
+from difflab.primitives import index, reshape
+
+__all__ = ["Straight"]
+
+_LONGEST = 30
+"""Nodes in one expression."""
+
+
+class Straight(ABC):
+    """The lines of one function in one language.
+
+    Parameters
+    ----------
+    function : Function
+        What is printed.
+    reserved : set of str
+        Words that no variable may be called.
+    """
+
+    language: str
+    indent = "    "
+
+    def __init__(self, function: Function, reserved: Set[str]) -> None:
+        self.view = View(function)
+        self.graph = self.view.graph
+        self.fresh = Names(reserved=reserved)
+        self.forms: dict[Primitive, Form] = {}
+        for row in self.graph.primitives:
+            if row.shape is None:
+                self.forms[row] = self._form(row)
+        self.names: dict[int, str] = {}
+        self.lines: list[str] = []
+        self.listed = self._listed()
+        self.forced = self._forced()
+
+    @abstractmethod
+    def template(self, row: Primitive) -> str:
+        """Return the row's template in this language."""
+
+    @abstractmethod
+    def number(self, value: float, name: str | None) -> str:
+        """Return a constant."""
+
+    @abstractmethod
+    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
+        """Return the line that names a number."""
+
+    @abstractmethod
+    def array(self, name: str, size: int) -> str:
+        """Return the line that makes an array of zeros."""
+
+    @abstractmethod
+    def loop(self, counter: str, size: int) -> str:
+        """Return the head of a loop."""
+
+    @abstractmethod
+    def assignment(self, target: str, sign: str, value: str) -> str:
+        """Return the line ``target = value`` or ``target += value``."""
+
+    def _form(self, row: Primitive) -> Form:
+        template = self.template(row)
+        if not template:
+            raise UnsupportedError(f"{self.language} has no function for '{row.name}'")
+        return make_form(template, row.name, strict=True)
+
+    def _listed(self) -> frozenset[int]:
+        """Return the output nodes that list numbers, which need no array of their own."""
+        forms = ArrayForms(self.view)
+        listed: set[int] = set()
+        for node in self.view.outputs:
+            if self.view.uses[node] == 1 and forms.cells(node) is not None:
+                row = self.view.rows[node]
+                listed.add(node)
+                below = self.view.children[node][0]
+                if row is reshape:
+                    if self.view.uses[below] > 1:
+                        listed.discard(node)
+                    else:
+                        listed.add(below)
+        return frozenset(listed)
+
+    def _forced(self) -> bytearray:
+        """Mark numbers that must have a name: used twice, written twice, or used in loops."""
+        forced = bytearray(len(self.graph))
+        for node, children in enumerate(self.view.children):
+            row = self.view.rows[node]
+            if not self.view.uses[node] or row is None:
+                continue
+            forced[node] |= self.view.uses[node] > 1
+            if node in self.listed:
+                continue
+            if row.shape is not None or self.graph.shape(node):
+                for child in children:
+                    forced[child] = 1
+            else:
+                for position in self.forms[row].repeated:
+                    forced[children[position]] = 1
+        return forced
+
+    def compute(self) -> None:
+        """Write a line, or loops, for every node that has a name."""
+        sizes = [1] * len(self.graph)
+        for node, row in enumerate(self.view.rows):
+            if row is None or not self.view.uses[node] or node in self.listed:
+                continue
+            if row.shape is not None or self.graph.shape(node):
+                self._array(node, row)
+                continue
+            sizes[node] += sum(sizes[child] for child in self.view.children[node])
+            if self.forced[node] or sizes[node] > _LONGEST:
+                sizes[node] = 1
+                value = self.expression(node)
+                self.names[node] = self.fresh.numbered("t")
+                self.lines.append(self.indent + self.scalar(self.names[node], value, row))
+
+    def expression(self, node: int) -> str:
+        """Return a number's expression."""
+        return write([(node, ANYTHING)], self.names, self._describe)
+
+    def elements(self, node: int) -> list[str]:
+        """Return the expressions of an output's elements, row after row."""
+        shape = self.graph.shape(node)
+        if node in self.listed:
+            cells = ArrayForms(self.view).cells(node) or []
+            return [
+                self.number(0, None) if isinstance(cell, str) else self.expression(cell[0])
+                for cell in cells
+            ]
+        if not shape:
+            return [self.expression(node)]
+        return [f"{self.names[node]}[{position}]" for position in range(math.prod(shape))]
+
+    def _describe(self, node: int) -> tuple[Sequence[Part], int]:
+        row = self.view.rows[node]
+        if row is None:
+            written = self.number(*self.graph.constants[node])
+            return [written], NEGATIVE if written.startswith("-") else ATOM
+        form = self.forms[row]
+        children = self.view.children[node]
+        return [p if isinstance(p, str) else (children[p[0]], p[1]) for p in form.parts], form.level
+
+    def _array(self, node: int, row: Primitive) -> None:
+        """Write the loops of a node that is an array, or is cut out of one."""
+        children = self.view.children[node]
+        shapes = [self.graph.shape(child) for child in children]
+        shape = self.graph.shape(node)
+        if row.shape is None:
+            self._elementwise(node, children, math.prod(shape))
+            return
+        if shapes[0] and row is reshape:
+            self.names[node] = self.names[children[0]] + ("" if shape else "[0]")
+            return
+        loops = moves(row, self.graph.params(node), shapes, shape)
+        if row is index and not shape:
+            self.names[node] = f"{self.names[children[0]]}[{loops[0].source[0]}]"
+            return
+        name = self.fresh.numbered("t")
+        self.lines.append(self.indent + self.array(name, math.prod(shape)))
+        for move in loops:
+            self._move(name, move, children[move.argument])
+        self.names[node] = name if shape else f"{name}[0]"
+
+    def _elementwise(self, node: int, children: Sequence[int], size: int) -> None:
+        name = self.fresh.numbered("t")
+        self.lines.append(self.indent + self.array(name, size))
+        arrays = {child for child in children if self.graph.shape(child)}
+        names = {
+            child: f"{self.names[child]}[i]" if child in arrays else self.expression(child)
+            for child in children
+        }
+        parts, _ = self._describe(node)
+        self._loops([("i", size)], f"{name}[i]", "=", write(parts, names, self._describe))
+        self.names[node] = name
+
+    def _move(self, name: str, move: Move, child: int) -> None:
+        single = len(move.sizes) == 1
+        counters = ["i" if single else f"i{axis}" for axis in range(len(move.sizes))]
+        value = self.expression(child)
+        if self.graph.shape(child):
+            value = f"{value}[{place(move.source, counters)}]"
+        target = f"{name}[{place(move.target, counters)}]"
+        loops = list(zip(counters, move.sizes, strict=True))
+        if not self.graph.shape(child) and move.sizes == (1,):
+            loops, target = [], f"{name}[{move.target[0]}]"
+        self._loops(loops, target, "+=" if move.adds else "=", value)
+
+    def _loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
+        for depth, (counter, size) in enumerate(loops, 1):
+            self.lines.append(self.indent * depth + self.loop(counter, size))
+        inner = self.indent * (len(loops) + 1)
+        self.lines.append(inner + self.assignment(target, sign, value))

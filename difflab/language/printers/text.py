@@ -1,0 +1,183 @@
+"""Graph to the language itself: ``parse(text(f))`` is `f`. Imports `graph` and `primitives`.
+
+What the language has no word for (what derivatives do with arrays) is written as a call, for
+the reader only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from difflab.core.primitive import Primitive
+from difflab.graph.function import Function
+from difflab.language.lexer import is_name
+from difflab.language.naming import Names
+from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
+from difflab.language.printers.view import View
+from difflab.language.printers.writer import Part, write
+from difflab.language.scope import CONSTANTS, KEYWORDS
+from difflab.primitives import as_number, broadcast, by_spelling, index, negative
+
+__all__ = ["text"]
+
+RESERVED = frozenset({*by_spelling, *CONSTANTS, *KEYWORDS})
+_TIGHT = frozenset({"*", "/", "^"})
+
+
+def text(function: Function) -> str:
+    """Return a program of the language that computes `function`.
+
+    Parameters
+    ----------
+    function : Function
+        A function, parsed or derived.
+
+    Returns
+    -------
+    str
+        Its text. Shared subexpressions get a line of their own (``t1 = …``) where writing
+        them out would make the text more than twice as long as the graph.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> text(dl.parse("-(x1*(x2+3))^2 − 1/x1/x2"))
+    '-(x1*(x2 + 3))^2 - 1/x1/x2'
+    >>> print(text(dl.parse("a = x*x; [a, a + 1]")))
+    a = x*x
+    [a, a + 1]
+    """
+    return _Printer(function).program()
+
+
+class _Printer:
+    """The names of one program and how each node is spelled."""
+
+    def __init__(self, function: Function) -> None:
+        self.view = View(function, unsaid={as_number, broadcast})
+        self.graph = self.view.graph
+        self.fresh = Names(reserved=RESERVED)
+        self.names = {
+            node: self.fresh.fresh(_legal(name))
+            for node, name in zip(
+                self.view.function.input_nodes, self.view.function.inputs, strict=True
+            )
+        }
+        self.arrays = ArrayForms(self.view)
+        self.inputs = frozenset(self.names.values())
+        self.lines: list[str] = []
+
+    def program(self) -> str:
+        """Return declarations, named lines and the outputs."""
+        self._declare()
+        variables = self._variables()
+        named = self._claimed(variables)
+        for name in variables:
+            if name is not None and name not in self.inputs:
+                self.fresh.fresh(name)
+        small = self.view.tree_is_small()
+        for node, uses in enumerate(self.view.uses):
+            shared = uses > 1 and not small and not self.view.leaf(node)
+            if node in named or shared:
+                name = named.get(node) or self.fresh.numbered("t")
+                self.lines.append(f"{name} = {self._write([(node, ANYTHING)])}")
+                self.names[node] = name
+        self._finish(variables)
+        return "\n".join(self.lines)
+
+    def _declare(self) -> None:
+        """Declare arrays, and numbers that the function does not depend on."""
+        for node in self.view.function.input_nodes:
+            shape = self.graph.shape(node)
+            if shape or not self.view.uses[node]:
+                self.lines.append(f"{self.names[node]}: {list(shape)}")
+
+    def _variables(self) -> list[str | None]:
+        """Return for each output the variable that it must be to keep its name, or None."""
+        function = self.view.function
+        single = len(function.outputs) == 1
+        row = self.view.rows[self.view.outputs[0]]
+        if single and row is not None and row.structural and row is not index:
+            return [None]
+        variables: list[str | None] = []
+        seen: set[str | None] = set()
+        for position, (node, name) in enumerate(
+            zip(self.view.outputs, function.output_names, strict=True), 1
+        ):
+            given = name == ("y" if single else f"y{position}")
+            own = self.names.get(node) == name
+            taken = name in self.inputs or name in seen or name in RESERVED
+            free = is_name(name) and not taken
+            variables.append(name if own or (free and not given) else None)
+            seen.add(variables[-1])
+        return variables
+
+    def _claimed(self, variables: Sequence[str | None]) -> dict[int, str]:
+        """Return the names that outputs give to the nodes they are."""
+        claimed: dict[int, str] = {}
+        for node, name in zip(self.view.outputs, variables, strict=True):
+            if name is not None and not self.view.leaf(node):
+                claimed.setdefault(node, name)
+        return claimed
+
+    def _finish(self, variables: Sequence[str | None]) -> None:
+        """Write the last line; an output in parentheses has no name of its own."""
+        written = []
+        for node, name in zip(self.view.outputs, variables, strict=True):
+            known = self.names.get(node)
+            if name is None:
+                expression = self._write([(node, ANYTHING)])
+                written.append(f"({expression})" if known is not None else expression)
+            else:
+                if known != name:
+                    self.lines.append(f"{name} = {self._write([(node, ANYTHING)])}")
+                written.append(name)
+        self.lines.append(written[0] if len(written) == 1 else f"[{', '.join(written)}]")
+
+    def _write(self, parts: Sequence[Part]) -> str:
+        return write(parts, self.names, self._describe)
+
+    def _describe(self, node: int) -> tuple[Sequence[Part], int]:
+        row = self.view.rows[node]
+        children = self.view.children[node]
+        if row is None:
+            return _number(*self.graph.constants[node])
+        if row.shape is not None:
+            return self.arrays.describe(node), ATOM
+        form = _form(row)
+        parts: list[Part] = [
+            part if isinstance(part, str) else (children[part[0]], part[1]) for part in form.parts
+        ]
+        if row is negative and self._literal(children[0]):
+            # Bare, the minus would become a part of the number.
+            parts = ["-(", (children[0], ANYTHING), ")"]
+        return parts, form.level
+
+    def _literal(self, node: int) -> bool:
+        return node in self.graph.constants and self.graph.constants[node][1] is None
+
+
+def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
+    """Return a constant; ``repr`` is the shortest text that gives a float64 back."""
+    written = name or repr(value)
+    return [written], NEGATIVE if written.startswith("-") else ATOM
+
+
+@cache
+def _form(row: Primitive) -> Form:
+    if row.infix:
+        symbol = row.infix if row.infix in _TIGHT else f" {row.infix} "
+        prefix = "not {0}" if row.infix == "not" else "-{0}"
+        return make_form(f"{{0}}{symbol}{{1}}" if row.arity == 2 else prefix, row.name)
+    places = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
+    return make_form(f"{row.names[0] if row.names else row.name}({places})", row.name)
+
+
+def _legal(name: str) -> str:
+    """Return a name that the language takes, for inputs named elsewhere."""
+    if is_name(name):
+        return name
+    kept = "".join(c if is_name(f"x{c}") else "_" for c in name)
+    return kept if is_name(kept) else f"x{kept}"

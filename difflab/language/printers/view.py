@@ -1,0 +1,158 @@
+"""The graph as the printers see it: companions written out, implied nodes skipped, uses counted.
+
+Imports `graph`, `primitives`, `core` and NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
+from difflab.graph.node import Node
+from difflab.primitives import broadcast, pack, reshape
+
+__all__ = ["View", "written_out"]
+
+
+def written_out(function: Function) -> Function:
+    """Return the function with companions such as ``dlog`` in plain operations.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> written_out(dl.gradient(dl.parse("ln(x)"))).graph.primitives[0]
+    <primitive divide>
+    """
+    graph = function.graph
+    if not any(row.expansion for row in graph.primitives):
+        return function
+    builder = Builder(graph.text)
+    written: list[int] = []
+    for node, (opcode, args) in enumerate(graph.rows()):
+        row = graph.primitive(node)
+        taken = tuple(written[arg] for arg in args)
+        span = graph.span(node)
+        if row is None:
+            leaf = (
+                builder.input(graph.input_name(node), graph.shape(node), span)
+                if opcode == 0
+                else builder.constant(*graph.constants[node], span)
+            )
+            written.append(leaf)
+        elif row.expansion is not None:
+            builder.simplify = True
+            written.append(row.expansion(*(Node(builder, arg) for arg in taken)).id)
+            builder.simplify = False
+        else:
+            params = graph.param_table[graph.param_ids[node]]
+            written.append(builder.emit(row, taken, params, span))
+    inputs = [written[node] for node in function.input_nodes]
+    outputs = [written[node] for node in function.outputs]
+    return Function.build(builder, inputs, outputs, function.output_names)
+
+
+class View:
+    """Who uses whom, once what a notation leaves unsaid is skipped.
+
+    Parameters
+    ----------
+    function : Function
+        What is printed.
+    unsaid : set of Primitive
+        Rows that the notation implies; a broadcast too is skipped where the shapes of its
+        neighbours imply it. None skips nothing.
+
+    Attributes
+    ----------
+    function : Function
+        The function, companions written out.
+    children : list of list of int
+        The arguments of each node, as printed.
+    uses : list of int
+        How often each node is used by nodes and outputs that are printed.
+    outputs : list of int
+        The output nodes, as printed.
+    """
+
+    def __init__(self, function: Function, unsaid: Set[Primitive] | None = None) -> None:
+        self.function = written_out(function)
+        self.graph = self.function.graph
+        self.children = [args for _, args in self.graph.rows()]
+        self.rows: list[Primitive | None] = [
+            None if opcode < FIRST_ROW else self.graph.primitives[opcode - FIRST_ROW]
+            for opcode in self.graph.opcode.tolist()
+        ]
+        self.outputs = list(self.function.outputs)
+        if unsaid is not None and {broadcast, pack, *unsaid} & set(self.graph.primitives):
+            self._skip(unsaid)
+        self.uses = self._count()
+
+    def leaf(self, node: int) -> bool:
+        """Whether the node is an input or a constant."""
+        return self.rows[node] is None
+
+    def _skip(self, unsaid: Set[Primitive]) -> None:
+        """Take the arguments of unsaid nodes in their place."""
+        for node, args in enumerate(self.children):
+            row = self.rows[node]
+            said = [self._behind(arg, unsaid, False) for arg in args]
+            if any(self.rows[arg] is broadcast for arg in said):
+                bare = [self._behind(arg, unsaid, True) for arg in said]
+                if row is not None and row.shape is None and self._implied(node, bare):
+                    said = bare
+            self.children[node] = said
+        self.outputs = [self._behind(node, unsaid, False) for node in self.outputs]
+
+    def _behind(self, node: int, unsaid: Set[Primitive], broadcasts: bool) -> int:
+        """Return the first node below that is said."""
+        while (row := self.rows[node]) is not None:
+            if row is broadcast or (row is reshape and self._lengthens(node)):
+                silent = broadcasts
+            else:
+                silent = row in unsaid or (row is pack and self._copies(node))
+            if not silent:
+                break
+            node = self.children[node][0]
+        return node
+
+    def _lengthens(self, node: int) -> bool:
+        """Whether a reshape only adds leading axes of size 1, as broadcasting does."""
+        before, after = self.graph.shape(self.children[node][0]), self.graph.shape(node)
+        added = len(after) - len(before)
+        return added >= 0 and after == (1,) * added + before
+
+    def _copies(self, node: int) -> bool:
+        """Whether a packing is of one vector."""
+        ranks: tuple[int, ...] = self.graph.params(node)["ranks"]
+        return ranks == (1,)
+
+    def _implied(self, node: int, args: list[int]) -> bool:
+        """Whether `args` as they are would be broadcast to the shape of `node`."""
+        shapes = [self.graph.shape(arg) for arg in args]
+        return np.broadcast_shapes(*shapes) == self.graph.shape(node)
+
+    def _count(self) -> list[int]:
+        """Count the uses of each node by printed nodes, from the outputs down."""
+        uses = [0] * len(self.children)
+        for node in self.outputs:
+            uses[node] += 1
+        for node in range(len(uses) - 1, -1, -1):
+            if uses[node]:
+                for arg in self.children[node]:
+                    uses[arg] += 1
+        return uses
+
+    def tree_is_small(self, limit: int = 200) -> bool:
+        """Whether writing every shared node out stays below `limit` or twice the graph."""
+        sizes: list[int] = []
+        for node, args in enumerate(self.children):
+            sizes.append(1 + sum([sizes[arg] for arg in args]) if self.uses[node] else 0)
+            if sizes[-1] > 2 * len(self.children) + limit:
+                return False
+        total = sum(sizes[node] for node in self.outputs)
+        return total < limit or total <= 2 * sum(map(bool, self.uses))
