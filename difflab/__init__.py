@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from difflab.graph.counts import count
     from difflab.graph.function import Function
     from difflab.graph.trace import trace
+    from difflab.lab.compare import compare
     from difflab.language import parse
+    from difflab.methods.differentiate import differentiate
+    from difflab.methods.registry import describe as methods
 
 __all__ = [
     "DifflabError",
