@@ -250,7 +250,8 @@ class Stage:
 
     def noise(self, divisor: Real, *values: Real) -> Real:
         """Return what rounding the function's values may do to a difference of them."""
-        largest = max(abs(value) for value in values)
+        sizes = (abs(value) for value in values if self.mp.isfinite(value))
+        largest = max(sizes, default=self.mp.zero)
         with self.mp.workdps(20):
             return _GUARD * largest * self.mp.mpf(10) ** -self.digits / divisor
 

@@ -145,6 +145,11 @@ class Referee:
         digits and shorter steps checks all entries together: the entries g predict its
         difference Σ gᵢvᵢ. What the check does not vouch for is settled on its own, level by
         level.
+
+        Raises
+        ------
+        difflab.errors.UnsupportedError
+            A Hessian was asked for of several outputs.
         """
         sampler = Sampler(self._values, self._point, self._timeout)
         graph = self._values if isinstance(self._values, ExactValues) else None

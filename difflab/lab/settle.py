@@ -1,6 +1,6 @@
 """How a derivative settles: entries stay open until a level of the ladder decides them.
 
-May import `difflab.lab` siblings.
+May import `difflab.errors` and `difflab.lab` siblings.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from random import Random
 from time import perf_counter
 from typing import Any
 
+from difflab.errors import UnsupportedError
 from difflab.lab.differences import CONFIRMING, LADDER, BudgetSpent, Sample, Sampler, Stage, Unit
 from difflab.lab.limits import DIGITS, Entry, Regularity, classify, limit, smooth
 
@@ -81,6 +82,8 @@ class Settling:
         """Sample every unit at the first level; what no input reaches is zero."""
         stage = self._stage(0)
         self.value = stage.base
+        if self.order == 2 and len(self.value) != 1:
+            raise UnsupportedError(f"a Hessian is of one output, not of {len(self.value)}")
         self.linear = [True] * len(self.value)
         quickest = math.inf
         for position, unit in enumerate(self.units):

@@ -4,7 +4,8 @@ Every entry is judged on its own scale, so a tiny component that is wholly wrong
 however large its neighbours are; an absolute tolerance exists only where the truth is zero.
 
 - An *exact* method (symbolic, automatic) agrees when half of a double's digits are right:
-  ``|v - g| <= 2⁻²⁶ |g|``, or within 4 ULPs where the derivative is subnormal.
+  ``|v - g| <= 2⁻²⁶ |g|``, or within 4 ULPs where the derivative is subnormal. Up to 1e-6 it
+  is inconclusive: too far off for its arithmetic, too close for a wrong rule.
 - A *numeric* method agrees when its relative error is one that forward differences can
   reach, ``<= 1e-6``, or when it lies within ten of its own error bars and the bar itself
   says something: ten bars are less than half of the derivative. A wider bar is honest and
@@ -128,7 +129,11 @@ def judge(
     'disagree'
     """
     found = _Entries(estimate, reference, family).judged()
-    accused = [place for place, (verdict, _) in found.items() if verdict is Verdict.DISAGREE]
+    accused = [
+        place
+        for place, (verdict, _) in found.items()
+        if verdict is Verdict.DISAGREE and _excusable(place, reference)
+    ]
     if accused and sensitivity is not None:
         found.update(_excused(accused, sensitivity, estimate.value, reference))
     place = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
@@ -144,6 +149,13 @@ def _largest(value: NDArray[float64], reference: Reference) -> tuple[float | Non
     nonzero = exists & np.array([exact(t) != 0 for t in reference.exact.flat]).reshape(truth.shape)
     chosen = (kinds.absolute[exists], kinds.relative[nonzero], kinds.ulps[nonzero])
     return tuple(float(part.max()) if part.size else None for part in chosen)
+
+
+def _excusable(place: Place, reference: Reference) -> bool:
+    """Return whether there is a two-sided finite derivative, which can be ill-conditioned."""
+    return reference.regularity[place] == Regularity.SMOOTH and not math.isinf(
+        nearest(reference.exact[place])
+    )
 
 
 def _excused(
@@ -193,6 +205,7 @@ class _Entries:
         regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
         with np.errstate(invalid="ignore", over="ignore"):
             close = np.abs(self.value - self.truth) <= self.rtol * np.abs(self.truth)
+        close &= np.isfinite(self.truth)
         plain: NDArray[np.bool_] = regular & (close | (self.value == self.truth))
         return plain
 
@@ -204,8 +217,8 @@ class _Entries:
             return self._at_undefined(place)
         if math.isnan(self.truth[place]):
             return self._between(place, regularity)
-        if math.isinf(self.truth[place]) and regularity is Regularity.SINGULAR:
-            return self._at_pole(place)
+        if math.isinf(self.truth[place]):
+            return self._at_infinity(place)
         return self._at_smooth(place)
 
     def _at_smooth(self, place: Place) -> tuple[Verdict, str]:
@@ -222,10 +235,12 @@ class _Entries:
             return Verdict.AGREE, ""
         if self.numeric:
             allowed = float(self.floors[place]) if math.isnan(bar) else bar
-            if gap <= allowed:
-                if allowed <= TELLING * abs(truth):
-                    return Verdict.AGREE, ""
+            if gap <= allowed <= TELLING * abs(truth):
+                return Verdict.AGREE, ""
+            if gap <= allowed or (math.isnan(value) and math.isinf(bar)):
                 return Verdict.INCONCLUSIVE, "its error bar is wider than the derivative"
+        elif gap <= RTOL[Family.NUMERIC] * abs(truth):
+            return Verdict.INCONCLUSIVE, f"rounding: a relative error of {gap / abs(truth):.1e}"
         return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"
 
     def _between(self, place: Place, regularity: Regularity) -> tuple[Verdict, str]:
@@ -248,7 +263,8 @@ class _Entries:
             f"{value:.6g} is outside the one-sided {left:.6g} and {right:.6g}",
         )
 
-    def _at_pole(self, place: Place) -> tuple[Verdict, str]:
+    def _at_infinity(self, place: Place) -> tuple[Verdict, str]:
+        """Judge an entry at a pole, or beyond the largest double."""
         value, truth = float(self.value[place]), float(self.truth[place])
         if value == truth:
             return Verdict.AGREE, ""
