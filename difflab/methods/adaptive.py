@@ -29,9 +29,7 @@ def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
             found = _forward_pass(rule, sampler, x, scale)
         else:
             found = _central_pass(rule, rule.central, sampler, x, scale)
-        length = np.maximum(scale, 1.0)[:, None]
-        size = np.maximum(np.abs(found.value), np.abs(found.center) / length)
-        open_ = ~(found.error <= rule.tolerance * size)
+        open_ = ~rule.settles(found)
         search = (open_ | found.flat).any(axis=1)
         if search.any():
             found.error[open_] = np.inf

@@ -129,7 +129,9 @@ def _posed(f: Any, x: Any) -> _Posed:
 
     if isinstance(f, Function):
         point = _pack(f, x) if isinstance(x, Mapping) else _point(x)
-        into: Shape = point.shape if point.ndim == 0 or isinstance(x, Mapping) else (point.size,)
+        into: Shape = (point.size,)
+        if point.ndim == 0 and not isinstance(x, Mapping):
+            into = ()
         if point.size != f.n:
             raise PointError(
                 f"the function has {f.n} inputs, but the point has {point.size} numbers"
@@ -144,8 +146,8 @@ def _posed(f: Any, x: Any) -> _Posed:
     if isinstance(x, Mapping):
         raise PointError("a Python callable takes a number or an array, not named values")
     point = _point(x)
-    out = _learn(f, point)
-    return _PointByPoint(f, point.shape, out), point.ravel(), out, point.shape, None
+    result = _learn(f, point)
+    return _PointByPoint(f, point.shape, result), point.ravel(), result, point.shape, None
 
 
 def _point(x: Any) -> Array:

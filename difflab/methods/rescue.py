@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from difflab.methods.rules import Found, Rule
 from difflab.methods.stencil import Sampler, ladder
-from difflab.methods.weights import REJECT, UNUSABLE, Weights, doubts, solve
+from difflab.methods.weights import REJECT, UNUSABLE, Weights, consistent, doubts, scores, solve
 
 __all__ = ["SUSPECT", "rescue"]
 
@@ -33,6 +33,9 @@ _TOP = 0.3
 # A function may be flat beside so small an x only because its values cannot change by so
 # little, as log(1 + x) at 1e-17: no flatness is believed there before a wider look.
 SUSPECT = 2.0**-20
+
+# Relative to the value: an amplitude that is taken for noise, if it lasts for short steps only.
+_NEXT_TO_NOTHING = 1e-5
 
 # Quotients that keep growing over so many steps have no limit.
 _STREAK = 4
@@ -52,8 +55,7 @@ class _Sides:
 
     def defined(self, values: Array) -> NDArray[np.bool_]:
         """Tell where `values` of one side are finite at all but the largest steps."""
-        finite: NDArray[np.bool_] = np.isfinite(values[len(values) // 2 :]).all(axis=0)
-        return finite
+        return np.asarray(np.isfinite(values[len(values) // 2 :]).all(axis=0))
 
     def right(self) -> tuple[Array, Array]:
         """Return forward quotients and their rounding."""
@@ -112,16 +114,23 @@ def _rescue_group(
     sides = _both_sides(sampler, x, group, steps, found, noise)
     noise, hidden = _unmask(sides, found, group)
     sides = replace(sides, noise=noise)
-    survey = _survey(rule, sides, exponents, np.repeat(top, sampler.m))
+    lengths = np.repeat(top, sampler.m)
+    survey = _survey(rule, sides, exponents, lengths)
+    if survey.noise.any():
+        noise = np.maximum(noise, survey.noise)
+        sides = replace(sides, noise=noise)
+        survey = _survey(rule, sides, exponents, lengths)
     rung = survey.onset if rule.from_onset else survey.best
     start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
     for wanted in _distinct(start[:, np.isfinite(found.center)]):
         fine = _both_sides(sampler, x, group, rule.fine_units * wanted, found, noise)
         value, error = _combine(rule, fine)
-        better = _improve(found, group, value, error)
+        outside = np.maximum(survey.low - value, value - survey.high)
+        better = _improve(found, group, value, np.maximum(error, outside))
         found.scale[group] = np.where(better.any(axis=1), wanted, found.scale[group])
     doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
     found.error[group] = np.where(doubtful, hidden, found.error[group])
+    found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
     _declare_lost(found, group, survey, x)
 
 
@@ -183,6 +192,9 @@ class _Survey:
     best: Index
     value: Array
     onset: Index
+    low: Array
+    high: Array
+    noise: Array
     diverging: NDArray[np.bool_]
     last: Array
 
@@ -197,7 +209,7 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
     unsettled = np.full(top.size, np.inf)
     natural = np.abs(sides.center) / top
     for quotients, rounding in reversed(series):
-        score = _scores(quotients, rounding)
+        score = scores(quotients, rounding)
         best = score.argmin(axis=0)
         size = np.maximum(np.abs(quotients[best, columns]), natural)
         relative = np.fmin(
@@ -208,22 +220,34 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
         chosen_q = np.where(take, quotients, chosen_q)
         chosen_r = np.where(take, rounding, chosen_r)
         unsettled = np.where(take, relative, unsettled)
-    score = _scores(chosen_q, chosen_r)
+    score, low, high = consistent(chosen_q, scores(chosen_q, chosen_r))
+    noise = _hidden_noise(sides, chosen_q, score)
     best = score.argmin(axis=0)
     limit = np.maximum(4.0 * score[best, columns], np.abs(chosen_q[best, columns]) / 16.0)
     onset = (score <= limit).argmax(axis=0)
     diverging, last = _trend(chosen_q, chosen_r, exponents)
     usable = np.isfinite(score[best, columns])
     value = np.where(usable, chosen_q[best, columns], np.nan)
-    return _Survey(best, value, onset, diverging, last)
+    return _Survey(best, value, onset, low, high, noise, diverging, last)
 
 
-def _scores(quotients: Array, rounding: Array) -> Array:
-    """Return how far each quotient is from its neighbour with the larger step, and rounding."""
-    score = np.full(quotients.shape, np.inf)
-    usable = (rounding[1:] < REJECT) & (rounding[:-1] < REJECT)
-    score[1:] = np.where(usable, np.abs(np.diff(quotients, axis=0)) + rounding[1:], np.inf)
-    return score
+def _hidden_noise(sides: _Sides, quotients: Array, score: Array) -> Array:
+    """Return the height ``(N,)`` of stairs that short steps take for a slope, else zero.
+
+    ``(1 - cos(x)) / x^2`` at 1e-4 moves in stairs of ``1e-8``, each of which slopes by
+    itself. Central quotients at longer steps agree with each other, but not with those:
+    what the short ones see rises by next to nothing before it ends.
+    """
+    columns = np.arange(score.shape[1])
+    central, rounding = sides.central()
+    plain = scores(central, rounding)
+    long, short = plain.argmin(axis=0), np.isfinite(score).argmax(axis=0)
+    far, near = central[long, columns], quotients[short, columns]
+    doubt = plain[long, columns]
+    apart = np.abs(far - near) > 4.0 * (doubt + score[short, columns])
+    height = np.abs(far - near) * sides.step_up[short, columns]
+    stairs = apart & (long < short) & (doubt <= 0.1 * np.abs(far))
+    return np.where(stairs & (height <= _NEXT_TO_NOTHING * np.abs(sides.center)), height, 0.0)
 
 
 def _trend(quotients: Array, rounding: Array, exponents: Array) -> tuple[NDArray[np.bool_], Array]:

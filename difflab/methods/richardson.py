@@ -40,6 +40,7 @@ RICHARDSON = Differences(
         central=extrapolated(7, 2.0, EVEN, 5),
         onesided=extrapolated(7, 2.0, FULL, 5),
         tolerance=1e-9,
+        strict=True,
         fine_units=steps(8.0, 2.0, 10),
         fine_central=extrapolated(10, 2.0, EVEN, 5),
         fine_onesided=extrapolated(10, 2.0, FULL, 6),

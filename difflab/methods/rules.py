@@ -17,6 +17,9 @@ __all__ = ["Found", "Rule", "SecondRule"]
 
 Array = NDArray[np.float64]
 
+# Roundings of the value, over the scale, that a derivative of zero may be off by.
+_ROUNDINGS = 256.0
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -37,6 +40,9 @@ class Rule:
         Steps of the second ladder, relative to the step found for the component.
     fine_central, fine_onesided
         Candidates on the second ladder.
+    strict : bool
+        A component with no relative accuracy is settled only at the level of rounding: a
+        short ladder of long steps sees too little to trust it otherwise.
     from_onset : bool
         The second ladder starts from the largest step at which quotients converge
         (extrapolation wants large steps), not from the best single step.
@@ -46,10 +52,22 @@ class Rule:
     central: Weights | None
     onesided: Weights
     tolerance: float
+    strict: bool
     fine_units: Array
     fine_central: Weights | None
     fine_onesided: Weights
     from_onset: bool
+
+    def settles(self, found: Found) -> NDArray[np.bool_]:
+        """Tell which derivatives are known as well as can be expected, ``(n, m)``."""
+        if self.strict:
+            floor = _ROUNDINGS * np.fmax(found.noise, found.eps * np.abs(found.center))
+        else:
+            floor = self.tolerance * np.abs(found.center)
+        wanted = np.maximum(
+            self.tolerance * np.abs(found.value), floor / np.maximum(found.scale, 1.0)[:, None]
+        )
+        return np.asarray(found.error <= wanted)
 
     @cached_property
     def both_units(self) -> Array:

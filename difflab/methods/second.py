@@ -18,14 +18,15 @@ in ``t, t^2, ...``; so the weights of first derivatives serve here too. The leng
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.methods.rules import Found, SecondRule
 from difflab.methods.stencil import Sampler, ladder
-from difflab.methods.weights import REJECT, UNUSABLE, Weights, doubts, solve
+from difflab.methods.weights import REJECT, UNUSABLE, Weights, consistent, doubts, scores, solve
 
 __all__ = ["second_derivatives"]
 
@@ -35,6 +36,7 @@ Index = NDArray[np.intp]
 # A scale may prove too long for a pair of components: tried again, each time shorter.
 _TRIES = 6
 _SHRINK = 8.0
+_SHORT = 2.0**-10
 # A gradient that is known no better than this has a kink or a pole: no Hessian there.
 _ROUGH = 1e-2
 
@@ -45,6 +47,16 @@ def second_derivatives(
     """Return the Hessian ``(n, n)`` of the only output and the error of its entries."""
     n = x.size
     rows, columns = np.triu_indices(n)
+    # Errors are told from `UNUSABLE` by their size: the values must not come near it.
+    unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
+    found = replace(
+        found,
+        value=found.value / unit,
+        error=found.error / unit,
+        center=found.center / unit,
+        noise=found.noise / unit,
+        unit=unit,
+    )
     search = _Search(rule, sampler, x, found, rows, columns)
     with np.errstate(all="ignore"):
         if np.isfinite(found.center[0]):
@@ -54,8 +66,8 @@ def second_derivatives(
     error = search.error
     error[broken[rows] | broken[columns] | ~(error < REJECT)] = np.inf
     hessian, bound = np.empty((n, n)), np.empty((n, n))
-    hessian[rows, columns] = hessian[columns, rows] = search.value
-    bound[rows, columns] = bound[columns, rows] = error
+    hessian[rows, columns] = hessian[columns, rows] = search.value * unit
+    bound[rows, columns] = bound[columns, rows] = error * unit
     return hessian, bound
 
 
@@ -85,15 +97,24 @@ class _Search:
         self._descend(self.rule.onesided, self._open_sides())
 
     def _descend(self, weights: Weights, sides: Array | None) -> None:
-        scale = self.found.scale
-        for _ in range(_TRIES):
+        for scale in self._scales():
             natural = np.abs(self.found.center[0]) / (scale[self.rows] * scale[self.columns])
             size = np.fmax(np.abs(self.value), natural)
-            todo = np.flatnonzero(~(self.error <= self.rule.tolerance * size))
+            settled = self.error <= self.rule.tolerance * size
+            todo = np.flatnonzero(~settled | np.isinf(self.error))
             if not todo.size:
                 return
             self._attempt(weights, sides, scale, todo)
-            scale = scale / _SHRINK
+
+    def _scales(self) -> Iterator[Array]:
+        """Return the lengths to try: those that gave the gradient, shorter ones, longer ones."""
+        scale = self.found.scale
+        for shrink in range(_TRIES):
+            yield scale / _SHRINK**shrink
+        if scale.min() < _SHORT:
+            # Too short for a second difference, though not for a first one, near zero.
+            for power in (0.0, 0.25, 0.5, 0.75):
+                yield np.minimum(np.maximum(scale, scale**power), np.maximum(scale, 1.0))
 
     def _open_sides(self) -> Array:
         """Return +1 or -1 for each component: the side on which more values are finite."""
@@ -114,6 +135,8 @@ class _Search:
         quotients, level = np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, level)
         value, error, pick = solve(weights, quotients, level, doubts(quotients, level))
         error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
+        _, low, high = consistent(quotients, scores(quotients, level))
+        error = np.fmax(error, np.maximum(low - value, value - high))
         better = error < self.error[todo]
         self.value[todo[better]] = value[better]
         self.error[todo[better]] = error[better]
@@ -137,7 +160,7 @@ class _Search:
             places = np.arange(len(points))
             points[places, np.tile(rows[part], levels)] = to_row[:, part].ravel()
             points[places, np.tile(columns[part], levels)] = to_column[:, part].ravel()
-            out[:, part] = self.sampler(points).reshape(levels, -1)
+            out[:, part] = (self.sampler(points) / self.found.unit).reshape(levels, -1)
         return out
 
     def _central(self, scale: Array, rows: Index, columns: Index) -> tuple[Array, Array, Array]:

@@ -30,6 +30,8 @@ _COUNT = np.arange(float(LEAD))[:, None]
 _FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
 _NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
 
+_LEAST = 2.0**-1074  # the spacing of the smallest numbers
+
 # Below this a step relative to |x| would leave the normal numbers.
 _TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
@@ -76,11 +78,11 @@ def _places(lead: int, count: int, n: int) -> NDArray[np.intp]:
     return (rows + lead) * n + rows % n
 
 
-def lead_points(x: Array, scale: Array) -> Array:
+def lead_points(x: Array, scale: Array, step: float = _NOISE_STEP) -> Array:
     """Return `x` and points a few thousand roundings apart beside it, ``(LEAD, n)``."""
     # Towards zero, since a domain more often ends at a large |x| than at a small one; and
     # by whole units in the last place, or the uneven spacing would be seen as noise.
-    drift = (x + np.where(x > 0, -_NOISE_STEP, _NOISE_STEP) * scale) - x
+    drift = (x + np.where(x > 0, -step, step) * scale) - x
     return x + _COUNT * drift
 
 
@@ -148,4 +150,4 @@ def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
     """
     eps = float(np.finfo(lead.dtype).eps) if lead.dtype.kind == "f" else 2.0**-52
     seen: Array = _NOISE_BOUND * np.abs(_FOURTH @ lead).max(axis=0)
-    return np.fmax(seen, eps * np.abs(lead[0])), eps
+    return np.fmax(seen, eps * np.abs(lead[0]) + _LEAST), eps

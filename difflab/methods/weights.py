@@ -29,9 +29,11 @@ __all__ = [
     "REJECT",
     "UNUSABLE",
     "Weights",
+    "consistent",
     "doubts",
     "extrapolated",
     "plain",
+    "scores",
     "solve",
 ]
 
@@ -49,6 +51,9 @@ GUARD = 1e-3
 # infinite one would turn into nan in a product with a weight of zero.
 UNUSABLE = 1e300
 REJECT = 1e290
+
+# Errors of single quotients, in multiples of their estimates, within which they must agree.
+_WIDE = 4.0
 
 # Bound on |value - truth| over what the tableau shows; see `solve`.
 SAFETY = 2.0
@@ -196,3 +201,29 @@ def doubts(quotients: Array, rounding: Array) -> Array:
     doubt = np.zeros_like(quotients)
     doubt[2:] = np.where(wild, UNUSABLE, 0.0)
     return doubt
+
+
+def scores(quotients: Array, rounding: Array) -> Array:
+    """Return how far each quotient is from its neighbour with the larger step, and rounding."""
+    score = np.full(quotients.shape, np.inf)
+    usable = (rounding[1:] < REJECT) & (rounding[:-1] < REJECT)
+    score[1:] = np.where(usable, np.abs(np.diff(quotients, axis=0)) + rounding[1:], np.inf)
+    return score
+
+
+def consistent(quotients: Array, score: Array) -> tuple[Array, Array, Array]:
+    """Discard quotients that those of smaller steps contradict; return what all agree on.
+
+    The quotients of a bounded function at steps far longer than its waves are small and
+    alike, and would pass for converged ones.
+    """
+    score = score.copy()
+    low = np.full(quotients.shape[1], -np.inf)
+    high = np.full(quotients.shape[1], np.inf)
+    for k in range(len(score) - 1, 0, -1):
+        below, above = quotients[k] - _WIDE * score[k], quotients[k] + _WIDE * score[k]
+        agrees = (below <= high) & (above >= low)
+        score[k] = np.where(agrees, score[k], np.inf)
+        low = np.where(agrees, np.fmax(low, below), low)
+        high = np.where(agrees, np.fmin(high, above), high)
+    return score, low, high
