@@ -6,6 +6,7 @@ command runs.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +24,7 @@ __all__ = ["EXAMPLES", "Kind", "Picture", "graph"]
 
 EXAMPLES = """\b
 difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
-difflab graph "ln(x1)+x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o gradient.png
+difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
 difflab graph "x^2*sin(y)" --format dot
 """
 
@@ -45,6 +46,7 @@ class Kind(StrEnum):
     HESSIAN = "hessian"
 
 
+_COMMENT = re.compile(r"#[^\n]*")
 ENDINGS = {
     ".svg": Picture.SVG,
     ".png": Picture.PNG,
@@ -85,7 +87,7 @@ def graph(
 
     function = parse(text)
     values = None if point is None else _point_values(function, point)
-    drawn, title = _subject(function, text, of, derivative)
+    drawn, title = _subject(function, _COMMENT.sub("", text), of, derivative)
     picture = diagram(drawn, None if values is None else _all_values(drawn, values), title=title)
     content = WRITERS[chosen](picture)
     if destination is None:

@@ -22,7 +22,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 from difflab.graph.node import Node
 from difflab.primitives import not_equal
-from difflab.report.notation import Notation, Phrase, atom
+from difflab.report.notation import LOGIC, RELATION, Notation, Phrase, atom
 
 __all__ = ["Formula", "Operation", "Rules", "operation_at"]
 
@@ -68,7 +68,7 @@ class Formula:
             self.values[node] = interpreter.constant(*number)
         phrases = {node: atom(_slot(name)) for node, name in self.slots.items()}
         phrase: Phrase = fold(graph, dict(phrases), [output], Notation(known))[0]
-        self.template = phrase.text
+        self.template = f"({phrase.text})" if phrase.level in (LOGIC, RELATION) else phrase.text
 
     def __call__(self, slots: Mapping[str, Any]) -> Any:
         """Return the value, given the values of the slots."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 
@@ -207,7 +208,7 @@ class _Run:
             if which == source[0]:
                 dots[node][source[1]] = 1.0
             name = function.inputs[which]
-            rows.add(partial(self._step, node, DOT, name[:1] + DOT + name[1:], "", dots[node]))
+            rows.add(partial(self._step, node, DOT, _marked(name, DOT), "", dots[node]))
         for node, operation in self.operations.items():
             args = self.graph.arguments(node)
             moving = tuple(arg in dots for arg in args)
@@ -235,7 +236,7 @@ class _Run:
         seed[target[1]] = 1.0
         bars: dict[int, tuple[Any, Any]] = {start: (seed, None)}
         name = output_labels(function)[target[0]]
-        rows.add(partial(self._seeded, start, name[:1] + BAR + name[1:], seed))
+        rows.add(partial(self._seeded, start, _marked(name, BAR), seed))
         active = self._active()
         for node in reversed(self.operations):
             if node not in bars or node not in active:
@@ -346,6 +347,11 @@ class _Run:
             accumulates=accumulates,
             mask=None if mask is None else plain(mask),
         )
+
+
+def _marked(name: str, mark: str) -> str:
+    """Return ẋ1 for x1, in one character where there is one."""
+    return normalize("NFC", name[:1] + mark + name[1:])
 
 
 def _as_product(text: str, bar: str) -> str:

@@ -36,16 +36,18 @@ class _Table:
     title: str
     headings: tuple[str, ...]
     figures: tuple[int, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
     skipped: int
     place: int
     results: list[tuple[str, str]]
 
-    def lines(self) -> Iterator[tuple[str, ...] | str]:
-        """Yield the rows, and the note where rows are left out."""
+    def lines(self) -> Iterator[tuple[str, ...]]:
+        """Yield the rows, with a note where rows are left out."""
         yield from self.rows[: self.place]
         if self.skipped:
-            yield f"… {self.skipped:,} more steps; use --format json for all"
+            notes = [f"… {self.skipped:,} more steps", "use --format json for all"]
+            blank = range(len(self.headings))
+            yield tuple("" if k in self.figures or not notes else notes.pop(0) for k in blank)
         yield from self.rows[self.place :]
 
 
@@ -74,7 +76,7 @@ def _tables(trace: Trace, numbers: bool) -> list[_Table]:
 
 
 def _equation(row: Step, numbers: bool) -> str:
-    inserted = f" = {row.numbers}" if numbers and row.numbers else ""
+    inserted = f" = {row.numbers}" if numbers and row.numbers not in ("", row.formula) else ""
     return clean(f"{row.shown} = {row.formula}{inserted}")
 
 
@@ -121,7 +123,7 @@ def _reverse(trace: Trace, adjoints: Rows[Adjoint], numbers: bool) -> _Table:
 def _adjoint(row: Adjoint, numbers: bool) -> tuple[str, ...]:
     sum_ = f"{row.shown} + " if row.accumulates else ""
     formula = "" if row.formula == row.partial else row.formula
-    if numbers and row.numbers:
+    if numbers and row.numbers not in ("", row.formula):
         formula += f" = {row.numbers}"
     cells = (f"{row.shown} = {sum_}{row.partial}", formula + _taken(row.mask))
     return (*map(clean, cells), _figure(row.contribution), _figure(row.value))
@@ -181,10 +183,7 @@ def _grid(table: _Table) -> Any:
         figure = place in table.figures
         grid.add_column(heading, justify="right" if figure else "left", no_wrap=figure)
     for line in table.lines():
-        if isinstance(line, str):
-            grid.add_row(Text(line, style="dim"))
-        else:
-            grid.add_row(*map(Text, line))
+        grid.add_row(*map(Text, line))
     return grid
 
 
@@ -210,10 +209,7 @@ def as_markdown(trace: Trace) -> str:
         rule = ["---:" if k in table.figures else "---" for k in range(len(table.headings))]
         lines += ["", f"#### {literal(table.title)}", "", cells(table.headings)]
         lines.append(f"|{'|'.join(rule)}|")
-        for line in table.lines():
-            padded = (line, *[""] * (len(table.headings) - 1)) if isinstance(line, str) else line
-            lines.append(cells(padded))
-        lines.append("")
+        lines += [*map(cells, table.lines()), ""]
         lines += [f"- **{literal(label)} = {literal(text)}**" for label, text in table.results]
     return "\n".join(lines) + "\n"
 
@@ -234,12 +230,8 @@ def as_html(trace: Trace) -> str:
         headings = "".join(_cell("th", table, *cell) for cell in enumerate(table.headings))
         body.append(f"<thead><tr>{headings}</tr></thead><tbody>")
         for line in table.lines():
-            if isinstance(line, str):
-                span = len(table.headings)
-                body.append(f'<tr><td class="note" colspan="{span}">{escape(line)}</td></tr>')
-            else:
-                cells = "".join(_cell("td", table, *cell) for cell in enumerate(line))
-                body.append(f"<tr>{cells}</tr>")
+            cells = "".join(_cell("td", table, *cell) for cell in enumerate(line))
+            body.append(f"<tr>{cells}</tr>")
         body.append("</tbody></table></div>")
         body += [f'<p class="sentence">{_equations(table.results)}</p>']
     return document(f"trace of {expression}", [*body, "</main>"])

@@ -151,8 +151,9 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
     primitive = graph.primitive(node)
     arguments = ", ".join(subscript(names[a]) for a in graph.arguments(node)[:8])
     title = "" if primitive is None else primitive.name
+    kind = Kind.MOVE if primitive is not None and primitive.structural else Kind.OPERATION
     return Box(
-        Kind.OPERATION, (glyph(primitive, graph.params(node)),), caption,
+        kind, (glyph(primitive, graph.params(node)),), caption,
         f"{name} = {title}({arguments})",
     )  # fmt: skip
 

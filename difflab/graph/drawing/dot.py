@@ -14,6 +14,7 @@ SHAPES = {
     Kind.INPUT: 'shape=box, style="rounded,filled"',
     Kind.CONSTANT: 'shape=box, style="dashed,filled"',
     Kind.OPERATION: 'shape=ellipse, style="filled"',
+    Kind.MOVE: 'shape=box, style="rounded,filled"',
     Kind.OUTPUT: 'shape=box, style="rounded,filled", peripheries=2',
     Kind.SUMMARY: 'shape=box3d, style="filled"',
 }

@@ -17,6 +17,7 @@ SHAPES = {
     Kind.INPUT: '(["{}"])',
     Kind.CONSTANT: '["{}"]',
     Kind.OPERATION: '("{}")',
+    Kind.MOVE: '("{}")',
     Kind.OUTPUT: '((("{}")))',
     Kind.SUMMARY: '[["{}"]]',
 }

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     INPUT = "input"
     CONSTANT = "constant"
     OPERATION = "operation"
+    MOVE = "move"
     OUTPUT = "output"
     SUMMARY = "summary"
 

@@ -110,7 +110,7 @@ def _outlines(shape: Shape) -> list[Any]:
         return [_rect(shape, 0, round_)]
     if shape.kind is Kind.CONSTANT:
         return [_rect(shape, 0, 0, linestyle=(0, (4, 2.5)))]
-    if shape.kind is Kind.OPERATION:
+    if shape.kind in (Kind.OPERATION, Kind.MOVE):
         return [_rect(shape, 0, min(9.0, round_))]
     if shape.kind is Kind.OUTPUT:
         return [_rect(shape, 0, round_), _rect(shape, 3, max(round_ - 3, 0))]

@@ -26,6 +26,7 @@ NAMES = {
     Kind.INPUT: "input",
     Kind.CONSTANT: "constant",
     Kind.OPERATION: "operation",
+    Kind.MOVE: "moves data",
     Kind.OUTPUT: "output",
     Kind.SUMMARY: "many operations",
 }
@@ -130,6 +131,7 @@ def scene(picture: Diagram) -> Scene:
 
     Examples
     --------
+    >>> from difflab.graph.drawing.model import Edge
     >>> boxes = (Box(Kind.INPUT, ("x",)), Box(Kind.OUTPUT, ("y",)))
     >>> drawn = scene(Diagram("y = x", "", boxes, (Edge(0, 1),)))
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
@@ -178,9 +180,9 @@ def _arrows(
     """Draw trunks, arrows, their heads and the marks of the arguments."""
     flow = [0] * len(picture.boxes)
     for edge in picture.edges:
-        flow[edge.source] += edge.count
+        flow[edge.source] += edge.count - 1
     for owner, curve in placement.trunks:
-        drawn.lines.append(Line(_moved(curve, by), _thickness(flow[owner])))
+        drawn.lines.append(Line(_moved(curve, by), _thickness(1 + flow[owner])))
     for arrow in placement.arrows:
         edge = picture.edges[arrow.edge]
         curve = _moved(arrow.curve, by)

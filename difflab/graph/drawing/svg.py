@@ -25,6 +25,8 @@ LIGHT = {
     "constant line": "#767676",
     "operation": "#FFF4DC",
     "operation line": "#B87400",
+    "move": "#FFFFFF",
+    "move line": "#767676",
     "output": "#DBF2EA",
     "output line": "#00805B",
     "summary": "#F8E6F1",
@@ -41,6 +43,8 @@ DARK = {
     "constant line": "#9AA4AE",
     "operation": "#3D2E0E",
     "operation line": "#E69F00",
+    "move": "#0D1117",
+    "move line": "#9AA4AE",
     "output": "#0B3B2D",
     "output line": "#2BC79A",
     "summary": "#43233A",
@@ -155,7 +159,7 @@ def _shape(shape: Shape) -> str:
         body = _rect(shape, 0, round_)
     elif shape.kind is Kind.CONSTANT:
         body = _rect(shape, 0, 0, ' stroke-dasharray="4 2.5"')
-    elif shape.kind is Kind.OPERATION:
+    elif shape.kind in (Kind.OPERATION, Kind.MOVE):
         body = _rect(shape, 0, min(9.0, round_))
     elif shape.kind is Kind.OUTPUT:
         body = _rect(shape, 0, round_) + _rect(shape, 3, max(round_ - 3, 0))
