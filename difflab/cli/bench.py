@@ -90,8 +90,10 @@ def swell(
     from difflab.lab.benches import swell as lab
     from difflab.report import bench as report
 
-    families = lab.shortened(lab.FAMILIES) if quick else lab.FAMILIES
-    rows = _measured(output / "swell.csv", lab.LAYOUT, lab.tasks(families, timeout))
+    depths = {
+        name: sizes[: 1 + len(sizes) // 2] if quick else sizes for name, sizes in lab.DEPTHS.items()
+    }
+    rows = _measured(output / "swell.csv", lab.LAYOUT, lab.tasks(depths, timeout))
     _drawn(output / f"swell.{form}", rows, report.swell)
 
 

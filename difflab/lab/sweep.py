@@ -49,7 +49,8 @@ class Task:
     @property
     def label(self) -> str:
         """What is measured, for people."""
-        return " ".join(str(value) for value in self.key.values() if value not in (None, ""))
+        known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
+        return " ".join(known)
 
 
 class Progress(Protocol):

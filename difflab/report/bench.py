@@ -12,8 +12,8 @@ from difflab.lab.benches import accuracy as accuracy_bench
 from difflab.lab.benches import cost as cost_bench
 from difflab.lab.sweep import Row
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style
+from difflab.report.style import clean, seconds, shorten
 from difflab.report.style import error as error_text
-from difflab.report.style import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,8 @@ def accuracy(rows: Sequence[Row], kind: str = "svg") -> bytes:
         _titled(
             canvas,
             "error of the derivative against step size",
-            f"{shorten(str(rows[0]['expression']), 90)} at {shorten(str(rows[0]['point']), 50)} · "
+            f"{shorten(clean(str(rows[0]['expression'])), 90)} "
+            f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
             "marks: the floor, where truncation meets rounding",
         )
         lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
@@ -161,7 +162,7 @@ def _own_steps(axes: Axes, rows: Sequence[Row], low: float) -> None:
         error = float(row["absolute_error"])
         height = max(error, low)
         axes.plot(0, height, look.marker, color=look.colour, ms=7, mec=INK, mew=0.5, clip_on=False)
-        labels.append(Label(f"{name}: {error_text(error)}", 0, height, look.colour))
+        labels.append(Label(f"{clean(name)}: {error_text(error)}", 0, height, look.colour))
     label_ends(axes, labels, gap=9)
 
 
@@ -256,7 +257,7 @@ def _swell_curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
 # --- cost against shape -----------------------------------------------------------------------
 
 _AXES = {"inputs": "inputs n", "outputs": "outputs m"}
-_COLUMNS = {"operations": "operations of a Jacobian", "call_seconds": "seconds of a call"}
+_COLUMNS = {"operations": "operations of a Jacobian", "call_seconds": "time of a call"}
 
 
 def cost(rows: Sequence[Row], kind: str = "svg") -> bytes:
@@ -286,7 +287,7 @@ def cost(rows: Sequence[Row], kind: str = "svg") -> bytes:
         )
         panels = canvas.subplots(2, 2, sharex=True, sharey="row")
         canvas.subplots_adjust(
-            left=0.065, right=0.89, bottom=0.065, top=0.89, wspace=0.34, hspace=0.1
+            left=0.085, right=0.895, bottom=0.085, top=0.89, wspace=0.38, hspace=0.1
         )
         for across, along in enumerate(_AXES):
             for down, column in enumerate(_COLUMNS):
@@ -294,7 +295,20 @@ def cost(rows: Sequence[Row], kind: str = "svg") -> bytes:
             panels[1][across].set_xlabel(_AXES[along])
         for down, text in enumerate(_COLUMNS.values()):
             panels[down][0].set_ylabel(text)
+        canvas.align_ylabels(panels[:, 0])
+        _absentees(canvas, rows)
         return saved(canvas, kind)
+
+
+def _absentees(canvas: Figure, rows: Sequence[Row]) -> None:
+    """Say which methods have no line, and why."""
+    told: dict[str, str] = {}
+    present = {row["method"] for row in rows if row["status"] == "ok"}
+    for row in rows:
+        if row["method"] not in present:
+            told.setdefault(str(row["method"]), f"{row['method']} has no line: {row['message']}")
+    text = "\n".join(shorten(clean(reason), 150) for reason in told.values())
+    canvas.text(0.012, 0.008, text, fontsize=8.5, color=FAINT, va="bottom", parse_math=False)
 
 
 def _cost_panel(axes: Axes, rows: Sequence[Row], along: str, column: str) -> None:
@@ -308,12 +322,14 @@ def _cost_panel(axes: Axes, rows: Sequence[Row], along: str, column: str) -> Non
     axes.xaxis.set_major_formatter("{x:g}")
     axes.grid(visible=True)
     axes.tick_params(labelleft=True)
+    if column == "call_seconds":
+        axes.yaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
     labels = []
     for name, points in curves.items():
         look = _METHODS.get(name, _OTHER)
         x, y = zip(*sorted(points.items()), strict=True)
         axes.plot(x, y, look.dashes, color=look.colour, lw=look.width, marker=look.marker, ms=4)
-        labels.append(Label(name, sizes[-1], y[-1], look.colour))
+        labels.append(Label(clean(name), sizes[-1], y[-1], look.colour))
     _mark_crossing(axes, curves, along)
     label_ends(axes, labels)
 

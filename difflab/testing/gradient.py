@@ -262,7 +262,8 @@ def _outside(yours: Array, truth: _Truth, rtol: float, noise: Array) -> NDArray[
     low = low - rtol * np.abs(low) - room
     high = high + rtol * np.abs(high) + room
     inside: NDArray[np.bool_] = (low <= yours) & (yours <= high)
-    return ~(inside | (yours == truth.value))
+    wrong: NDArray[np.bool_] = ~(inside | (yours == truth.value))
+    return wrong
 
 
 def _mismatch(

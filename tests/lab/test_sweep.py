@@ -127,4 +127,4 @@ def test_progress_is_told_only_of_rows_that_are_measured(tmp_path: Path) -> None
         [Counting().task(n) for n in (1, 2)],
         lambda done, total, label: seen.append((done, total, label)),
     )
-    assert seen == [(1, 2, "root 2 10.0"), (2, 2, "")]
+    assert seen == [(1, 2, "name=root n=2 limit=10.0"), (2, 2, "")]

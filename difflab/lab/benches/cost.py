@@ -17,7 +17,8 @@ import numpy as np
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
 from difflab.graph.counts import count
 from difflab.graph.function import Function
-from difflab.lab import measure, problems
+from difflab.lab import measure
+from difflab.lab.problems import crossover
 from difflab.lab.sweep import Cell, Layout, Row, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
@@ -71,7 +72,7 @@ def _measured(
         reason = method.missing()
         if reason is not None:
             return {"status": "unsupported", "message": reason}
-        return _cost(method, parse(problems.crossover(n, m)), timeout)
+        return _cost(method, parse(crossover(n, m)), timeout)
     except MethodTimeout as error:
         beaten[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
         return {"status": "timeout", "message": str(error)}

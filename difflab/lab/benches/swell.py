@@ -8,8 +8,7 @@ and reverse mode compute. All sizes are operations. May import `difflab.methods`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
 
@@ -18,13 +17,13 @@ from difflab.errors import DifflabError, MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
-from difflab.lab import problems
+from difflab.lab.problems import FAMILIES, Family
 from difflab.lab.sweep import Cell, Layout, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic import SYMBOLIC, SymbolicDerivative
 
-__all__ = ["FAMILIES", "LAYOUT", "SERIES", "Family", "shortened", "tasks", "tree_operations"]
+__all__ = ["DEPTHS", "LAYOUT", "SERIES", "tasks", "tree_operations"]
 
 LAYOUT = Layout(
     {
@@ -42,29 +41,10 @@ LAYOUT = Layout(
 )
 
 
-@dataclass(frozen=True)
-class Family:
-    """Functions of growing depth.
-
-    Attributes
-    ----------
-    title : str
-        What they are, for people.
-    text : callable
-        The depth to a text of the language.
-    depths : tuple of int
-        The depths that are measured.
-    """
-
-    title: str
-    text: Callable[[int], str]
-    depths: tuple[int, ...]
-
-
-FAMILIES: Mapping[str, Family] = {
-    "logistic": Family("logistic map: y ← 4·y·(1 − y)", problems.logistic, tuple(range(1, 17))),
-    "product": Family("product: x₁·x₂·…·xₙ", problems.product, (2, *range(4, 41, 4))),
-    "nested": Family("nesting: y ← sin(x + y)", problems.nested_sine, (1, 2, 3, *range(4, 41, 4))),
+DEPTHS: Mapping[str, tuple[int, ...]] = {
+    "logistic": tuple(range(1, 17)),
+    "product": (2, *range(4, 41, 4)),
+    "nested": (1, 2, 3, *range(4, 41, 4)),
 }
 
 SERIES = (
@@ -78,15 +58,15 @@ SERIES = (
 )
 
 
-def tasks(families: Mapping[str, Family] = FAMILIES, timeout: float = 10.0) -> Iterator[Task]:
-    """Yield a task for every family, depth and series.
+def tasks(depths: Mapping[str, Sequence[int]] = DEPTHS, timeout: float = 10.0) -> Iterator[Task]:
+    """Yield a task for every family of `difflab.lab.problems`, depth and series.
 
     After its first timeout in a family SymPy is not asked for greater depths: those are rows
     that say so.
     """
-    for name, family in families.items():
-        meters = _Meters(family, timeout)
-        for depth in family.depths:
+    for name, sizes in depths.items():
+        meters = _Meters(FAMILIES[name], timeout)
+        for depth in sizes:
             for series in SERIES:
                 key: dict[str, Cell] = {
                     "family": name,
@@ -173,11 +153,3 @@ def tree_operations(function: Function) -> int:
         own = int(opcode >= FIRST_ROW and not moves[node])
         sizes.append(own + sum(sizes[arg] for arg in args))
     return sum(sizes[output] for output in function.outputs)
-
-
-def shortened(families: Mapping[str, Family]) -> dict[str, Family]:
-    """Return the families with their first half of depths, for a quick look."""
-    return {
-        name: Family(family.title, family.text, family.depths[: (len(family.depths) + 1) // 2])
-        for name, family in families.items()
-    }

@@ -1,0 +1,104 @@
+"""``difflab bench``: pictures with their data, resumed after Ctrl-C."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_accuracy_of_an_expression_at_a_point(difflab, tmp_path):
+    result = difflab(
+        "bench", "accuracy", "ln(x1)+x1*x2-sin(x2)", "--at", "x1=2,x2=5", "--quick", "-o", "new"
+    )
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == ["new/accuracy.svg", "new/accuracy.csv"]
+    assert (tmp_path / "new/accuracy.svg").read_bytes().startswith(b"<?xml")
+    rows = rows_of(tmp_path / "new/accuracy.csv")
+    assert {row["point"] for row in rows} == {"x1 = 2.0, x2 = 5.0"}
+    (reverse,) = [row for row in rows if row["method"] == "reverse"]
+    assert float(reverse["relative_error"]) < 1e-15
+
+
+def test_accuracy_without_an_expression_is_figure_3(difflab, tmp_path):
+    assert difflab("bench", "accuracy", "--quick", "-o", ".", "--format", "png").code == 0
+    assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    rows = rows_of(tmp_path / "accuracy.csv")
+    assert {row["point"] for row in rows} == {"x = 0.2"}
+
+
+def test_accuracy_chooses_a_point_where_none_is_given(difflab, tmp_path):
+    assert difflab("bench", "accuracy", "log(x)", "--quick", "-o", ".").code == 0
+    assert rows_of(tmp_path / "accuracy.csv")[0]["point"].startswith("x = ")
+
+
+def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
+    difflab("bench", "accuracy", "-sin(x)", "--at", "x=1", "--quick", "-o", ".")
+    first = rows_of(tmp_path / "accuracy.csv")
+    difflab("bench", "accuracy", "exp(x)", "--at", "x=1", "--quick", "-o", ".")
+    both = rows_of(tmp_path / "accuracy.csv")
+    assert both[: len(first)] == first
+    assert {row["expression"] for row in both} == {"'-sin(x)", "exp(x)"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["accuracy", "ln(x"], "("),
+        (["accuracy", "abs(x)", "--at", "x=0"], "choose another point"),
+        (["accuracy", "log(x)", "--at", "x=-1"], "choose another point"),
+        (["accuracy", "x*y", "--at", "x=1"], "no value for y"),
+        (["accuracy", "x", "--at", "x=1,z=2"], "no input 'z'"),
+        (["swell", "-o", "/proc/none"], "cannot write"),
+        (["accuracy", "x^2", "--at", "x=1", "-o", "file"], "cannot write"),
+    ],
+)
+def test_bad_input_is_told_and_leaves_nothing(difflab, tmp_path, arguments, message):
+    (tmp_path / "file").write_text("")
+    result = difflab("bench", *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
+
+
+def test_help_shows_the_three(difflab):
+    shown = difflab("bench", "--help").out
+    assert all(name in shown for name in ("accuracy", "swell", "cost"))
+
+
+def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
+    command = [sys.executable, "-m", "difflab", "bench", "swell", "--quick", "-o"]
+    command += [str(tmp_path), "--timeout", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    data = tmp_path / "swell.csv"
+    first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    end = monotonic() + 60
+    while monotonic() < end and (not data.exists() or data.read_text().count("\n") < 10):
+        sleep(0.02)
+    first.send_signal(signal.SIGINT)
+    _, said = first.communicate(timeout=60)
+    assert first.returncode == 130
+    assert "what is measured is kept" in said
+    assert not (tmp_path / "swell.svg").exists()
+    kept = data.read_text()
+    assert kept.count("\n") >= 10
+
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0
+    assert data.read_text().startswith(kept)
+    assert (tmp_path / "swell.svg").exists()
+    keys = [(row["family"], row["depth"], row["series"]) for row in rows_of(data)]
+    assert len(keys) == len(set(keys))
