@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.options import parse_names, parse_point, read_expression
-from difflab.cli.output import check_destination, coloured, emit, say, write_files
+from difflab.cli.output import ProgressLine, check_destination, coloured, emit, say, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,11 +80,22 @@ def compare(
     text = read_expression(expression)
     from difflab.lab.compare import compare as compared
 
-    result = compared(
-        text, at=point, methods=names, order=order, timeout=timeout, seed=seed, timing=not no_timing
-    )
+    progress = ProgressLine(patience=1.0)
+    try:
+        result = compared(
+            text,
+            at=point,
+            methods=names,
+            order=order,
+            timeout=timeout,
+            seed=seed,
+            timing=not no_timing,
+            progress=progress,
+        )
+    finally:
+        progress.clear()
     chosen = _format(form, destination)
-    report = written(result, chosen, chosen_point=point is None, to_file=destination is not None)
+    report = written(result, chosen, to_file=destination is not None)
     files: dict[Path, bytes] = {}
     if destination is not None:
         files[destination] = report.encode("utf-8")
@@ -121,7 +132,7 @@ def _format(asked: Format | None, destination: Path | None) -> Format:
     return endings.get(destination.suffix.lower() if destination else "", Format.TABLE)
 
 
-def written(result: Comparison, form: Format, *, chosen_point: bool, to_file: bool) -> str:
+def written(result: Comparison, form: Format, *, to_file: bool) -> str:
     """Return a comparison in one of the formats."""
     if form is Format.JSON:
         return _safe_json(result.to_json())
@@ -132,14 +143,14 @@ def written(result: Comparison, form: Format, *, chosen_point: bool, to_file: bo
     if form is Format.MD:
         from difflab.report.markdown import markdown
 
-        return markdown(result, chosen=chosen_point)
+        return markdown(result)
     if form is Format.HTML:
         from difflab.report.html import page
 
-        return page(result, chosen=chosen_point)
+        return page(result)
     from difflab.report.table import table
 
-    return table(result, chosen=chosen_point, colour=not to_file and coloured(sys.stdout))
+    return table(result, colour=not to_file and coloured(sys.stdout))
 
 
 # JSON itself escapes the control characters below U+0020 only. The others that could steer a

@@ -128,13 +128,15 @@ def _whole(function: Function, of: Kind, order: int) -> Function:
 def _repeated(function: Function, wrt: str, order: int) -> Function:
     """Return ∂ᵏf/∂xᵏ for one variable x."""
     from difflab.autodiff import gradient, jacobian
+    from difflab.language.naming import output_names
 
     place = _place(function, wrt)
     m = function.m
+    names = function.output_names if m == len(function.outputs) else output_names([None] * m)
     for _ in range(order):
         whole = gradient(function) if m == 1 else jacobian(function)
         places = [row * function.n + place for row in range(m)]
-        function = _entries(whole, places, function.output_names)
+        function = _entries(whole, places, names)
     return function
 
 

@@ -11,11 +11,20 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import TextIO
 
-from difflab.errors import InputError
+from difflab.errors import InputError, printable
 
-__all__ = ["ReaderGone", "check_destination", "coloured", "emit", "say", "write_files"]
+__all__ = [
+    "ProgressLine",
+    "ReaderGone",
+    "check_destination",
+    "coloured",
+    "emit",
+    "say",
+    "write_files",
+]
 
 # What the reports use beyond ASCII, for terminals that have nothing beyond it.
 _PLAIN = str.maketrans(
@@ -63,6 +72,43 @@ def _encodable(text: str, stream: TextIO) -> str:
         plain = text.translate(_PLAIN)
         return plain.encode(encoding, "backslashreplace").decode(encoding)
     return text
+
+
+class ProgressLine:
+    """Progress on standard error: a line that rewrites itself on a terminal, else a few lines.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds before anything is shown: what is over by then needs no progress.
+    """
+
+    def __init__(self, patience: float = 2.0) -> None:
+        self._live = sys.stderr.isatty()
+        self._next = monotonic() + patience
+        self._shown = False
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        """Show that `done` of `total` steps are done, and `label` is next."""
+        if done < total and monotonic() < self._next:
+            return
+        if self._live:
+            if done < total:
+                sys.stderr.write(f"\r{f'{done}/{total} {printable(label)}'[:79]}\x1b[K")
+                self._shown = True
+            else:
+                self.clear()
+            sys.stderr.flush()
+        elif done < total:
+            say(f"{done} of {total}: {printable(label)}")
+            self._next = monotonic() + 10.0
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False
 
 
 def check_destination(name: str) -> Path:

@@ -29,6 +29,7 @@ __all__ = [
     "Status",
     "Variable",
     "json_number",
+    "long_integers",
 ]
 
 SCHEMA = "difflab.comparison/1"
@@ -234,7 +235,7 @@ class Comparison:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as strict JSON text, integers of any length written out."""
-        with _long_integers():
+        with long_integers():
             return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
@@ -264,7 +265,7 @@ def _json_array(array: NDArray[Any] | None) -> Any:
 
 
 @contextmanager
-def _long_integers() -> Iterator[None]:
+def long_integers() -> Iterator[None]:
     """Lift Python's limit of 4300 digits: a tree's size has as many as it has."""
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)

@@ -53,17 +53,15 @@ footer { margin-top: 2.5rem; font-size: .85rem; }
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def page(comparison: Any, *, chosen: bool = False) -> str:
+def page(comparison: Any) -> str:
     """Return a comparison as a whole HTML page.
 
     Parameters
     ----------
     comparison : Comparison or mapping
         The record of a comparison, or its dictionary.
-    chosen : bool
-        Whether difflab chose the point.
     """
-    shown = view(comparison, chosen=chosen)
+    shown = view(comparison)
     body = [
         f"<main{'' if shown.agreed else ' class=wrong'}>",
         f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>",

@@ -17,17 +17,15 @@ __all__ = ["block", "cells", "literal", "markdown"]
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
-def markdown(comparison: Any, *, chosen: bool = False) -> str:
+def markdown(comparison: Any) -> str:
     """Return a comparison as Markdown; user text in it neither formats nor runs.
 
     Parameters
     ----------
     comparison : Comparison or mapping
         The record of a comparison, or its dictionary.
-    chosen : bool
-        Whether difflab chose the point.
     """
-    shown = view(comparison, chosen=chosen)
+    shown = view(comparison)
     lines = [f"### {shown.derivative_name.capitalize()} of", "", block(shown.expression), ""]
     lines += [f"- point: {literal(shown.point)}{' (chosen)' if shown.chosen else ''}"]
     lines += [f"- value: {literal(shown.value)}"]

@@ -20,17 +20,13 @@ WIDTH = 80
 _NAME_WIDTH = 15
 
 
-def table(
-    comparison: Any, *, chosen: bool = False, colour: bool = False, width: int = WIDTH
-) -> str:
+def table(comparison: Any, *, colour: bool = False, width: int = WIDTH) -> str:
     """Return a comparison as a table with what stands above and below it.
 
     Parameters
     ----------
     comparison : Comparison or mapping
         The record of a comparison, or its dictionary.
-    chosen : bool
-        Whether difflab chose the point.
     colour : bool
         Whether to colour the text with terminal sequences.
     width : int
@@ -41,7 +37,7 @@ def table(
     str
         Lines of at most `width` columns. User text in it is escaped.
     """
-    shown = view(comparison, chosen=chosen)
+    shown = view(comparison)
     parts = [_heading(shown), _methods(shown, width)]
     if shown.notes:
         parts.append(_notes(shown))

@@ -111,23 +111,15 @@ def number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def view(comparison: Any, *, chosen: bool = False) -> View:
-    """Return what to show of `comparison`, a record or its dictionary.
-
-    Parameters
-    ----------
-    comparison : Comparison or mapping
-        The record of a comparison, or its dictionary.
-    chosen : bool
-        Whether difflab chose the point.
-    """
+def view(comparison: Any) -> View:
+    """Return what to show of `comparison`, a record or its dictionary."""
     record = record_of(comparison)
     rows = tuple(_row(method) for method in record["methods"])
     name, entries = _derivative(record)
     return View(
         expression=shorten(clean(record["expression"]["text"]), SHOWN_EXPRESSION),
         point=_point(record["point"]),
-        chosen=chosen,
+        chosen=bool(getattr(comparison, "point_chosen", False)),
         order=int(record["order"]),
         value=_abbreviated([exact(float(value)) for value in record["value"]]),
         derivative_name=name,
@@ -141,8 +133,12 @@ def view(comparison: Any, *, chosen: bool = False) -> View:
 
 
 def _recommendation(comparison: Any) -> str:
-    """Return which method to use and why; a record knows, a dictionary is made a record."""
-    return "" if isinstance(comparison, Mapping) else str(comparison.recommendation())
+    """Return which method to use and why, which the record knows and its dictionary does not."""
+    if isinstance(comparison, Mapping):
+        from difflab.lab.saved import from_dict
+
+        comparison = from_dict(comparison)
+    return str(comparison.recommendation())
 
 
 def _row(method: Mapping[str, Any]) -> Row:

@@ -157,7 +157,7 @@ def test_arrays_from_files(difflab, tmp_path):
     ],
 )
 def test_bad_input(difflab, tmp_path, arguments, says, marked):
-    result = difflab("compare", *arguments, *QUICK)
+    result = difflab("compare", *QUICK, *arguments)
     assert result.code == 2, result
     assert result.out == ""
     assert says in result.err

@@ -1,10 +1,12 @@
 """The table: 80 columns whatever is in it, nothing that steers a terminal, numbers in full."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
 
+from difflab.lab.saved import from_dict
 from difflab.report.table import table
 
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -30,8 +32,15 @@ def test_every_method_has_a_line_with_its_figures(seed):
 
 
 def test_a_chosen_point_says_so(seed):
+    given = from_dict(seed)
+    assert "chosen" not in table(given)
+    assert "chosen" in table(replace(given, point_chosen=True))
     assert "chosen" not in table(seed)
-    assert "chosen" in table(seed, chosen=True)
+
+
+def test_the_record_and_its_dictionary_look_alike(seed):
+    assert table(from_dict(seed)) == table(seed)
+    assert table(seed).rstrip().rsplit("\n\n", 1)[1].startswith("Use reverse here")
 
 
 def test_fits_eighty_columns_when_every_cell_is_as_wide_as_it_gets(seed):
