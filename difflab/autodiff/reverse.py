@@ -55,8 +55,11 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     """
     wanted = set(sources)
     active = reached_from(sweep, wanted)
+    # A number that the sweep itself appended is a constant: nothing flows from it.
     arriving: dict[int, list[Cotangent]] = {
-        number: [Cotangent(seed.id)] for number, seed in seeds.items() if active[number]
+        number: [Cotangent(seed.id)]
+        for number, seed in seeds.items()
+        if number < len(active) and active[number]
     }
     found: dict[int, Node] = {}
     for number in range(max(arriving, default=-1), -1, -1):

@@ -121,13 +121,13 @@ def acosh_derivative(xp: ModuleType, x: Array) -> Array:
 
 def atan2_derivative(xp: ModuleType, x: Array, y: Array) -> Array:
     """x/(x² + y²), without overflow or underflow of the squares."""
-    radius = xp.hypot(x, y)
+    radius = hypot(xp, x, y)
     return x / radius / radius
 
 
 def hypot_derivative(xp: ModuleType, x: Array, y: Array) -> Array:
     """x/√(x² + y²), and 0 at the origin by convention."""
-    radius = xp.hypot(x, y)
+    radius = hypot(xp, x, y)
     return xp.where(radius == 0, 0.0, x / xp.where(radius == 0, 1.0, radius))
 
 
