@@ -1,8 +1,9 @@
-"""Choose a point where a function can be differentiated: in its domain, away from kinks.
+"""Choose a point where a function can be differentiated: inside its domain, off its kinks.
 
 A first draw takes every input from the sampling intervals of the operations that it enters.
-Where a subexpression is then undefined, or close to a kink, only the inputs that it is made
-of are drawn again, so a hundred thousand inputs with a domain each are as easy as one.
+Where a subexpression is then undefined, or close to a kink or an edge of its domain, only the
+inputs that it is made of are drawn again, so a hundred thousand inputs with a domain each are
+as easy as one.
 May import `difflab.graph` and `difflab.errors`.
 """
 
@@ -45,8 +46,10 @@ _RANGES = (
     (1e-6, 1e-4),
 )
 _ROUNDS = 200
+_POLISH = 40  # rounds after the first point that is defined, to get away from kinks
 _SECONDS = 10.0
-_MARGIN = 0.01  # of an operand's size, or of 1: nearer to a kink is too near
+_MARGIN = 0.01  # of an operand's size, or of 1: nearer to a kink or an edge is too near
+_TINY = 1e-9  # the margin of an operand that is zero
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -103,7 +106,9 @@ class _Search:
         self.users = np.repeat(np.arange(len(graph)), np.diff(graph.starts))
         self.selects = any(isinstance(row.rule, Select) for row in graph.primitives)
         bends = np.array([False, False, *(row.kinks is not None for row in graph.primitives)])
+        edges = np.array([False, False, *(bool(row.defined) for row in graph.primitives)])
         self.kinked = np.flatnonzero(bends[graph.opcode]).tolist()
+        self.bounded = np.flatnonzero(edges[graph.opcode]).tolist()
         # Which packed positions belong to an input node.
         self.places: dict[int, slice] = {}
         start = 0
@@ -116,11 +121,13 @@ class _Search:
         point = self._first()
         best: tuple[int, Packed] | None = None
         end = perf_counter() + _SECONDS
-        rounds = 0
-        while rounds < _ROUNDS and (rounds == 0 or perf_counter() < end):
+        rounds, last = 0, _ROUNDS
+        while rounds < last and (rounds == 0 or perf_counter() < end):
             rounds += 1
             undefined, near = self._faults(point)
             self.undefined.update(undefined)
+            if not undefined and best is None:
+                last = min(last, rounds + _POLISH)
             if not undefined and (best is None or len(near) < best[0]):
                 best = (len(near), point)
             loose = self._made_of(undefined + near)
@@ -179,19 +186,43 @@ class _Search:
                 for node in self.kinked
                 if not lost[node] and _near_kink(*self._operation(node, found))
             ]
+            near += [
+                node
+                for node in self.bounded
+                if not lost[node] and finite[node] and self._near_edge(node, found)
+            ]
             if self.selects and (len(undefined) or near):
-                needed = self._needed(found)
+                needed = self._needed(found, finite)
                 return [n for n in undefined.tolist() if n in needed], [
                     n for n in near if n in needed
                 ]
         return undefined.tolist(), near
 
+    def _near_edge(self, node: int, found: list[Any]) -> bool:
+        """Return whether an operand that can move would soon leave the domain."""
+        row, operands = self._operation(node, found)
+        compute = row.computer(np)
+        params = self.graph.params(node)
+        for position, arg in enumerate(self.rows[node][1]):
+            if arg in self.graph.constants:
+                continue
+            margin = _MARGIN * np.minimum(np.abs(operands[position]), 1.0) + _TINY
+            for side in (-margin, margin):
+                moved = list(operands)
+                moved[position] = operands[position] + side
+                if not _finite(compute(*moved, **params)):
+                    return True
+        return False
+
     def _operation(self, node: int, found: list[Any]) -> tuple[Primitive, list[Any]]:
         row = self.graph.primitives[self.rows[node][0] - FIRST_ROW]
         return row, [found[arg] for arg in self.rows[node][1]]
 
-    def _needed(self, found: list[Any]) -> set[int]:
-        """Return the nodes that decide an output's value."""
+    def _needed(self, found: list[Any], finite: NDArray[np.bool_]) -> set[int]:
+        """Return the nodes that decide an output's value.
+
+        A selection that is itself undefined did not keep its other operands out.
+        """
         pending = list(self.function.outputs)
         needed = set(pending)
         while pending:
@@ -199,7 +230,9 @@ class _Search:
             if self.rows[node][0] < FIRST_ROW:
                 continue
             row, operands = self._operation(node, found)
-            args = _taken(row, self.rows[node][1], operands)
+            args = self.rows[node][1]
+            if finite[node]:
+                args = _taken(row, args, operands)
             fresh = [arg for arg in args if arg not in needed]
             needed.update(fresh)
             pending += fresh

@@ -128,6 +128,7 @@ class Referee:
         self._point = [float(x) for x in point]
         self._order = order
         self._timeout = timeout
+        self._level = 0
 
     @classmethod
     def of(
@@ -155,6 +156,7 @@ class Referee:
         graph = self._values if isinstance(self._values, ExactValues) else None
         work = Settling(sampler, graph.reached if graph else None, self._order)
         work.run()
+        self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
         if graph:
@@ -167,13 +169,13 @@ class Referee:
         The true derivative is taken, by values, at a few neighbours of the point whose
         distance is half the spacing of doubles in every input, the function's decimal
         literals moved likewise; the largest change is given, infinite where a neighbour has
-        no derivative.
+        no derivative. Digits and steps are those that `reference` needed.
         """
         changes = dict.fromkeys(sorted(set(entries)), 0.0)
         try:
-            base = Stage(self._near(None), LADDER[0], self._order)
+            base = Stage(self._near(None), LADDER[self._level], self._order)
             for corner in _corners():
-                moved = Stage(self._near(corner), LADDER[0], self._order)
+                moved = Stage(self._near(corner), LADDER[self._level], self._order)
                 for place in changes:
                     changes[place] = max(changes[place], self._change(base, moved, place))
         except BudgetSpent:

@@ -40,6 +40,8 @@ class Settling:
         The outputs, of the highest precision used.
     linear : list of bool
         For each output, whether its entries predict a joint direction.
+    level : int
+        The highest level of the ladder that a derivative needed.
     """
 
     def __init__(self, sampler: Sampler, reached: Reached | None, order: int) -> None:
@@ -55,6 +57,7 @@ class Settling:
         self.entries: dict[Key, Entry] = {}
         self.value: list[Real] = []
         self.linear: list[bool] = []
+        self.level = 0
         self._reached = reached
         self._stages: dict[int, Stage] = {}
         self._history: dict[Key, list[Sample]] = {}
@@ -215,6 +218,7 @@ class Settling:
         if entry.regularity is Regularity.JUMP and self.order == 1:
             entry = self._pieces(key, entry, level)
         self.entries[key] = entry
+        self.level = max(self.level, level)
 
     def _pieces(self, key: Key, entry: Entry, level: int) -> Entry:
         """Give an entry at a jump the derivatives of the pieces on both sides."""

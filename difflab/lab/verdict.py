@@ -278,6 +278,9 @@ class _Entries:
         value, limit = float(self.value[place]), nearest(self.reference.left[place])
         if not math.isfinite(value):
             return Verdict.AGREE, "undefined here, and said so"
+        row = place[0] if self.reference.order == 1 else 0
+        if not math.isnan(nearest(self.reference.value[row])):
+            return Verdict.INCONCLUSIVE, "the function is defined at this point alone"
         if abs(value - limit) <= self.rtol * abs(limit) + float(self.floors[place]):
             return Verdict.CONVENTION, "undefined here; the value is the limit"
         return Verdict.DISAGREE, f"{value:.6g} where the function is undefined"

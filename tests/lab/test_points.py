@@ -12,11 +12,6 @@ from difflab.errors import DomainError
 from difflab.lab.points import choose_point
 from difflab.lab.referee import refer
 
-
-def value(text: str, **point: float) -> float:
-    return float(dl.parse(text)(**point))
-
-
 DOMAINS = [
     "ln(x1) + x1*x2 - sin(x2)",
     "asin(x) + acosh(y)",
@@ -118,3 +113,18 @@ def test_a_domain_for_each_of_thousands_of_inputs() -> None:
     point = choose_point(f)
     assert all(point[f"x{i}"] > 10 and point[f"z{i}"] < -2 for i in range(n))
     assert math.isfinite(f(**point))
+
+
+def test_the_branch_that_makes_the_output_undefined_counts_as_taken() -> None:
+    """min(nan, x) is nan: the comparison did not keep the nan out."""
+    f = dl.parse("min(log(x - 2), x)")
+    assert math.isfinite(f(**choose_point(f)))
+
+
+@pytest.mark.parametrize("text", ["asin(max(cos(x), 1))", "sqrt(relu(x) - 1.9)", "acos(tanh(9*x))"])
+def test_edges_of_domains_are_kept_away_from_where_that_can_be(text: str) -> None:
+    f = dl.parse(text)
+    point = choose_point(f)
+    assert math.isfinite(f(**point))
+    if "max" not in text:  # asin(1) is all there is
+        assert refer(f, list(point.values())).jacobian[0, 0] != 0

@@ -187,3 +187,13 @@ def test_every_built_in_method_agrees_on_the_seed() -> None:
         if method.family is not NUMERIC:
             assert found.max_ulp_error is not None
             assert found.max_ulp_error <= 2.0
+
+
+def test_a_point_of_definition_alone_says_nothing() -> None:
+    """(-3)^y has real values at integers only."""
+    assert judged("(x - 5)^y", [2.0, 2.0], [-6.0, 0.0]).verdict == "inconclusive"
+
+
+def test_ill_conditioning_is_found_at_the_digits_that_the_derivative_needs() -> None:
+    """sin(1e230·x) needs 230 digits before its phase means anything."""
+    assert judged("sin(1e230*x)", [1.9], 6e229).verdict == "inconclusive"
