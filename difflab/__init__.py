@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from difflab.graph.counts import count
     from difflab.graph.function import Function
     from difflab.graph.trace import trace
-    from difflab.lab.compare import compare
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
+    from difflab.report.result import compare
 
 __all__ = [
     "DifflabError",
@@ -61,7 +61,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
-    "compare": "difflab.lab.compare",
+    "compare": "difflab.report.result",
     "count": "difflab.graph.counts",
     "differentiate": "difflab.methods.differentiate",
     "gradient": "difflab.autodiff",

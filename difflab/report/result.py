@@ -1,0 +1,125 @@
+"""`compare` as Python has it: a comparison that shows itself as a table, a picture or a page.
+
+May import `difflab.report` siblings, `lab` and `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from difflab.errors import InputError
+from difflab.lab.compare import compare as compared
+from difflab.lab.record import Comparison
+from difflab.report import table as tables
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["Result", "compare"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Result(Comparison):
+    """A `difflab.lab.record.Comparison` that can show itself.
+
+    Printed it is its table; as the result of a notebook's cell it is its page.
+    """
+
+    def table(self, *, width: int = tables.WIDTH) -> str:
+        """Return the table that ``difflab compare`` prints."""
+        return tables.table(self, width=width)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw accuracy against cost.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in ``.svg``, ``.png`` or ``.pdf``.
+
+        Raises
+        ------
+        difflab.errors.InputError
+            The name ends otherwise, or the file cannot be written.
+        """
+        from difflab.report.plots import picture
+
+        path = Path(path)
+        drawn = picture(self, path.suffix[1:].lower())
+        try:
+            path.write_bytes(drawn)
+        except OSError as error:
+            raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from error
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return the page, as notebooks ask for it."""
+        from difflab.report.html import page
+
+        return page(self)
+
+
+def compare(
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    timing: bool = True,
+    order: int = 1,
+    timeout: float = 10.0,
+    seed: int = 0,
+) -> Result:
+    """Differentiate a function by every method: what is right, and what it costs.
+
+    Parameters
+    ----------
+    expression : str or Function
+        A formula or a program of the language, or what `difflab.trace` made.
+    at : mapping, optional
+        A value for every input. Without it a point inside the domain and away from kinks is
+        chosen; the same for the same `seed`.
+    methods : sequence of str, optional
+        Names of `difflab.methods`; all when None.
+    timing : bool
+        Whether to measure calls; the derivatives are judged in any case.
+    order : int
+        1 for the Jacobian; 2 for the Hessian of a function with one output number.
+    timeout : float
+        Seconds for preparing one method, and for the referee.
+    seed : int
+        Chooses the point.
+
+    Returns
+    -------
+    Result
+        A row per method. One that cannot differentiate the function, takes too long or fails
+        has a row that says why.
+
+    Raises
+    ------
+    difflab.errors.InputError
+        The text, the point, the names of the methods or the order are at fault.
+
+    Examples
+    --------
+    >>> result = compare("sin(x)", {"x": 0.5}, methods=["forward"], timing=False)
+    >>> result.agreed, result.methods[0].jacobian
+    (True, array([[0.87758256]]))
+    >>> print(result.table().splitlines()[0])
+    f         sin(x)
+    """
+    found = compared(
+        expression,
+        at,
+        methods=methods,
+        timing=timing,
+        order=order,
+        timeout=timeout,
+        seed=seed,
+    )
+    return Result(**{item.name: getattr(found, item.name) for item in fields(found)})
