@@ -110,6 +110,7 @@ def check_gradient(
     difflab.testing.gradient.GradientMismatch: the gradient is wrong in 2 of 2 components
     ...
     """
+    __tracebackhide__ = True  # pytest then shows the message and the test, not this function
     point = _point(x)
     values = _value(f, point)
     with np.errstate(all="ignore"):
