@@ -125,7 +125,7 @@ def _summary(shown: View) -> list[str]:
     parts = [f"<pre>{escape(shown.expression)}</pre>", "<dl>"]
     facts = [("at", shown.point + ("  (chosen by difflab)" if shown.chosen else ""))]
     facts += [("value", shown.value)]
-    facts += [(shown.derivative_name, f"{label} = {digits}") for label, digits in shown.derivative]
+    facts += [(shown.derivative_name, entry) for entry in shown.entries]
     facts += [("referee", shown.referee)]
     last = ""
     for label, text in facts:

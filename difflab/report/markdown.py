@@ -29,7 +29,7 @@ def markdown(comparison: Any) -> str:
     lines = [f"### {shown.derivative_name.capitalize()} of", "", block(shown.expression), ""]
     lines += [f"- point: {literal(shown.point)}{' (chosen)' if shown.chosen else ''}"]
     lines += [f"- value: {literal(shown.value)}"]
-    lines += [f"- {literal(label)} = {literal(digits)}" for label, digits in shown.derivative]
+    lines += [f"- {literal(entry)}" for entry in shown.entries]
     lines += [f"- referee: {literal(shown.referee)}", ""]
     lines += [cells(shown.headings), "|---|---|" + "---:|" * (len(shown.headings) - 2)]
     lines += [cells(row.cells) for row in shown.rows]

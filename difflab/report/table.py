@@ -87,8 +87,8 @@ def _heading(shown: View) -> RenderableType:
     if shown.chosen:
         grid.add_row("", Text("a point chosen inside the domain; --at sets another", style="dim"))
     grid.add_row("value", Text(shown.value))
-    for place, (label, digits) in enumerate(shown.derivative):
-        grid.add_row(shown.derivative_name if place == 0 else "", Text(f"{label} = {digits}"))
+    for place, entry in enumerate(shown.entries):
+        grid.add_row("" if place else shown.derivative_name, Text(entry))
     grid.add_row("referee", Text(shown.referee, style="dim"))
     return grid
 
@@ -120,15 +120,11 @@ def _methods(shown: View, width: int) -> RenderableType:
 
 
 def _notes(shown: View) -> RenderableType:
-    from rich.table import Table
+    from rich.console import Group
     from rich.text import Text
 
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(max_width=_NAME_WIDTH, no_wrap=True, overflow="ellipsis", style="dim")
-    grid.add_column(overflow="fold", style="dim")
-    for name, message in shown.notes:
-        grid.add_row(Text(name), Text(message))
-    return grid
+    notes = (f"{names}: {message}" for names, message in shown.notes)
+    return Group(*(Text(note, style="dim", overflow="fold") for note in notes))
 
 
 def _sentence(shown: View) -> RenderableType:

@@ -26,7 +26,7 @@ from difflab.report.style import (
 __all__ = ["Row", "View", "number", "record_of", "view"]
 
 SHOWN_ENTRIES = 6
-SHOWN_EXPRESSION = 400
+SHOWN_EXPRESSION = 280
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,14 @@ class View:
     headings = ("method", "verdict", "error", "ULP", "tree/DAG", "ops", "prepare", "call")
 
     @property
+    def entries(self) -> list[str]:
+        """The derivative's entries, a line for each."""
+        return [
+            f"{label} {text}" if label == "…" else f"{label} = {text}"
+            for label, text in self.derivative
+        ]
+
+    @property
     def agreed(self) -> bool:
         """Whether no method is wrong."""
         return all(row.outcome != "disagree" for row in self.rows)
@@ -126,10 +134,19 @@ def view(comparison: Any) -> View:
         derivative=entries,
         referee=_referee(record["reference"]),
         rows=rows,
-        notes=[(row.name, row.message) for row in rows if row.message],
+        notes=_notes(rows),
         sentence=clean(_recommendation(comparison)),
         environment=_environment(record["environment"]),
     )
+
+
+def _notes(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return every message once, with the names of all methods that gave it."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        if row.message:
+            names.setdefault(row.message, []).append(row.name)
+    return [(", ".join(group), message) for message, group in names.items()]
 
 
 def _recommendation(comparison: Any) -> str:
@@ -234,17 +251,17 @@ def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     if total <= SHOWN_ENTRIES:
         return name, [entry(i, j) for i, j in places]
     texts = [entry(i, j) for i, j in islice(places, SHOWN_ENTRIES - 2)]
-    rest = ("…", f"({total} entries, all of them in --format json)")
+    rest = ("…", f"{total} entries, all of them in --format json")
     return name, [*texts, rest, entry(len(rows) - 1, width - 1)]
 
 
 def _referee(reference: Mapping[str, Any]) -> str:
     """Return how far the reference can be trusted."""
     parts = [clean(str(reference["status"]))]
-    if reference.get("digits") is not None:
+    if reference.get("digits"):
         parts.append(f"{reference['digits']} digits")
     bound = number(reference.get("error_bound"))
-    if bound is not None:
+    if bound:
         parts.append(f"error below {error(bound)}")
     return ", ".join(parts)
 

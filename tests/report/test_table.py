@@ -93,7 +93,7 @@ def test_a_method_without_an_answer_is_a_line_and_a_reason(seed):
     )  # fmt: skip
     text = table(seed)
     assert re.search(r"^symbolic +timeout +–", text, re.M)
-    assert "symbolic  stopped after 10 s" in text
+    assert "symbolic: stopped after 10 s" in text
 
 
 def test_many_inputs_are_abbreviated_and_the_last_is_shown(seed):
