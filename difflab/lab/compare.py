@@ -147,6 +147,8 @@ def _function(expression: str | Function, order: int, timeout: float) -> Functio
             f"a {type(expression).__name__} is neither a formula nor a Function",
             hint="record Python code with difflab.trace(callable, *example_arguments)",
         )
+    if function.n == 0:
+        raise InputError("the expression has no input to differentiate by", text=function.text)
     if order not in (1, 2):
         raise InputError(f"there are methods for the orders 1 and 2, not {order!r}")
     if order == 2 and function.m != 1:

@@ -31,16 +31,15 @@ def recommend(comparison: Comparison) -> str:
     """
     judged = [row for row in comparison.methods if row.status is Status.OK]
     right = [row for row in judged if row.verdict == "agree"]
-    kind = ""
+    opening = "Use {} here: "
     if not right:
         right = [row for row in judged if row.verdict == "convention"]
-        kind = " for the usual convention, since the derivative does not exist at this point,"
+        opening = "The derivative does not exist here; for a usual convention take {}: "
     if not right:
         return _nothing(comparison, judged)
     accurate = _accurate(right)
     best = _cheapest(accurate)
-    reasons = _reasons(best)
-    sentence = f"Use {best.name} here{kind or ':'} {', '.join(reasons)}"
+    sentence = opening.format(best.name) + ", ".join(_reasons(best))
     return sentence + _crossover(best, accurate) + _warning(judged) + "."
 
 
@@ -87,7 +86,7 @@ def _reasons(row: MethodRow) -> list[str]:
     if row.max_ulp_error is not None and math.isfinite(row.max_ulp_error):
         ulps = row.max_ulp_error
         error = f"{ulps:.1g}" if ulps < 100 else f"{ulps:.1e}"
-        reasons.append("exact to the last bit" if ulps <= 0.5 else f"within {error} ULP")
+        reasons.append("correctly rounded" if ulps <= 0.5 else f"within {error} ULP")
     if row.operations is not None:
         reasons.append(f"{row.operations:,} operation{'s' * (row.operations != 1)}")
     elif row.function_evaluations:

@@ -161,7 +161,9 @@ def _traced(problem: Problem) -> Function:
     try:
         return trace(code, np.zeros(getattr(values, "into", (problem.n,))))
     except InputError as error:
-        raise UnsupportedError(f"the Python code cannot be traced: {error.message}") from error
+        hint = f" ({error.hint})" if error.hint else ""
+        text = f"the Python code cannot be traced: {error.message}{hint}"
+        raise UnsupportedError(text) from error
     except Exception as error:  # the user's code may fail in any way on values it has not met
         text = printable(f"{type(error).__name__}: {error}")
         raise UnsupportedError(f"the Python code cannot be traced: {text}") from error

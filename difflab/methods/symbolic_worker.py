@@ -157,6 +157,7 @@ class Derivative:
 def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions]:
     """Return a symbol per flattened input and an expression per flattened output."""
     graph = function.graph
+    tell(f"converted 0 of {len(graph)} nodes")
     symbols: Expressions = []
     environment: dict[int, Any] = {}
     for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):

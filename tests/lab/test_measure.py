@@ -1,0 +1,141 @@
+"""Measuring: samples, repeats and budgets on a clock that the test winds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflab.lab import measure
+from difflab.lab.measure import Cost, SelfMeasured, prepare, sample, timed_call
+from difflab.methods import meter
+from difflab.methods.protocol import Estimate, Problem
+
+X = np.zeros(1)
+
+
+class Clock:
+    """A clock that moves only when work is done."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(measure, "perf_counter", clock)
+    monkeypatch.setattr(meter, "perf_counter", clock)
+    return clock
+
+
+class Worker:
+    """A method and its derivative; both take the time they are told to."""
+
+    size = None
+    operations = None
+
+    def __init__(self, work: Callable[[int], None], preparing: Callable[[int], None]) -> None:
+        self.work = work
+        self.preparing = preparing
+        self.calls = 0
+        self.prepared = 0
+
+    def prepare(self, problem: Problem) -> Any:
+        self.prepared += 1
+        self.preparing(self.prepared)
+        return self
+
+    def __call__(self, x: Any) -> Estimate:
+        self.calls += 1
+        self.work(self.calls)
+        return Estimate(np.zeros((1, 1)), None, 0)
+
+
+def test_a_slow_first_call_does_not_count(clock: Clock) -> None:
+    worker = Worker(lambda call: clock.work(0.02 if call == 1 else 1e-5), lambda _: None)
+    cost = timed_call(worker, X)
+    assert cost.seconds == pytest.approx(1e-5)
+    assert all(seconds >= cost.seconds for seconds in cost.samples)
+
+
+def test_repeats_double_until_a_sample_is_long_enough(clock: Clock) -> None:
+    repeats = []
+
+    def run(count: int) -> float:
+        repeats.append(count)
+        return count * 1e-4
+
+    samples = sample(run)
+    assert repeats[:6] == [1, 2, 4, 8, 16, 32]
+    assert repeats[5:] == [32] * 5
+    assert samples == pytest.approx([1e-4] * 5)
+
+
+def test_a_call_beyond_the_budget_is_made_once() -> None:
+    counts: list[int] = []
+
+    def run(count: int) -> float:
+        counts.append(count)
+        return 2.0 * count
+
+    assert sample(run, budget=0.5) == (2.0,)
+    assert counts == [1]
+
+
+def test_the_budget_bounds_the_samples() -> None:
+    assert len(sample(lambda count: 0.2 * count, budget=0.5)) == 2
+
+
+def test_memory_of_slow_calls_is_not_traced(clock: Clock) -> None:
+    assert timed_call(Worker(lambda _: clock.work(0.3), lambda _: None), X).peak_bytes is None
+    quick = timed_call(Worker(lambda _: clock.work(1e-3), lambda _: None), X)
+    assert quick.peak_bytes is not None
+
+
+def test_memory_is_that_of_the_arrays() -> None:
+    worker = Worker(lambda _: np.ones(250_000).sum(), lambda _: None)
+    peak = timed_call(worker, X).peak_bytes
+    assert peak is not None
+    assert 2_000_000 <= peak < 2_200_000
+
+
+def test_first_imports_are_no_part_of_preparing(clock: Clock) -> None:
+    worker = Worker(lambda _: None, lambda time: clock.work(0.04 if time == 1 else 1e-3))
+    _, seconds = prepare(worker, Problem(lambda points: points, 1, 1))
+    assert seconds == pytest.approx(1e-3)
+
+
+def test_what_is_slow_to_prepare_is_prepared_once(clock: Clock) -> None:
+    worker = Worker(lambda _: None, lambda _: clock.work(3.0))
+    _, seconds = prepare(worker, Problem(lambda points: points, 1, 1))
+    assert (seconds, worker.prepared) == (3.0, 1)
+
+
+class Remote(Worker):
+    """A derivative that reads the clock itself."""
+
+    prepare_seconds = 0.25
+
+    def elapsed(self, x: Any, repeats: int) -> float:
+        return 0.001 * repeats
+
+    def peak_bytes(self, x: Any) -> int:
+        return 4321
+
+
+def test_a_derivative_elsewhere_measures_itself(clock: Clock) -> None:
+    remote = Remote(lambda _: clock.work(9.0), lambda _: clock.work(9.0))
+    assert isinstance(remote, SelfMeasured)
+    prepared, seconds = prepare(remote, Problem(lambda points: points, 1, 1))
+    assert seconds == 0.25
+    assert timed_call(prepared, X) == Cost((0.001,) * 5, 4321)
+    assert remote.calls == 0
