@@ -69,12 +69,18 @@ class _Reader:
         if self.kind == Kind.UNBRACKET:
             return False
         if self.kind != Kind.COMMA:
-            token = shown(self.text[self.start : self.end])
-            hint = "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]"
-            message = f"'{token}' is not an integer"
-            raise ParseError(message, text=self.text, span=(self.start, self.end), hint=hint)
+            raise self.no_integer()
         self.advance()
         return True
+
+    def no_integer(self) -> ParseError:
+        """Return the error about what stands where an integer should."""
+        if self.kind in {Kind.COMMA, Kind.UNBRACKET}:
+            return self.complaint("an integer is missing")
+        token = shown(self.text[self.start : self.end])
+        hint = "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]"
+        place = (self.start, self.end)
+        return ParseError(f"'{token}' is not an integer", text=self.text, span=place, hint=hint)
 
 
 def read_shape(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...], int]:
@@ -91,10 +97,11 @@ def read_shape(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...],
     while more:
         start = reader.start
         size = reader.integer()
-        if size is not None and size < 1:
+        if size is None:
+            raise reader.no_integer()
+        if size < 1:
             raise reader.complaint("a size is at least 1", (start, reader.start))
-        if size is not None:
-            shape.append(size)
+        shape.append(size)
         more = reader.separated()
     if math.prod(shape) > _LARGEST or len(shape) > _DEEPEST:
         message = "an array input holds at most 2^40 elements on 32 axes"
@@ -151,8 +158,7 @@ def _entry(reader: _Reader, size: int) -> Entry:
     if len(parts) == 1:
         position = parts[0]
         if position is None:
-            reader.separated()
-            raise reader.complaint("an index is missing")
+            raise reader.no_integer()
         if not -size <= position < size:
             message = f"index {position} is outside an axis of size {size}"
             raise reader.complaint(message, place)

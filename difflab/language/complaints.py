@@ -60,7 +60,6 @@ _INSTEAD = {
     "'": "text in quotes is not part of the language",
     '"': "text in quotes is not part of the language",
     "′": "a derivative is asked for by difflab's commands, not written in the formula",
-    "∞": "the language has no infinity",
     "\\": "write the formula as plain text, not as LaTeX",
 }
 _REWRITES = {
@@ -203,7 +202,9 @@ def unraised(text: str, span: Span) -> ParseError:
 def comma(text: str, span: Span) -> ParseError:
     """Complain about a comma that separates nothing."""
     message = "a comma separates the arguments of a function or the outputs in [a, b]"
-    hint = "write a decimal number with a point: 1.5"
+    around = text[span[0] - 1 : span[0]] + text[span[1] : span[1] + 1]
+    decimal = len(around) == 2 and around.isdigit()
+    hint = f"write {around[0]}.{around[1]}" if decimal else "for several outputs write [a, b]"
     return ParseError(message, text=text, span=span, hint=hint)
 
 

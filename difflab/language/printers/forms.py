@@ -120,6 +120,8 @@ def _outer_level(text: str) -> int:
     """Return how tightly a template binds by what it has outside of brackets."""
     if text.startswith("\\frac"):
         return POWER
+    if text.startswith("\\begin{cases}"):
+        return ANYTHING + 1
     depth, level = 0, ATOM
     for match in _BRACKET.finditer(text):
         symbol = match[0]

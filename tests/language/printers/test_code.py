@@ -1,0 +1,138 @@
+"""C and Python: the printed functions run and give the function's values."""
+
+import ctypes
+import math
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
+from difflab.language import parse
+from difflab.language.printers import c, python
+from difflab.primitives import by_spelling
+from tests.language.programs import programs
+
+COMPILER = shutil.which("cc")
+NOT_THERE = {"digamma", "polygamma"}
+PROGRAMS = [
+    "ln(x1) + x1*x2 - sin(x2)",
+    "a = x*x + y; a*a + sin(a)/a",
+    "x^y - 2^-x + (-x)^2",
+    "(x > y)*2 + where(not x < y and (y or x), 1, 2.5e-30)",
+    "[-(-2) - -x, 1 - (2 - x), 8/(4/x), x > 0]",
+    "min(x, y, 3)*max(x, -y)",
+    "12345678901234567890*x + 1/3 + pi + e",
+    "x: [3]; x[0] + x[-1]*x[1:][0] + sum(x[::-1])",
+    "W: [4, 3]; x: [3]; W*x + 1 + sum(x)",
+    "W: [4, 3]; [W[1], W[:, 1]*2, W[::-2, 1:], W]",
+    "double*for_ + lambda + y - f*point",
+    "θ + α1 + é",
+    "[3, x]",
+]
+TABLE_CALLS = [
+    f"{name}({', '.join('xyz'[: row.arity])})"
+    for name, row in by_spelling.items()
+    if row.name not in NOT_THERE | {"sum"}
+]
+WITHOUT_SPELLING = ("gamma", "lgamma", "loggamma")
+
+
+def functions() -> list[Function]:
+    plain = [parse(program) for program in PROGRAMS + TABLE_CALLS]
+    smooth = [f for f in plain if f.n and not (f.text or "").startswith(WITHOUT_SPELLING)]
+    return plain + [dl.jacobian(f) for f in smooth]
+
+
+def point_of(function: Function) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return a point inside every domain of the table."""
+    shift = 1.0 if "acosh" in (function.text or "") else 0.0
+    return np.random.default_rng(7).uniform(0.3, 0.9, function.n) + shift
+
+
+def in_python(function: Function, point: Sequence[float]) -> list[float]:
+    namespace: dict[str, Any] = {}
+    exec(python(function), namespace)
+    arguments, start = [], 0
+    for shape in function.input_shapes:
+        size = math.prod(shape)
+        part = list(point[start : start + size])
+        arguments.append(part if shape else part[0])
+        start += size
+    result = namespace["f"](*arguments)
+    parts = result if len(function.outputs) > 1 else (result,)
+    return [float(v) for part in parts for v in (part if isinstance(part, list) else [part])]
+
+
+@pytest.mark.parametrize("function", functions(), ids=lambda f: repr(f.text) + f.output_names[0])
+def test_python_runs_and_agrees(function: Function) -> None:
+    point = point_of(function)
+    np.testing.assert_allclose(
+        in_python(function, point.tolist()), function.values(point), rtol=1e-13, atol=1e-15
+    )
+
+
+@given(programs())
+def test_random_programs_agree_in_python(program: str) -> None:
+    function = parse(program)
+    point = point_of(function)
+    expected = np.asarray(function.values(point), dtype=float)
+    try:
+        result = np.array(in_python(function, point.tolist()))
+    except (ArithmeticError, ValueError):
+        # `math` raises where an array module gives nan or inf on the way.
+        return
+    defined = np.isfinite(expected)
+    np.testing.assert_allclose(result[defined], expected[defined], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler called cc")
+def test_c_compiles_without_a_warning_and_agrees(tmp_path: Path) -> None:
+    every = functions()
+    source = "\n".join(
+        re.sub(r"\bvoid f\(", f"void f{number}(", c(function))
+        for number, function in enumerate(every)
+    )
+    (tmp_path / "f.c").write_text(source, encoding="utf-8")
+    command = f"{COMPILER} -std=c99 -Wall -Werror -O1 -fPIC -shared -o f.so f.c -lm"
+    subprocess.run(command.split(), cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "f.so"))
+    for number, function in enumerate(every):
+        point = point_of(function)
+        packed = (ctypes.c_double * function.n)(*point)
+        result = (ctypes.c_double * function.m)()
+        getattr(library, f"f{number}")(packed, result)
+        expected = function.values(point)
+        message = f"{function.text}: {function.output_names}"
+        np.testing.assert_allclose(list(result), expected, rtol=1e-13, atol=1e-15, err_msg=message)
+
+
+@pytest.mark.parametrize("printer", [c, python])
+@pytest.mark.parametrize("program", ["digamma(x)", "polygamma(1, x)"])
+def test_what_the_language_has_not_is_said(program: str, printer: Any) -> None:
+    with pytest.raises(UnsupportedError, match="has no function for"):
+        printer(parse(program))
+
+
+@pytest.mark.parametrize("printer", [c, python])
+def test_expressions_stay_short_enough_for_any_compiler(printer: Any) -> None:
+    for program in (
+        "-" * 5000 + "x",
+        "+".join(["x", "y"] * 5000),
+        "exp(" * 5000 + "x" + ")" * 5000,
+    ):
+        assert max(map(len, printer(parse(program)).splitlines())) < 400
+
+
+def test_companions_are_printed_in_plain_operations() -> None:
+    gradient = dl.gradient(parse("asin(x) + ln(y)"))
+    assert "1.0 / sqrt(1.0 - x * x)" in python(gradient)
+    assert "1.0 / y" in c(gradient)

@@ -1,0 +1,96 @@
+"""LaTeX that typesets: matplotlib's reader of mathematics is the judge where it can be."""
+
+import re
+
+import pytest
+from hypothesis import given
+from matplotlib.mathtext import MathTextParser
+
+import difflab as dl
+from difflab.language import parse
+from difflab.language.printers import latex
+from difflab.language.printers.latex import latex_name
+from difflab.primitives import by_spelling
+from tests.language.programs import programs
+
+PARSER = MathTextParser("agg")
+UNKNOWN_THERE = {"where", "mod"}
+SCALARS = [name for name, row in by_spelling.items() if row.shape is None]
+
+
+@pytest.mark.parametrize("spelling", sorted(set(SCALARS) - UNKNOWN_THERE))
+def test_every_function_of_the_table_is_typeset(spelling: str) -> None:
+    arguments = ", ".join(["x + 1", "y^2", "-z"][: by_spelling[spelling].arity])
+    call = f"{spelling}({arguments})"
+    PARSER.parse(f"${latex(parse(f'{call}^2/{call} - 2*{call}'))}$")
+
+
+@given(programs())
+def test_brackets_balance(program: str) -> None:
+    printed = latex(parse(program))
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", printed):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert depth == 0
+    assert printed.count("\\left") == printed.count("\\right")
+    assert not re.search(r"\^\{[^{}]*\}\^", printed), "a double superscript is an error in TeX"
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        ("x/y^2", r"\frac{x}{y^{2}}"),
+        ("(x/y)^2", r"\left(\frac{x}{y}\right)^{2}"),
+        ("exp(x)^2", r"\left(e^{x}\right)^{2}"),
+        ("sqrt(x1)*ln(x2)", r"\sqrt{x_{1}} \cdot \ln\left(x_{2}\right)"),
+        ("a*(-b) - (-c)", r"a \cdot \left(-b\right) - \left(-c\right)"),
+        ("-(a*b)", r"-a \cdot b"),
+        ("-(a+b)", r"-\left(a + b\right)"),
+        ("1.5e-7*pi", r"1.5 \cdot 10^{-7} \cdot \pi"),
+        (
+            "where(x >= 0, x, -x)",
+            r"\begin{cases} x & x \ge 0 \\ -x & \text{otherwise} \end{cases}",
+        ),
+        ("[x^2, x]", "\\begin{aligned}\ny_{1} &= x^{2} \\\\\nf_{2} &= x\n\\end{aligned}"),
+    ],
+)
+def test_printed_forms(program: str, printed: str) -> None:
+    assert latex(parse(program)) == printed
+
+
+def test_a_gradient_is_a_column_and_a_hessian_a_matrix() -> None:
+    function = parse("x^2*y")
+    assert latex(dl.gradient(function)).startswith(r"\begin{pmatrix} ")
+    assert latex(dl.hessian(function)).count(" & ") == 2
+
+
+def test_shared_parts_have_lines_of_their_own() -> None:
+    program = "a0 = x + 1\n" + "\n".join(f"a{i + 1} = a{i}*a{i}" for i in range(40))
+    lines = latex(parse(program)).splitlines()
+    assert lines[1] == r"t_{1} &= x + 1 \\"
+    assert lines[2] == r"t_{2} &= t_{1} \cdot t_{1} \\"
+    assert len(lines) == 43
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("x", "x"),
+        ("x12", "x_{12}"),
+        ("x_1", "x_{1}"),
+        ("theta", r"\theta"),
+        ("θ2", r"\theta_{2}"),
+        ("Λ", r"\Lambda"),
+        ("x_dot", r"x_{\mathrm{dot}}"),
+        ("speed", r"\mathrm{speed}"),
+        ("a_b_c", r"\mathrm{a\_b\_c}"),
+        ("_", r"\mathrm{\_}"),
+    ],
+)
+def test_names(name: str, printed: str) -> None:
+    assert latex_name(name) == printed
+
+
+def test_names_that_would_look_alike_do_not() -> None:
+    assert latex(parse("x_1 + x1")) == r"\mathrm{x\_1} + x_{1}"

@@ -1,0 +1,89 @@
+"""Text is printed so that reading it gives the same function."""
+
+import pytest
+from hypothesis import given
+
+import difflab as dl
+from difflab.language import parse
+from difflab.language.printers import text
+from difflab.primitives import by_spelling
+from tests.language.programs import programs
+
+
+@given(programs())
+def test_reading_what_was_printed_gives_the_same_function(program: str) -> None:
+    function = parse(program)
+    assert parse(text(function)) == function
+
+
+@given(programs())
+def test_printing_what_was_printed_changes_nothing(program: str) -> None:
+    printed = text(parse(program))
+    assert text(parse(printed)) == printed
+
+
+def test_the_comparison_of_functions_can_fail() -> None:
+    assert parse("x - y - z") != parse("x - (y - z)")
+    assert parse("-(2)^2") == parse("-2^2")
+    assert parse("-2") != parse("-(2)")
+    assert parse("2.0*x") != parse("2*x")
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        ("ln(x1)+x1*x2-sin(x2)", "log(x1) + x1*x2 - sin(x2)"),
+        ("((a)+(b*c))", "a + b*c"),
+        ("a-(b-c)-d", "a - (b - c) - d"),
+        ("a/(b*c)/d", "a/(b*c)/d"),
+        ("(a^b)^c^d", "(a^b)^c^d"),
+        ("(-a)^-b", "(-a)^-b"),
+        ("-(a^b)", "-a^b"),
+        ("-(a*b)*c", "-(a*b)*c"),
+        ("(-2)^2 - -2", "(-2)^2 - -2"),
+        ("-(2)", "-(2)"),
+        ("(a<b) == (c<d)", "(a < b) == (c < d)"),
+        ("not (a<b and (c<d or a<d))", "not (a < b and (c < d or a < d))"),
+        (
+            "1e22 + .1 + 123456789012345678901234567890",
+            "1e+22 + 0.1 + 123456789012345678901234567890",
+        ),
+        ("x: [5]; x[1:-1:2]*x[::-2][0]", "x: [5]\nx[1:4:2]*x[::-2][0]"),
+        ("W: [4, 3]; W[-1, :]", "W: [4, 3]\nW[3]"),
+        ("a = x*x; b = a + 1; [a, b, a*b]", "a = x*x\nb = a + 1\n[a, b, a*b]"),
+        ("[x, x]", "[(x), (x)]"),
+        ("a = x", "a = x\na"),
+        ("q: []; x", "q: []\nx"),
+    ],
+)
+def test_printed_forms(program: str, printed: str) -> None:
+    assert text(parse(program)) == printed
+    assert parse(printed) == parse(program)
+
+
+@pytest.mark.parametrize("spelling", by_spelling)
+def test_every_function_of_the_table_is_read_back(spelling: str) -> None:
+    row = by_spelling[spelling]
+    declared = "x: [3]; " if row.name == "sum" else ""
+    function = parse(f"{declared}2 - {spelling}({', '.join('xyz'[: row.arity])})^2")
+    assert parse(text(function)) == function
+
+
+def test_shared_parts_get_fresh_names() -> None:
+    program = "a0 = t1*t3 + 1\n" + "\n".join(f"a{i + 1} = a{i}*a{i} + t1" for i in range(40))
+    function = parse(program)
+    printed = text(function)
+    assert printed.startswith("t2 = t1*t3 + 1\nt4 = t2*t2 + t1\nt5 = t4*t4 + t1\n")
+    assert parse(printed) == function
+
+
+def test_derivatives_are_programs_too() -> None:
+    function = parse("ln(x1) + x1*x2 - sin(x2)")
+    assert text(dl.gradient(function)) == "[x2 + 1/x1, x1 - cos(x2)]"
+    again = parse(text(dl.gradient(function)))
+    assert [float(part) for part in again(2.0, 5.0)] == pytest.approx([5.5, 1.7163378145367738])
+
+
+def test_names_from_elsewhere_become_names_of_the_language() -> None:
+    function = dl.trace(lambda gamma, e: gamma * e, 1.0, 2.0)
+    assert parse(text(function)).n == 2

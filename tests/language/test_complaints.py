@@ -1,0 +1,384 @@
+"""Bad input: one clear message, the place, and what to write instead; never anything else."""
+
+import random
+import string
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflab.errors import DifflabError, InputError, ParseError
+from difflab.language import parse
+
+# Text, message, the piece that is marked, hint.
+GOLDEN = [
+    ("", "the text is empty", "", "write an expression, such as ln(x1) + x1*x2 - sin(x2)"),
+    ("  \n", "the text is empty", "", "write an expression, such as ln(x1) + x1*x2 - sin(x2)"),
+    (
+        "# c",
+        "there is no expression to compute",
+        "",
+        "write an expression, such as ln(x1) + x1*x2 - sin(x2)",
+    ),
+    ("foo(x)", "unknown function 'foo'", "foo", "did you mean 'floor'?"),
+    ("sni(x)", "unknown function 'sni'", "sni", "did you mean 'sin'?"),
+    ("Sin(x)", "unknown function 'Sin'", "Sin", "did you mean 'sin'?"),
+    ("arcsin(x)", "unknown function 'arcsin'", "arcsin", "did you mean 'asin'?"),
+    ("sin(x,y)", "sin takes 1 argument, not 2", "sin(x,y)", None),
+    ("sin()", "sin takes 1 argument, not 0", "sin()", None),
+    ("sin( # none\n)", "an expression should stand before ')'", ")", None),
+    ("min(x)", "min takes at least 2 arguments, not 1", "min(x)", None),
+    ("where(a,b)", "where takes 3 arguments, not 2", "where(a,b)", None),
+    ("(x+1", "this '(' is never closed", "(", None),
+    ("x+1)", "')' closes nothing", ")", None),
+    ("2x", "an operator is missing between '2' and 'x'", "2x", "to multiply, write 2*x"),
+    ("2(x)", "an operator is missing between '2' and '('", "2(", "to multiply, write 2*(…)"),
+    (")(", "')' closes nothing", ")", None),
+    ("(a)(b)", "an operator is missing between ')' and '('", ")(", "to multiply, write (…)*(…)"),
+    ("x y", "an operator is missing between 'x' and 'y'", "x y", "to multiply, write x*y"),
+    ("x[", "this '[' is never closed", "[", None),
+    ("x: [4,,3]; x", "an integer is missing", ",", None),
+    ("x: [3,]; x", "an integer is missing", "]", None),
+    ("x: [3]; x[0,]", "an index too many for the shape [3]", "]", None),
+    ("sin x", "'sin' is a function and stands here without an argument", "sin", "write sin(x)"),
+    ("sin²(x)", "'sin' is a function and stands here without an argument", "sin", "write sin(x)²"),
+    (
+        "2 sin(x)",
+        "an operator is missing between '2' and 'sin'",
+        "2 sin",
+        "to multiply, write 2*sin",
+    ),
+    ("3pi", "an operator is missing between '3' and 'pi'", "3pi", "to multiply, write 3*pi"),
+    ("\x1b[31mx", "control character U+001B (escape)", "\x1b", "remove it"),
+    ("x\x00", "control character U+0000 (null)", "\x00", "remove it"),
+    ("x\u202ey", "control character U+202E (right-to-left override)", "\u202e", "remove it"),
+    ("\ud800", "control character U+D800", "\ud800", "remove it"),
+    (
+        "a.b",
+        "'.' is not part of the language",
+        ".",
+        "names hold letters, digits and _; a decimal point needs a digit beside it",
+    ),
+    ("__import__('os')", "unknown function '__import__'", "__import__", None),
+    ("=cmd()", "'=' has no name to its left", "=", "write name = expression"),
+    ("<script>", "an expression should stand before '<'", "<", None),
+    ("'a'", '"\'" is not part of the language', "'", "text in quotes is not part of the language"),
+    ("x+", "the text ends where an expression should follow", "", None),
+    ("x+*2", "an expression should stand before '*'", "*", None),
+    ("(x + ", "this '(' is never closed", "(", None),
+    ("f(x)=x^2", "unknown function 'f'", "f", "to multiply, write f*(…)"),
+    ("a=1;a=2;a", "'a' is given a meaning twice", "a", "use a new name for the new value"),
+    ("x: [2]; x = 3", "'x' is given a meaning twice", "x", "use a new name for the new value"),
+    (
+        "b=a+1;a=2;b",
+        "'a' is used here, before it is given a meaning",
+        "a",
+        "move the line that defines 'a' up",
+    ),
+    (
+        "x+1; x: [3]",
+        "an expression before the last line is not used",
+        "x+1",
+        "give it a name: a = …; for several outputs write [a, b] on the last line",
+    ),
+    ("a=a+1;a", "'a' is defined by itself", "a", None),
+    (
+        "x[0]",
+        "a scalar cannot be indexed",
+        "[0",
+        "an array input is declared by a line such as x: [100]",
+    ),
+    (
+        "(x+1)[0]",
+        "a scalar cannot be indexed",
+        "[0",
+        "an array input is declared by a line such as x: [100]",
+    ),
+    ("x:[3];x[5]", "index 5 is outside an axis of size 3", "5", None),
+    ("x:[3];x[-4]", "index -4 is outside an axis of size 3", "-4", None),
+    ("x:[3];x[]", "nothing between the brackets", "[]", None),
+    ("x:[3];x[2:1]", "this slice of an axis of size 3 selects nothing", "2:1", None),
+    ("x:[3];x[::0]", "a slice cannot step by 0", "::0", None),
+    ("x:[3];x[0,1]", "an index too many for the shape [3]", "1", None),
+    (
+        "x:[3];x[y]",
+        "'y' is not an integer",
+        "y",
+        "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]",
+    ),
+    (
+        "x:[3];x[0 1]",
+        "'1' is not an integer",
+        "1",
+        "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]",
+    ),
+    ("x:[3];x[,0]", "an integer is missing", ",", None),
+    ("x:[3];x[1.5]", "1.5 is not an integer that can count elements", "1.5", None),
+    ("x:[3];x[-]", "an integer should follow the minus", "]", None),
+    ("x:[0];x", "a size is at least 1", "0", None),
+    ("x:[-1];x", "a size is at least 1", "-1", None),
+    (
+        "x:[a];x",
+        "'a' is not an integer",
+        "a",
+        "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]",
+    ),
+    ("x:[3", "this '[' is never closed", "[", None),
+    (
+        "x:5",
+        "a declaration needs a shape in brackets",
+        "x:5",
+        "write name: [100], name: [4, 3], or name: [] for a number",
+    ),
+    (
+        "x:[99999999999999999999];x",
+        "99999999999999999999 is not an integer that can count elements",
+        "99999999999999999999",
+        None,
+    ),
+    (
+        "x:[999999,999999,999];x",
+        "an array input holds at most 2^40 elements on 32 axes",
+        "[999999,999999,999]",
+        None,
+    ),
+    ("[]", "nothing between the brackets", "]", None),
+    ("[a,]", "an expression should stand before ']'", "]", None),
+    (
+        "a,b",
+        "a comma separates the arguments of a function or the outputs in [a, b]",
+        ",",
+        "for several outputs write [a, b]",
+    ),
+    (
+        "(a,b)",
+        "a comma separates the arguments of a function or the outputs in [a, b]",
+        ",",
+        "for several outputs write [a, b]",
+    ),
+    (
+        "1,5",
+        "a comma separates the arguments of a function or the outputs in [a, b]",
+        ",",
+        "write 1.5",
+    ),
+    ("sin=3", "'sin' is a function and cannot be given a value", "sin", "choose another name"),
+    ("e=3", "'e' is the constant 2.71828… and cannot be given a value", "e", "choose another name"),
+    (
+        "π = 4",
+        "'π' is the constant 3.14159… and cannot be given a value",
+        "π",
+        "choose another name",
+    ),
+    ("and = 2", "an expression should stand before 'and'", "and", None),
+    (
+        "gamma*x",
+        "'gamma' is a function and stands here without an argument",
+        "gamma",
+        "write gamma(x); a variable needs another name",
+    ),
+    (
+        "sin",
+        "'sin' is a function and stands here without an argument",
+        "sin",
+        "write sin(x); a variable needs another name",
+    ),
+    (
+        "x^sin",
+        "'sin' is a function and stands here without an argument",
+        "sin",
+        "write sin(x); a variable needs another name",
+    ),
+    (
+        "xⁿ⁻¹",
+        "only a number or a name can be raised",
+        "ⁿ⁻¹",
+        "write the exponent with ^, as in x^(n - 1)",
+    ),
+    ("1e999", "1e999 is too large for a float64, which ends at 1.797e308", "1e999", None),
+    ("1e-999", "1e-999 is too small for a float64, which would make it zero", "1e-999", None),
+    ("a<b<c", "comparisons cannot be chained", "<", "write a < b and b < c"),
+    ("x@y", "'@' multiplies matrices, which is not supported", "@", None),
+    (
+        "x=[1,2]\nx",
+        "a list can only be the last line, where it holds the outputs",
+        "[",
+        "an array input is declared by a line such as x: [3]",
+    ),
+    ("[a,b]+1", "the line is complete before '+'", "+", "begin a new line, or write ;"),
+    (
+        "[[a]]",
+        "a list can only be the last line, where it holds the outputs",
+        "[",
+        "an array input is declared by a line such as x: [3]",
+    ),
+    (
+        "x+[1]",
+        "a list can only be the last line, where it holds the outputs",
+        "[",
+        "an array input is declared by a line such as x: [3]",
+    ),
+    (
+        "a+1\nb",
+        "an expression before the last line is not used",
+        "a+1",
+        "give it a name: a = …; for several outputs write [a, b] on the last line",
+    ),
+    (
+        "a\n[b,c]",
+        "an expression before the last line is not used",
+        "a",
+        "give it a name: a = …; for several outputs write [a, b] on the last line",
+    ),
+    (
+        "[a,b]\nc",
+        "an expression before the last line is not used",
+        "[a,b]",
+        "give it a name: a = …; for several outputs write [a, b] on the last line",
+    ),
+    ("x==", "the text ends where an expression should follow", "", None),
+    ("2=x", "only a name at the start of a line can be given a value", "=", "to compare, write =="),
+    (
+        "a+b=c",
+        "only a name at the start of a line can be given a value",
+        "=",
+        "to compare, write ==",
+    ),
+    (
+        "a:b",
+        "a declaration needs a shape in brackets",
+        "a:b",
+        "write name: [100], name: [4, 3], or name: [] for a number",
+    ),
+    (
+        "x=y:2",
+        "a ':' declares an input or cuts a slice, and cannot stand here",
+        ":",
+        "declare an input on a line of its own: x: [100]",
+    ),
+    ("x%2", "'%' is not part of the language", "%", "write mod(a, b)"),
+    (
+        "x!",
+        "'!' is not part of the language",
+        "!",
+        "write not a, or a != b; for n! write gamma(n + 1)",
+    ),
+    ("|x|", "'|' is not part of the language", "|", "write abs(x), or a or b"),
+    ("{x}", "'{' is not part of the language", "{", "write parentheses ( )"),
+    ("x'", '"\'" is not part of the language', "'", "text in quotes is not part of the language"),
+    ("(a\nb", "this '(' is never closed", "(", None),
+    ("where(x>0, 1\ny=2", "this '(' is never closed", "(", None),
+    ("[a,b", "this '[' is never closed", "[", None),
+    ("(a;b)", "this '(' is never closed", "(", None),
+    ("(a]", "']' cannot close the '(' at character 1", "]", None),
+    ("[a)", "')' cannot close the '[' at character 1", ")", None),
+    ("x]", "']' closes nothing", "]", None),
+    ("[a,b] c", "the line is complete before 'c'", "c", "begin a new line, or write ;"),
+    ("x:[3] y", "the line is complete before 'y'", "y", "begin a new line, or write ;"),
+    ("x½", "'½' cannot be part of a name", "½", "names are made of letters, digits and _"),
+    ("₁x", "a name begins with a letter or _", "₁x", None),
+    ("½", "'½' cannot be part of a name", "½", "names are made of letters, digits and _"),
+    ("∞", "'∞' (infinity) is not part of the language", "∞", None),
+    (
+        "a + not b",
+        "'not' binds looser than the operator before it",
+        "not",
+        "write parentheses around it: (not …)",
+    ),
+    ("()", "nothing between the parentheses", ")", None),
+    ("sin(,)", "an expression should stand before ','", ",", None),
+    ("1..2", "an operator is missing between '1.' and '.2'", "1..2", "to multiply, write 1.*.2"),
+    ("0x10", "an operator is missing between '0' and 'x10'", "0x10", "to multiply, write 0*x10"),
+    ("if(x,1,2)", "unknown function 'if'", "if", "write where(condition, a, b)"),
+    ("pow(x,2)", "unknown function 'pow'", "pow", "write a^b"),
+    ("x é̂", "an operator is missing between 'x' and 'é'", "x é", "to multiply, write x*é"),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "marked", "hint"), GOLDEN)
+def test_mistakes_are_named_marked_and_answered(
+    text: str, message: str, marked: str, hint: str | None
+) -> None:
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    error = caught.value
+    assert error.span is not None
+    assert (error.message, text[slice(*error.span)], error.hint) == (message, marked, hint)
+
+
+def test_the_whole_message() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("y = 3\ny + 2x1")
+    assert caught.value.render() == (
+        "an operator is missing between '2' and 'x1'\n"
+        "line 2: y + 2x1\n"
+        "            ^~~\n"
+        "hint: to multiply, write 2*x1"
+    )
+
+
+def test_terminal_escapes_are_shown_and_not_sent() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("x + \x1b[2J")
+    assert "\x1b" not in caught.value.render()
+    assert "\\x1b[2J" in caught.value.render()
+
+
+MEGABYTES: dict[str, Callable[[], str]] = {
+    "printable": lambda: "".join(random.Random(1).choices(string.printable, k=10_000_000)),
+    "letters": lambda: "a" * 10_000_000,
+    "digits": lambda: "9" * 10_000_000,
+    "openings": lambda: "(" * 10_000_000,
+    "closings": lambda: ")" * 10_000_000,
+    "calls": lambda: "sin(" * 2_500_000,
+    "numbers": lambda: "1 " * 5_000_000,
+    "raised": lambda: "²" * 10_000_000,
+    "blank": lambda: " " * 10_000_000,
+    "lines": lambda: "\n" * 10_000_000,
+    "index": lambda: "x: [3]; x[" + "1" * 10_000_000,
+    "unknown": lambda: "a" * 10_000_000 + "(x)",
+}
+
+
+@pytest.mark.parametrize("noise", MEGABYTES.values(), ids=MEGABYTES)
+def test_ten_megabytes_of_noise_get_a_short_message(noise: Callable[[], str]) -> None:
+    text = noise()
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert len(caught.value.render()) < 400
+
+
+WORDS = "x y x1 pi e sin ln min where sum not and or 1 2.5 1e9 .5 √ ² ⁻¹ · é @ ** == < <="
+PIECES = [*WORDS.split(), *"()[],;:=+-*/^#\n\r ", "x: [3]", "a = ", "x[0]", "[1:]"]
+
+
+def assert_parses_or_complains(text: str) -> None:
+    complaint = None
+    try:
+        parse(text)
+    except InputError as error:
+        complaint = error
+    if complaint is not None:
+        assert complaint.span is not None
+        assert 0 <= complaint.span[0] <= complaint.span[1] <= len(text)
+        assert len(complaint.render()) < 600
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_mixed_pieces_never_break_the_parser(text: str) -> None:
+    assert_parses_or_complains(text)
+
+
+@given(st.text(max_size=60))
+def test_random_text_never_breaks_the_parser(text: str) -> None:
+    assert_parses_or_complains(text)
+
+
+@pytest.mark.parametrize("text", ["9^9^9^9", "9^9^9^9^9^9*x", "-9^-9^9^9"])
+def test_towers_are_only_text(text: str) -> None:
+    assert len(parse(text).graph) < 20
+
+
+def test_errors_are_difflabs() -> None:
+    assert issubclass(ParseError, DifflabError)
