@@ -219,7 +219,7 @@ class _Run:
                 continue
             tangents = {f"d{place}": dots[arg] for place, arg in enumerate(args) if moving[place]}
             value = formula(self._arguments(node) | tangents)
-            dots[node] = np.broadcast_to(value, self.graph.shape(node))
+            dots[node] = _spread(value, self.graph.shape(node))
             rows.add(partial(self._written, node, DOT, formula, tangents, dots[node]))
         ends = [plain(dots.get(node, 0.0)) for node in function.outputs]
         return {
@@ -281,12 +281,12 @@ class _Run:
         operation = self.operations[node]
         slots = self._arguments(node)
         shape = self.graph.shape(self.graph.arguments(node)[place])
-        part = np.broadcast_to(formula(slots | {"t": bar}), shape)
+        part = _spread(formula(slots | {"t": bar}), shape)
         if mask is not None and self.rules.moves_data(operation):
-            mask = np.broadcast_to(formula(slots | {"t": mask * 1.0}), shape) != 0
+            mask = _spread(formula(slots | {"t": mask * 1.0}), shape) != 0
         condition = self.rules.condition(operation, place)
         if condition is not None:
-            taken = np.broadcast_to(condition(slots), shape)
+            taken = _spread(condition(slots), shape)
             mask = taken if mask is None else mask & taken
         return (part if mask is None else np.where(mask, part, 0.0)), mask
 
@@ -362,6 +362,11 @@ def _as_product(text: str, bar: str) -> str:
 def _numeral(value: Any) -> str:
     text = short(value, DIGITS)
     return f"({text})" if text.startswith("−") else text
+
+
+def _spread(value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` with `shape`; most values are numbers and need nothing."""
+    return np.broadcast_to(value, shape) if shape else value
 
 
 def _sum(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:

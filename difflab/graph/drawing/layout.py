@@ -5,23 +5,19 @@ points forward, few cross and none runs through a box (Sugiyama, Tagawa & Toda 1
 Arrows that leave one box share a trunk, which splits where they part: fan-out stays visible
 and a box used a hundred times does not draw a hundred parallel lines. Iterative throughout.
 
-May import: the standard library only.
+May import, in this package, `network`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-__all__ = ["Arrow", "Curve", "Placement", "Point", "layers", "place"]
+from difflab.graph.drawing.network import Net, align, layers, network, offsets, order
+
+__all__ = ["Arrow", "Curve", "Placement", "Point", "place"]
 
 Point = tuple[float, float]
-
-SWEEPS = 12
-TRUNK_SIZE = 6.0
-TRUNK_STIFFNESS = 4.0
-LOOSE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -82,202 +78,6 @@ class Placement:
     height: float
 
 
-def layers(count: int, edges: Sequence[tuple[int, int]], late: Sequence[int] = ()) -> list[int]:
-    """Return the layer of every box: the longest path that leads to it.
-
-    Parameters
-    ----------
-    count : int
-        Number of boxes; every edge (source, target) has source < target.
-    edges : sequence of (int, int)
-    late : sequence of int
-        Boxes without arguments that stand just before their first use, not at the start.
-
-    Examples
-    --------
-    >>> layers(4, [(0, 2), (2, 3), (1, 3)], late=[1])
-    [0, 1, 1, 2]
-    """
-    layer = [0] * count
-    for source, target in sorted(edges, key=lambda edge: edge[1]):
-        layer[target] = max(layer[target], layer[source] + 1)
-    postponed = set(late)
-    first_use: dict[int, int] = {}
-    for source, target in edges:
-        if source in postponed:
-            first_use[source] = min(first_use.get(source, layer[target]), layer[target])
-    for source, use in first_use.items():
-        layer[source] = use - 1
-    return layer
-
-
-@dataclass
-class _Net:
-    """Boxes and trunk vertices; every link joins neighbouring layers.
-
-    Sizes and positions are along the cross direction; `links` are (from, to, edge) with
-    edge −1 for the inner parts of a trunk.
-    """
-
-    layer: list[int]
-    size: list[float]
-    boxes: int
-    owner: list[int] = field(default_factory=list)
-    links: list[tuple[int, int, int]] = field(default_factory=list)
-    before: list[list[int]] = field(default_factory=list)
-    after: list[list[int]] = field(default_factory=list)
-    order: list[list[int]] = field(default_factory=list)
-
-
-def _net(layer: list[int], size: list[float], edges: Sequence[tuple[int, int]]) -> _Net:
-    """Split arrows over several layers into trunks of one vertex a layer."""
-    net = _Net(list(layer), list(size), len(layer), owner=list(range(len(layer))))
-    reach = [0] * len(layer)
-    for source, target in edges:
-        reach[source] = max(reach[source], layer[target])
-    stops: dict[tuple[int, int], int] = {}
-    for source in range(len(layer)):
-        last = source
-        stops[source, layer[source]] = source
-        for level in range(layer[source] + 1, reach[source]):
-            vertex = len(net.layer)
-            net.layer.append(level)
-            net.size.append(TRUNK_SIZE)
-            net.owner.append(source)
-            net.links.append((last, vertex, -1))
-            stops[source, level] = last = vertex
-    for index, (source, target) in enumerate(edges):
-        net.links.append((stops[source, layer[target] - 1], target, index))
-    net.before = [[] for _ in net.layer]
-    net.after = [[] for _ in net.layer]
-    for start, end, _ in net.links:
-        net.after[start].append(end)
-        net.before[end].append(start)
-    net.order = [[] for _ in range(max(net.layer, default=-1) + 1)]
-    for vertex, level in enumerate(net.layer):
-        net.order[level].append(vertex)
-    return net
-
-
-def _crossings(net: _Net) -> int:
-    """Count the pairs of links that cross, layer by layer."""
-    rank = _ranks(net)
-    total = 0
-    for layer in net.order[:-1]:
-        seen: list[int] = []
-        for vertex in layer:
-            ends = sorted(rank[end] for end in net.after[vertex])
-            total += sum(len(seen) - bisect_right(seen, end) for end in ends)
-            for end in ends:
-                insort(seen, end)
-    return total
-
-
-def _ranks(net: _Net) -> list[int]:
-    rank = [0] * len(net.layer)
-    for layer in net.order:
-        for position, vertex in enumerate(layer):
-            rank[vertex] = position
-    return rank
-
-
-def _order(net: _Net) -> None:
-    """Order every layer by the barycentres of its neighbours, keeping the best sweep."""
-    best, fewest = [list(layer) for layer in net.order], _crossings(net)
-    for sweep in range(SWEEPS):
-        if fewest == 0:
-            break
-        rank = [float(position) for position in _ranks(net)]
-        down = sweep % 2 == 0
-        neighbours = net.before if down else net.after
-        for layer in net.order if down else reversed(net.order):
-            layer.sort(key=lambda v: _mean([rank[u] for u in neighbours[v]], rank[v]))
-            for position, vertex in enumerate(layer):
-                rank[vertex] = float(position)
-        crossings = _crossings(net)
-        if crossings < fewest:
-            best, fewest = [list(layer) for layer in net.order], crossings
-    net.order = best
-
-
-def _mean(values: list[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
-
-
-def _align(net: _Net, gap: float, offset: Sequence[float]) -> list[float]:
-    """Return positions across the layers: near the neighbours, never too near each other.
-
-    Each sweep solves, layer by layer, the least-squares problem with the order and the
-    distances as constraints; that is an isotonic regression, solved exactly in linear time.
-    """
-    position = [0.0] * len(net.layer)
-    before: list[list[tuple[int, float]]] = [[] for _ in net.layer]
-    after: list[list[tuple[int, float]]] = [[] for _ in net.layer]
-    for start, end, edge in net.links:
-        shift = offset[edge] if edge >= 0 else 0.0
-        before[end].append((start, -shift))
-        after[start].append((end, shift))
-    both = [first + second for first, second in zip(before, after, strict=True)]
-    # Towards both sides at last, and then once forward, box below box: chains become straight.
-    direct = [[(u, 0.0) for u, _ in near if u < net.boxes] or near for near in before]
-    for neighbours in [before, after] * SWEEPS + [both] * 4 + [direct]:
-        for layer in reversed(net.order) if neighbours is after else net.order:
-            wanted, weight = [], []
-            for vertex in layer:
-                near = neighbours[vertex]
-                wanted.append(_mean([position[u] + by for u, by in near], position[vertex]))
-                stiff = TRUNK_STIFFNESS if vertex >= net.boxes else 1.0
-                weight.append(stiff * max(len(near), 0.1) if both[vertex] else LOOSE)
-            _pull_loose(layer, wanted, weight)
-            spread = _spread(net, layer, wanted, weight, gap)
-            for vertex, value in zip(layer, spread, strict=True):
-                position[vertex] = value
-    return position
-
-
-def _pull_loose(layer: list[int], wanted: list[float], weight: list[float]) -> None:
-    """Keep boxes without any arrow beside the others of their layer."""
-    held = [value for value, heft in zip(wanted, weight, strict=True) if heft != LOOSE]
-    for index in range(len(layer)):
-        if weight[index] == LOOSE and held:
-            wanted[index] = min(max(wanted[index], min(held)), max(held))
-
-
-def _spread(
-    net: _Net, layer: list[int], wanted: list[float], weight: list[float], gap: float
-) -> list[float]:
-    """Pool adjacent violators: the positions nearest to `wanted` that keep the distances."""
-    offset, offsets = 0.0, []
-    for index, vertex in enumerate(layer):
-        if index:
-            offset += 0.5 * (net.size[layer[index - 1]] + net.size[vertex]) + gap
-        offsets.append(offset)
-    pools: list[tuple[float, float, int]] = []
-    for target, heft, shift in zip(wanted, weight, offsets, strict=True):
-        pool = (target - shift, heft, 1)
-        while pools and pools[-1][0] > pool[0]:
-            value, mass, members = pools.pop()
-            total = mass + pool[1]
-            pool = ((value * mass + pool[0] * pool[1]) / total, total, members + pool[2])
-        pools.append(pool)
-    flat = [value for value, _, members in pools for _ in range(members)]
-    return [value + shift for value, shift in zip(flat, offsets, strict=True)]
-
-
-def _offsets(net: _Net, edges: int, spacing: float) -> list[float]:
-    """Return how far from its target's centre each edge enters, so that none cross there."""
-    rank = _ranks(net)
-    entering: dict[int, list[tuple[int, int]]] = {}
-    for start, end, edge in net.links:
-        if edge >= 0:
-            entering.setdefault(end, []).append((rank[start], edge))
-    offset = [0.0] * edges
-    for arrivals in entering.values():
-        for place_, (_, edge) in enumerate(sorted(arrivals)):
-            offset[edge] = (place_ - 0.5 * (len(arrivals) - 1)) * spacing
-    return offset
-
-
 def place(
     sizes: Sequence[Point],
     edges: Sequence[tuple[int, int]],
@@ -324,67 +124,77 @@ def place(
         max(float(h if horizontal else w), port_spacing * heads[box])
         for box, (w, h) in enumerate(sizes)
     ]
-    net = _net(layers(len(sizes), edges, late), cross, edges)
-    _order(net)
-    offset = _offsets(net, len(edges), port_spacing)
-    position = _align(net, box_gap, offset)
+    net = network(layers(len(sizes), edges, late), cross, edges)
+    order(net)
+    offset = offsets(net, len(edges), port_spacing)
+    position = align(net, box_gap, offset)
     low = min((p - 0.5 * s for p, s in zip(position, net.size, strict=True)), default=0.0)
     position = [p - low for p in position]
     port = [position[target] + offset[edge] for edge, (_, target) in enumerate(edges)]
-    return _routed(net, main, position, port, horizontal, layer_gap, lead)
-
-
-def _routed(
-    net: _Net,
-    main: list[float],
-    position: list[float],
-    port: list[float],
-    horizontal: bool,
-    layer_gap: float,
-    lead: float,
-) -> Placement:
-    """Turn layers and positions into points, curves and the size of the picture."""
     begin, finish = _columns(net, main, position, port, layer_gap)
+    return _Router(net, main, position, port, begin, finish, horizontal, lead).placement()
 
-    def point(along: float, across: float) -> Point:
-        return (along, across) if horizontal else (across, along)
 
-    def curve(start: int, end: int, across: float) -> Curve:
-        left, right = net.layer[start], net.layer[end]
-        leave, enter = finish[left], begin[right] - (lead if end < net.boxes else 0.0)
-        from_, to = begin[left], begin[right]
+@dataclass(frozen=True)
+class _Router:
+    """Turns layers and positions into points, curves and the size of the picture."""
+
+    net: Net
+    main: list[float]
+    position: list[float]
+    port: list[float]
+    begin: list[float]
+    finish: list[float]
+    horizontal: bool
+    lead: float
+
+    def placement(self) -> Placement:
+        """Return everything that was placed."""
+        net, position = self.net, self.position
+        trunks, arrows = [], []
+        for start, end, edge in net.links:
+            if edge < 0:
+                trunks.append((net.owner[start], self.curve(start, end, position[end])))
+            else:
+                curve = self.curve(start, end, self.port[edge])
+                arrows.append(Arrow(edge, curve.end, curve))
+        parting = [vertex for vertex, ends in enumerate(net.after) if len(ends) > 1]
+        depth = self.finish[-1] if self.finish else 0.0
+        breadth = max((p + 0.5 * s for p, s in zip(position, net.size, strict=True)), default=0.0)
+        return Placement(
+            [self.point(self.middle(box), position[box]) for box in range(net.boxes)],
+            [self.point(self.main[box], net.size[box]) for box in range(net.boxes)],
+            trunks,
+            arrows,
+            [self.point(self.finish[net.layer[v]], position[v]) for v in parting],
+            *self.point(depth, breadth),
+        )
+
+    def point(self, along: float, across: float) -> Point:
+        """Return a point of the picture."""
+        return (along, across) if self.horizontal else (across, along)
+
+    def middle(self, vertex: int) -> float:
+        """Return the middle of a vertex's layer."""
+        level = self.net.layer[vertex]
+        return 0.5 * (self.begin[level] + self.finish[level])
+
+    def curve(self, start: int, end: int, across: float) -> Curve:
+        """Return the part of an arrow between two neighbouring layers."""
+        net, y = self.net, self.position[start]
+        leave, to = self.finish[net.layer[start]], self.begin[net.layer[end]]
+        from_, enter = self.begin[net.layer[start]], to
         if start < net.boxes:
-            from_ = 0.5 * (begin[left] + finish[left] + main[start])
+            from_ = self.middle(start) + 0.5 * self.main[start]
         if end < net.boxes:
-            to = 0.5 * (begin[right] + finish[right] - main[end])
-        middle, y = 0.5 * (leave + enter), position[start]
-        return Curve(
-            point(from_, y), point(leave, y), point(middle, y), point(middle, across),
-            point(enter, across), point(to, across),
-        )  # fmt: skip
-
-    trunks, arrows = [], []
-    for start, end, edge in net.links:
-        if edge < 0:
-            trunks.append((net.owner[start], curve(start, end, position[end])))
-        else:
-            bent = curve(start, end, port[edge])
-            arrows.append(Arrow(edge, bent.end, bent))
-    junctions = [
-        curve(v, net.after[v][0], position[v]).leave
-        for v in range(len(net.layer))
-        if len(net.after[v]) > 1
-    ]
-    along = [0.5 * (begin[level] + finish[level]) for level in net.layer[: net.boxes]]
-    centres = [point(a, position[box]) for box, a in enumerate(along)]
-    sizes = [point(main[box], net.size[box]) for box in range(net.boxes)]
-    depth = finish[-1] if finish else 0.0
-    breadth = max((p + 0.5 * s for p, s in zip(position, net.size, strict=True)), default=0.0)
-    return Placement(centres, sizes, trunks, arrows, junctions, *point(depth, breadth))
+            enter, to = to - self.lead, self.middle(end) - 0.5 * self.main[end]
+        half = 0.5 * (leave + enter)
+        places = (from_, y), (leave, y), (half, y), (half, across), (enter, across), (to, across)
+        return Curve(*(self.point(*place) for place in places))
 
 
 def _columns(
-    net: _Net, main: list[float], position: list[float], port: list[float], layer_gap: float
+    net: Net, main: list[float], position: list[float], port: list[float], layer_gap: float
 ) -> tuple[list[float], list[float]]:
     """Return where each layer begins and ends; steep arrows get a wider gap before them."""
     breadth = [0.0] * len(net.order)

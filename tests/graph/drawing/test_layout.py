@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflab.graph.drawing.layout import Curve, Placement, layers, place
+from difflab.graph.drawing.layout import Curve, Placement, place
+from difflab.graph.drawing.network import layers
 
 
 @st.composite
