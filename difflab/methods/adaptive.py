@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from difflab.methods.rescue import SUSPECT, rescue
 from difflab.methods.rules import Found, Rule
 from difflab.methods.stencil import Sampler, ladder, noise_of, probe, scale_of
-from difflab.methods.weights import Weights, solve
+from difflab.methods.weights import Weights, solve, tail
 
 __all__ = ["first_derivatives"]
 
@@ -45,11 +45,14 @@ def _central_pass(rule: Rule, weights: Weights, sampler: Sampler, x: Array, scal
     width = (moved[:levels] - moved[levels:])[:, :, None]
     level = np.maximum(noise, eps * np.maximum(np.abs(up), np.abs(down)))
     quotients = ((up - down) / width).reshape(levels, -1)
-    value, error, pick = solve(weights, quotients, (level / width).reshape(levels, -1) * 2.0)
+    rounding = (level / width).reshape(levels, -1) * 2.0
+    value, error, pick = solve(weights, quotients, rounding)
+    if not rule.strict:
+        error = np.maximum(error, tail(weights, quotients, rounding, pick))
     # Over the whole width 2h this is half the difference of the one-sided quotients.
     curvature = ((up + down - 2.0 * lead[0]) / width).reshape(levels, -1)
     half_jump = np.abs((weights.jump[pick].T * curvature).sum(axis=0))
-    error = np.maximum(error, half_jump)
+    error += np.where(half_jump > error, half_jump, 0.0)
     return _found(value, error, quotients, scale, lead[0], noise, eps)
 
 
@@ -77,7 +80,9 @@ def _forward_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found
     width = (moved - x)[:, :, None]
     level = np.maximum(noise, eps * np.abs(body))
     quotients = ((body - lead[0]) / width).reshape(levels, -1)
-    value, error, pick = solve(rule.onesided, quotients, (level / width).reshape(levels, -1) * 2.0)
+    rounding = (level / width).reshape(levels, -1) * 2.0
+    value, error, pick = solve(rule.onesided, quotients, rounding)
+    error = np.maximum(error, tail(rule.onesided, quotients, rounding, pick))
     # A kink shows only from the other side: one more point a component, at its step.
     steps = rule.units[levels - len(rule.onesided.value) :, 0]
     step = steps[pick.reshape(x.size, -1)].min(axis=1) * scale

@@ -166,18 +166,21 @@ def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Arra
         noise = np.fmin(noise, _replicated(sampler, x, steps, _SHORT_STEP)[1])
     least = 4.0 * _LEAST / steps[:, None]
     error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
-    suspect = _unlike_central(sampler, x, value)
+    center = sampler(x[None, :])[0]
+    # A derivative of exactly zero may be one that cancelled: `sin(x) / x` at 1e-8.
+    unseen = _EPS * np.abs(center) / np.maximum(scale_of(x), 2.0**-26)[:, None]
+    error = np.where(value == 0, np.maximum(error, unseen), error)
+    suspect = _unlike_central(sampler, x, value, center)
     if suspect.any():
         error = _compared(problem, sampler, x, value, error, suspect)
     error[~np.isfinite(value)] = np.inf
     return value.T, error.T
 
 
-def _unlike_central(sampler: Sampler, x: Array, value: Array) -> NDArray[np.bool_]:
+def _unlike_central(sampler: Sampler, x: Array, value: Array, center: Array) -> NDArray[np.bool_]:
     """Tell which derivatives a plain central difference does not confirm."""
     steps = np.cbrt(_EPS) * scale_of(x)
     values, moved = ladder(sampler, x, np.arange(x.size), np.stack([steps, -steps]))
-    center = sampler(x[None, :])
     width = (moved[0] - moved[1])[:, None]
     central = (values[0] - values[1]) / width
     half_jump = np.abs(values[0] + values[1] - 2.0 * center) / width

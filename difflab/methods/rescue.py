@@ -16,8 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.methods.rules import Found, Rule
-from difflab.methods.stencil import Sampler, ladder
-from difflab.methods.weights import REJECT, UNUSABLE, Weights, consistent, doubts, scores, solve
+from difflab.methods.stencil import Sampler, ladder, lead_points, noise_of
+from difflab.methods.weights import (
+    REJECT,
+    UNUSABLE,
+    Weights,
+    consistent,
+    doubts,
+    scores,
+    solve,
+    tail,
+)
 
 __all__ = ["SUSPECT", "rescue"]
 
@@ -28,6 +37,8 @@ Index = NDArray[np.intp]
 # near zero may change over any length, hence the second, longer one.
 _NEAR = np.arange(0.0, 72.0, 4.0)
 _FAR = np.concatenate([np.arange(0.0, 64.0, 4.0), np.arange(64.0, 1070.0, 16.0)])
+# At zero itself: squares of the steps do not underflow.
+_ZERO = _FAR[_FAR <= 500.0]
 _TOP = 0.3
 
 # A function may be flat beside so small an x only because its values cannot change by so
@@ -36,6 +47,15 @@ SUSPECT = 2.0**-20
 
 # Relative to the value: an amplitude that is taken for noise, if it lasts for short steps only.
 _NEXT_TO_NOTHING = 1e-5
+
+# The first step of a ladder for second derivatives, in steps that begin to converge, is
+# this times the ladder's first unit.
+_ONSETS = 16.0
+
+# Noise above so many roundings of the value is looked at again, at a few units in the last
+# place.
+_QUIET = 1e3
+_NEAREST = 0.7316 * 2.0**-49
 
 # Quotients that keep growing over so many steps have no limit.
 _STREAK = 4
@@ -93,11 +113,30 @@ def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Fou
     unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
     _rescale(found, 1.0 / unit)
     found.unit = unit
-    near_zero = np.abs(x[components]) < 2.0**-20
-    for group, exponents in ((components[~near_zero], _NEAR), (components[near_zero], _FAR)):
+    found.noise = _noise(sampler, x, found)
+    size = np.abs(x[components])
+    for chosen, exponents in (
+        (size >= SUSPECT, _NEAR),
+        ((size < SUSPECT) & (size > 0), _FAR),
+        (size == 0, _ZERO),
+    ):
+        group = components[chosen]
         if group.size:
             _rescue_group(rule, sampler, x, group, exponents, found)
     _rescale(found, unit)
+
+
+def _noise(sampler: Sampler, x: Array, found: Found) -> Array:
+    """Return the noise, looked at again from as near as numbers go where it seems large.
+
+    Near an edge or a pole, and at zero, the steps that show noise may be so long that they
+    show the function itself.
+    """
+    if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
+        return found.noise
+    lengths = np.where(x == 0, 2.0**-300, np.abs(x))
+    seen, _ = noise_of(sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
+    return np.fmin(found.noise, seen)
 
 
 def _rescale(found: Found, factor: Array) -> None:
@@ -126,8 +165,9 @@ def _rescue_group(
         fine = _both_sides(sampler, x, group, rule.fine_units * wanted, found, noise)
         value, error = _combine(rule, fine)
         outside = np.maximum(survey.low - value, value - survey.high)
-        better = _improve(found, group, value, np.maximum(error, outside))
-        found.scale[group] = np.where(better.any(axis=1), wanted, found.scale[group])
+        _improve(found, group, value, np.maximum(error, outside))
+    onset = steps[survey.onset.reshape(group.size, -1), np.arange(group.size)[:, None]]
+    found.scale[group] = _ONSETS * onset[:, np.isfinite(found.center)].min(axis=1)
     doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
     found.error[group] = np.where(doubtful, hidden, found.error[group])
     found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
@@ -221,7 +261,7 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
         chosen_r = np.where(take, rounding, chosen_r)
         unsettled = np.where(take, relative, unsettled)
     score, low, high = consistent(chosen_q, scores(chosen_q, chosen_r))
-    noise = _hidden_noise(sides, chosen_q, score)
+    noise = _hidden_noise(sides, score, low, high)
     best = score.argmin(axis=0)
     limit = np.maximum(4.0 * score[best, columns], np.abs(chosen_q[best, columns]) / 16.0)
     onset = (score <= limit).argmax(axis=0)
@@ -231,7 +271,7 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
     return _Survey(best, value, onset, low, high, noise, diverging, last)
 
 
-def _hidden_noise(sides: _Sides, quotients: Array, score: Array) -> Array:
+def _hidden_noise(sides: _Sides, score: Array, low: Array, high: Array) -> Array:
     """Return the height ``(N,)`` of stairs that short steps take for a slope, else zero.
 
     ``(1 - cos(x)) / x^2`` at 1e-4 moves in stairs of ``1e-8``, each of which slopes by
@@ -242,11 +282,12 @@ def _hidden_noise(sides: _Sides, quotients: Array, score: Array) -> Array:
     central, rounding = sides.central()
     plain = scores(central, rounding)
     long, short = plain.argmin(axis=0), np.isfinite(score).argmax(axis=0)
-    far, near = central[long, columns], quotients[short, columns]
-    doubt = plain[long, columns]
-    apart = np.abs(far - near) > 4.0 * (doubt + score[short, columns])
-    height = np.abs(far - near) * sides.step_up[short, columns]
-    stairs = apart & (long < short) & (doubt <= 0.1 * np.abs(far))
+    far, doubt = central[long, columns], plain[long, columns]
+    gap = np.maximum(low - far, far - high)
+    height = gap * sides.step_up[short, columns]
+    # Beside a kink long steps disagree too, but so do their two sides.
+    kink = 2.0 * np.abs(sides.curvature()[long, columns]) > 0.5 * gap
+    stairs = (gap > 4.0 * doubt) & (long < short) & (doubt <= 0.1 * np.abs(far)) & ~kink
     return np.where(stairs & (height <= _NEXT_TO_NOTHING * np.abs(sides.center)), height, 0.0)
 
 
@@ -297,25 +338,25 @@ def _combine(rule: Rule, sides: _Sides) -> tuple[Array, Array]:
 
 
 def _solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, Array, Index]:
-    return solve(weights, quotients, rounding, doubts(quotients, rounding))
+    value, error, pick = solve(weights, quotients, rounding, doubts(quotients, rounding))
+    return value, np.maximum(error, tail(weights, quotients, rounding, pick)), pick
 
 
 def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
     quotients, rounding = sides.central()
     value, error, pick = _solve(weights, quotients, rounding)
     half_jump = np.abs((weights.jump[pick].T * sides.curvature()).sum(axis=0))
-    return value, np.maximum(error, half_jump)
+    return value, error + np.where(half_jump > error, half_jump, 0.0)
 
 
-def _improve(found: Found, group: Index, value: Array, error: Array) -> NDArray[np.bool_]:
+def _improve(found: Found, group: Index, value: Array, error: Array) -> None:
     shape = (group.size, -1)
     value, error = value.reshape(shape), error.reshape(shape)
     unknown = np.isinf(found.error[group]) & np.isfinite(value)
-    better: NDArray[np.bool_] = (error < found.error[group]) | unknown
+    better = (error < found.error[group]) | unknown
     better &= np.isfinite(found.center)
     found.value[group] = np.where(better, value, found.value[group])
     found.error[group] = np.where(better, error, found.error[group])
-    return better
 
 
 def _declare_lost(found: Found, group: Index, survey: _Survey, x: Array) -> None:

@@ -37,8 +37,8 @@ RICHARDSON = Differences(
     rule=Rule(
         # The odd factor keeps steps from falling on the period of a function at a round x.
         units=steps(0.317, 2.0, 7),
-        central=extrapolated(7, 2.0, EVEN, 5),
-        onesided=extrapolated(7, 2.0, FULL, 5),
+        central=extrapolated(7, 2.0, EVEN, 5, 0),
+        onesided=extrapolated(7, 2.0, FULL, 5, 0),
         tolerance=1e-9,
         strict=True,
         fine_units=steps(8.0, 2.0, 10),

@@ -61,7 +61,7 @@ class Rule:
     def settles(self, found: Found) -> NDArray[np.bool_]:
         """Tell which derivatives are known as well as can be expected, ``(n, m)``."""
         if self.strict:
-            floor = _ROUNDINGS * np.fmax(found.noise, found.eps * np.abs(found.center))
+            floor = _ROUNDINGS * found.eps * np.abs(found.center)
         else:
             floor = self.tolerance * np.abs(found.center)
         wanted = np.maximum(

@@ -26,7 +26,16 @@ from numpy.typing import NDArray
 
 from difflab.methods.rules import Found, SecondRule
 from difflab.methods.stencil import Sampler, ladder
-from difflab.methods.weights import REJECT, UNUSABLE, Weights, consistent, doubts, scores, solve
+from difflab.methods.weights import (
+    REJECT,
+    UNUSABLE,
+    Weights,
+    consistent,
+    doubts,
+    scores,
+    solve,
+    tail,
+)
 
 __all__ = ["second_derivatives"]
 
@@ -134,6 +143,7 @@ class _Search:
         bad = ~np.isfinite(quotients) | ~np.isfinite(level)
         quotients, level = np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, level)
         value, error, pick = solve(weights, quotients, level, doubts(quotients, level))
+        error = np.maximum(error, tail(weights, quotients, level, pick))
         error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
         _, low, high = consistent(quotients, scores(quotients, level))
         error = np.fmax(error, np.maximum(low - value, value - high))

@@ -35,6 +35,7 @@ __all__ = [
     "plain",
     "scores",
     "solve",
+    "tail",
 ]
 
 Array = NDArray[np.float64]
@@ -74,6 +75,9 @@ class Weights:
     jump : ndarray (E, K)
         Rows that take ``(f(x+h) - 2 f(x) + f(x-h)) / h`` to its limit at ``h = 0``,
         the jump of the one-sided derivatives.
+    change, before : ndarray (E, K)
+        Rows that give the last two changes of the candidate as the step became shorter;
+        zero where there are fewer.
     level : ndarray (E,)
         The finest step that each candidate uses.
     side_jump : ndarray (E, K)
@@ -86,6 +90,8 @@ class Weights:
     guard: Array
     jump: Array
     side_jump: Array
+    change: Array
+    before: Array
     level: NDArray[np.intp]
 
     @cached_property
@@ -112,8 +118,12 @@ def tableau(levels: int, ratio: float, powers: Sequence[int], depth: int) -> lis
 
 
 @lru_cache
-def extrapolated(levels: int, ratio: float, powers: tuple[int, ...], depth: int) -> Weights:
-    """Return every extrapolated entry ``T[k, j]``, ``j >= 1``, of Richardson's tableau.
+def extrapolated(
+    levels: int, ratio: float, powers: tuple[int, ...], depth: int, spare: int = 2
+) -> Weights:
+    """Return the extrapolated entries ``T[k, j]``, ``1 <= j <= k - spare``, of the tableau.
+
+    With two entries to spare in its column each entry has a `tail`.
 
     The error of ``T[k, j]`` is taken as ``|T[k, j] - T[k-1, j-1]|``, which is the error
     of the entry of lower order, hence an overestimate (C. Ridders, *Accurate computation
@@ -123,14 +133,32 @@ def extrapolated(levels: int, ratio: float, powers: tuple[int, ...], depth: int)
     odd = tableau(levels, ratio, ODD, depth)
     rows: list[_Row] = []
     for k in range(2, levels):
-        for j in range(1, len(table[k])):
+        for j in range(1, min(k - spare, depth) + 1):
             spread = table[k][j] - table[k - 1][j - 1]
             before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
-            rows.append((table[k][j], spread, GUARD * before, odd[k][j], odd[k][min(j, k - 1)], k))
+            rows.append(
+                (
+                    table[k][j],
+                    spread,
+                    GUARD * before,
+                    odd[k][j],
+                    odd[k][min(j, k - 1)],
+                    *_changes(table, k, j),
+                    k,
+                )
+            )
     return _weights(rows)
 
 
-_Row = tuple[Array, Array, Array, Array, Array, int]
+def _changes(table: list[list[Array]], k: int, j: int) -> tuple[Array, Array]:
+    """Return the last two changes down column j, zero where the column is too short."""
+    none = np.zeros(len(table))
+    if k < j + 2:
+        return none, none
+    return table[k][j] - table[k - 1][j], table[k - 1][j] - table[k - 2][j]
+
+
+_Row = tuple[Array, Array, Array, Array, Array, Array, Array, int]
 
 
 def _weights(rows: list[_Row]) -> Weights:
@@ -152,7 +180,17 @@ def plain(levels: int, ratio: float, powers: tuple[int, ...], column: int = 0) -
     for k in range(column + 2, levels):
         spread = (table[k][column] - table[k - 1][column]) / (shrink - 1)
         before = (table[k - 1][column] - table[k - 2][column]) / (shrink - 1)
-        rows.append((table[k][column], spread, before / (8 * shrink), odd[k][1], odd[k][1], k))
+        rows.append(
+            (
+                table[k][column],
+                spread,
+                before / (8 * shrink),
+                odd[k][1],
+                odd[k][1],
+                *_changes(table, k, column),
+                k,
+            )
+        )
     return _weights(rows)
 
 
@@ -227,3 +265,19 @@ def consistent(quotients: Array, score: Array) -> tuple[Array, Array, Array]:
         low = np.where(agrees, np.fmax(low, below), low)
         high = np.where(agrees, np.fmin(high, above), high)
     return score, low, high
+
+
+def tail(weights: Weights, quotients: Array, rounding: Array, pick: NDArray[np.intp]) -> Array:
+    """Return how much the picked candidates would still change at shorter steps, ``(N,)``.
+
+    Changes that shrink by a constant factor from step to step sum up like a geometric
+    series. The factor is ``r^-p`` where the error series has its usual powers, and larger
+    where it starts with another, as ``sqrt(h)`` for ``x^1.5`` at 0.
+    """
+    change = np.abs((weights.change[pick].T * quotients).sum(axis=0))
+    before = np.abs((weights.before[pick].T * quotients).sum(axis=0))
+    noise = 4.0 * (weights.gain[pick].T * rounding).sum(axis=0)
+    ratio = np.where(change < before, change / before, 1.0)
+    left = change * ratio / (1.0 - np.minimum(ratio, 0.9))
+    result: Array = np.where(change > noise, SAFETY * left, 0.0)
+    return result
