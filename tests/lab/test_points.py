@@ -121,10 +121,12 @@ def test_the_branch_that_makes_the_output_undefined_counts_as_taken() -> None:
     assert math.isfinite(f(**choose_point(f)))
 
 
-@pytest.mark.parametrize("text", ["asin(max(cos(x), 1))", "sqrt(relu(x) - 1.9)", "acos(tanh(9*x))"])
-def test_edges_of_domains_are_kept_away_from_where_that_can_be(text: str) -> None:
+@pytest.mark.parametrize("text", ["sqrt(max(x - 2.7, 0))", "acos(tanh(9*x))"])
+def test_edges_of_domains_are_kept_away_from(text: str) -> None:
     f = dl.parse(text)
-    point = choose_point(f)
-    assert math.isfinite(f(**point))
-    if "max" not in text:  # asin(1) is all there is
-        assert refer(f, list(point.values())).jacobian[0, 0] != 0
+    assert refer(f, list(choose_point(f).values())).jacobian[0, 0] != 0
+
+
+def test_a_point_on_an_edge_is_better_than_none() -> None:
+    f = dl.parse("asin(max(cos(x), 1))")
+    assert float(f(**choose_point(f))) == math.asin(1)

@@ -221,6 +221,7 @@ def test_points_without_a_derivative_are_named(
 
 def test_the_scale_of_a_zero_is_that_of_the_other_inputs() -> None:
     assert judged("hypot(x, y)", 0.0, 1e-200).jacobian.tolist() == [[0.0, 1.0]]
+    assert judged("x + y*atan(x/y)", 0.0, 1e-200).jacobian.tolist() == [[2.0, 0.0]]
 
 
 def test_digits_lost_inside_the_function_are_doubled_back() -> None:
