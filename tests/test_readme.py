@@ -2,9 +2,11 @@
 
 - A ```python block with ``>>>`` is a doctest; all of them share one namespace, in order.
 - A ```python block that starts with ``# name.py`` is written to that file.
-- A ```console block is run where those files are. Times differ from run to run and column widths
-  follow them, so both sides are compared with every time as ``<time>`` and every run of blanks or
-  rules as one; a line ``...`` in the README stands for any lines.
+- A ```console block is run where those files are. Times differ from run to run, the last digits of
+  errors from processor to processor, and with them the method that is recommended: they are
+  compared by their places only, and so are runs of blanks, line ends and rules. A line ``...`` in
+  the README stands for any text.
+- The table of conventions is the table of primitives.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -20,13 +23,19 @@ from typing import NamedTuple
 
 import pytest
 
+from difflab.primitives import TABLE
+from difflab.testing import check_gradient
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.splitlines()[:24]
 
 TIME = re.compile(r"\b\d[\d.,]*(e[+-]?\d+)?\s?(ns|µs|ms|s|min)\b")
-RULE = re.compile(r"[─━═—-]{2,}")
-COLUMNS_OF_TIMES = re.compile(r"(<time>\s*)+")
+SMALL = re.compile(r"\b\d[\d.]*e[+-]?\d+\b")
+JUDGED = re.compile(r"\b(agree|disagree|convention|inconclusive)\s+\S+\s+\S+")
+# Which method is the cheapest is the machine's to say.
+CHOICE = re.compile(r"\bUse \S+ here: [^.]*(\.\d[^.]*)*\.(?=\s|$)")
+RULE = re.compile(r"[─━═]{2,}")
 
 
 class Block(NamedTuple):
@@ -38,7 +47,7 @@ class Block(NamedTuple):
 class Session(NamedTuple):
     line: int
     command: str
-    output: list[str]
+    output: str
 
 
 def blocks() -> list[Block]:
@@ -53,33 +62,35 @@ def sessions() -> list[Session]:
             continue
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, _, output = part.partition("\n")
-            found.append(Session(block.line, command, output.splitlines()))
+            found.append(Session(block.line, command, output))
     return found
 
 
-def masked(line: str) -> str:
-    line = RULE.sub("─", TIME.sub("<time>", line))
-    return " ".join(COLUMNS_OF_TIMES.sub("<time> ", line).split())
+def masked(text: str) -> str:
+    for pattern, shown in (
+        (CHOICE, "Use <method> here."),
+        (TIME, "<time>"),
+        (JUDGED, r"\1 <error> <ulp>"),
+        (SMALL, "<small>"),
+        (RULE, "─"),
+    ):
+        text = pattern.sub(shown, text)
+    return " ".join(text.split())
 
 
-def matches(expected: list[str], actual: list[str]) -> bool:
-    pattern = ""
-    for line in expected:
-        text = masked(line)
-        pattern += (
-            r"(?:.*\n)*?" if text == "..." else re.escape(text).replace(r"\.\.\.", ".*") + "\n"
-        )
-    return re.fullmatch(pattern, "".join(masked(line) + "\n" for line in actual)) is not None
+def matches(expected: str, actual: str) -> bool:
+    pattern = re.escape(masked(expected)).replace(r"\ \.\.\.\ ", " .* ")
+    return re.fullmatch(pattern, masked(actual)) is not None
 
 
-def run(command: str, where: Path) -> list[str]:
+def run(command: str, where: Path) -> str:
     """Run `command` without a shell; the only shell syntax is a final ``; echo $?``."""
     command, asks, _ = command.partition("; echo $?")
     name, *arguments = shlex.split(command)
-    module = {"difflab": ["-m", "difflab"], "pytest": ["-m", "pytest", "-p", "no:cacheprovider"]}
+    assert name == "difflab"
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
-        [sys.executable, *module[name], *arguments],
+        [sys.executable, "-m", "difflab", *arguments],
         cwd=where,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         stdout=subprocess.PIPE,
@@ -87,8 +98,7 @@ def run(command: str, where: Path) -> list[str]:
         encoding="utf-8",
         check=False,
     )
-    lines = done.stdout.rstrip("\n").splitlines()
-    return [*lines, str(done.returncode)] if asks else lines
+    return done.stdout + (f"{done.returncode}\n" if asks else "")
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +141,7 @@ def _consecutive(language: str) -> list[tuple[Block, Block]]:
 @pytest.mark.parametrize("session", sessions(), ids=lambda s: f"line {s.line}: {s.command}")
 def test_commands_print_what_is_shown(session, workshop):
     actual = run(session.command, workshop)
-    assert matches(session.output, actual), "\n".join(actual)
+    assert matches(session.output, actual), actual
 
 
 def test_two_commands_stand_on_the_first_screen():
@@ -146,7 +156,36 @@ def test_links_lead_to_files(target):
     assert (ROOT / target).exists()
 
 
+def test_conventions_are_those_of_the_table():
+    spellings: dict[str, list[str]] = {}
+    for row in TABLE.values():
+        if row.convention:
+            spelling = row.names[0] if row.names else row.infix
+            spellings.setdefault(row.convention, []).append(f"`{spelling}`")
+    expected = [f"| {', '.join(names)} | {text} |" for text, names in spellings.items()]
+    start = README.index("| function | convention |")
+    assert README[start : README.index("\n\n", start)].splitlines()[2:] == expected
+
+
+def test_every_function_of_the_language_is_named():
+    section = README[README.index("## The language") : README.index("## See how")]
+    named = set(re.findall(r"\w+", section))
+    # The second spelling of a function that has a short one need not be named.
+    assert {row.names[0] for row in TABLE.values() if row.names} <= named
+
+
+def test_the_gradient_test_of_the_readme_fails_as_it_should(workshop, monkeypatch):
+    monkeypatch.syspath_prepend(str(workshop))
+    example = runpy.run_path(str(workshop / "test_my_model.py"))
+    with pytest.raises(AssertionError, match="wrong in 2 of 2 components"):
+        example["test_gradient"](check_gradient)
+
+
 def test_the_comparison_can_fail():
-    assert matches(["a  1.5 ms", "...", "c"], ["a 20 µs", "b", "c"])
-    assert not matches(["a 1.5 ms", "c"], ["a 20 µs", "b", "c"])
-    assert not matches(["value 5.5"], ["value 5.6"])
+    assert matches("a  1.5 ms\n...\nc", "a 20 µs\nb\nc")
+    assert not matches("a 1.5 ms\nc", "a 20 µs\nb\nc")
+    assert not matches("value 5.5", "value 5.6")
+    assert matches("Use a here: called in 1.5 ms.", "Use b here: exact, called\nin 2 ns.")
+    assert not matches("Use a here: called in 1.5 ms.", "No method can be recommended here.")
+    assert matches("reverse agree 1e-9 3", "reverse  agree 7.1e-10 2.2")
+    assert not matches("reverse agree 1e-9 3", "reverse disagree 1e-9 3")
