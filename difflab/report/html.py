@@ -37,6 +37,7 @@ table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; }
 th { color: var(--faint); font-weight: 600; white-space: nowrap; }
 th.figure, td.figure { text-align: right; white-space: nowrap; }
+td.name { white-space: nowrap; }
 td.name::before { content: ""; display: inline-block; width: .65em; height: .65em;
   margin-right: .5em; border-radius: 50%; background: var(--family); }
 .agree, .convention { color: var(--good); } .disagree, .failed { color: var(--bad);
@@ -111,7 +112,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
 
 def _in_short(shown: View) -> str:
     """Return how many methods agree, and the fastest of them."""
-    agreeing = [row for row in shown.rows if row.outcome == "agree"]
+    agreeing = [row for row in shown.rows if row.outcome in ("agree", "convention")]
     text = f"{len(agreeing)} of {len(shown.rows)} agree"
     timed = [(row.call, row.name) for row in agreeing if row.call is not None]
     if not timed:

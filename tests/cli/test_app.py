@@ -7,18 +7,23 @@ import pytest
 
 from difflab.cli import app
 
+COMMANDS = [
+    *("compare", "trace", "graph", "derive", "check", "report", "methods", "doctor", "bench"),
+    *("bench accuracy", "bench swell", "bench cost"),
+]
+
 
 def test_help_names_every_command(difflab):
     result = difflab("--help")
     assert result.code == 0
-    for command in ("compare", "trace", "graph", "derive", "bench", "report", "check", "methods"):
+    for command in COMMANDS[:9]:
         assert f"\n  {command}" in result.out
     assert all(len(line) <= 80 for line in result.out.splitlines())
 
 
-@pytest.mark.parametrize("command", ["compare", "derive", "check", "report", "methods", "doctor"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_each_command_fits(difflab, command):
-    result = difflab(command, "-h")
+    result = difflab(*command.split(), "-h")
     assert result.code == 0
     assert all(len(line) <= 80 for line in result.out.splitlines())
 

@@ -9,7 +9,9 @@ from difflab.language import parse
 
 def evaluated(text, **point):
     # A matrix is written row by row; the language reads a list of numbers.
-    function = parse(text.replace("], [", ", ").replace("[[", "[").replace("]]", "]"))
+    if "[[" in text:
+        text = text.replace("], [", ", ").replace("[[", "[").replace("]]", "]")
+    function = parse(text)
     result = function(**{name: point[name] for name in function.inputs})
     return result if isinstance(result, tuple) else [result]
 
