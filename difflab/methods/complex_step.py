@@ -62,7 +62,7 @@ def complex_steps(x: Array) -> Array:
     """
     size = np.abs(x)
     steps = np.maximum(2.0**-100 * size, np.minimum(2.0**-960, 2.0**-40 * size))
-    return np.where(size > 0, steps, 2.0**-300)
+    return np.where(size > 0, np.maximum(steps, _LEAST), 2.0**-300)
 
 
 @dataclass(frozen=True)
