@@ -207,7 +207,11 @@ def test_no_text_is_clipped_or_overlaps_another(text: str) -> None:
 
 
 def test_labels_fit_their_boxes() -> None:
-    drawing = scene(drawn("W_long_name_m*W + exp2(x)*expm1(x)*loggamma(x)*12345.678*mod(x, 3)"))
+    drawing = scene(
+        drawn(
+            "MMMMWWWWMMMMWWWW + W_long_name_m*W + exp2(x)*expm1(x)*loggamma(x)*12345.678*mod(x, 3)"
+        )
+    )
     measured = {text: right - left for text, left, _, right, _ in extents(drawing)}
     widths = {}
     for shape in drawing.shapes:
@@ -218,7 +222,7 @@ def test_labels_fit_their_boxes() -> None:
                 and shape.y < text.y < shape.y + shape.height
             ):
                 widths[text.text] = shape.width
-    assert {"W_long_name_m", "exp2", "12345.7"} <= widths.keys()
+    assert {"MMMMWWWWMMMMWWWW", "W_long_name_m", "exp2", "12345.7"} <= widths.keys()
     for text, width in widths.items():
         assert measured[text] + 4 <= width, text
 
