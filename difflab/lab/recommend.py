@@ -6,7 +6,8 @@ Correct first, then exact, then cheap. May import `difflab.lab.record`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from difflab.lab.record import Comparison, MethodRow, Status
 
@@ -38,7 +39,7 @@ def recommend(comparison: Comparison) -> str:
     if not right:
         return _nothing(comparison, judged)
     accurate = _accurate(right)
-    best = _cheapest(accurate)
+    best = _cheapest(accurate, _sweeps(comparison))
     sentence = opening.format(best.name) + ", ".join(_reasons(best))
     return sentence + _crossover(best, accurate) + _warning(judged) + "."
 
@@ -46,11 +47,10 @@ def recommend(comparison: Comparison) -> str:
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
     if not judged:
         return "No method gave a derivative here, for the reasons that stand in its row."
-    if any(row.verdict == "inconclusive" for row in judged):
-        return (
-            "No method can be recommended here: the referee could not tell whether they are "
-            f"right ({comparison.reference.status})."
-        )
+    unclear = [row.message for row in judged if row.verdict == "inconclusive"]
+    if unclear:
+        why = Counter(unclear).most_common(1)[0][0] or comparison.reference.status
+        return f"No method can be recommended here: {why}."
     return "Use none of these methods here: the referee contradicts every one."
 
 
@@ -65,13 +65,26 @@ def _inaccuracy(row: MethodRow) -> float:
     return 0.0 if ulps is None else math.inf if math.isnan(ulps) else ulps
 
 
-def _cheapest(rows: Sequence[MethodRow]) -> MethodRow:
+def _sweeps(comparison: Comparison) -> dict[str, int]:
+    """Return how many sweeps each mode takes: forward one per input, reverse one per output."""
+    expression = comparison.expression
+    return {
+        "forward": sum(math.prod(variable.shape) for variable in expression.inputs),
+        "reverse": sum(math.prod(variable.shape) for variable in expression.outputs),
+    }
+
+
+def _cheapest(rows: Sequence[MethodRow], sweeps: Mapping[str, int]) -> MethodRow:
+    """Return the row that costs least; of those that cost alike the one with less to do."""
     costs = [_cost(row) for row in rows]
     least = min(costs)
     close = [row for row, cost in zip(rows, costs, strict=True) if cost <= NOISE * least]
-    return min(
-        close or rows, key=lambda row: math.inf if row.operations is None else row.operations
-    )
+
+    def work(row: MethodRow) -> tuple[float, int]:
+        operations = math.inf if row.operations is None else row.operations
+        return operations, sweeps.get(row.name, 0)
+
+    return min(close or rows, key=work)
 
 
 def _cost(row: MethodRow) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ class Reference:
     linear: NDArray[np.bool_]
     evaluations: int
 
-    @property
+    @cached_property
     def jacobian(self) -> NDArray[float64]:
         """The derivative, each entry the nearest float64."""
         rounded = [nearest(entry) for entry in self.exact.flat]

@@ -75,7 +75,7 @@ class Worker:
             target=_listen, args=(self._process.stdout, self._replies.put), daemon=True
         )
         listener.start()
-        self._stop = weakref.finalize(self, _stop, self._process, listener)
+        self._stop = weakref.finalize(self, _stop, self._owner, self._process, listener)
 
     @property
     def alive(self) -> bool:
@@ -103,8 +103,10 @@ class Worker:
         with self._lock:
             try:
                 return self._exchange(name, arguments, timeout)
-            except (MethodTimeout, WorkerDied, KeyboardInterrupt, SystemExit):
-                self.stop()  # its answer to this request must not be taken for the next one's
+            except BaseException as error:
+                answered = isinstance(error, DifflabError)
+                if not answered or isinstance(error, MethodTimeout | WorkerDied):
+                    self.stop()  # its late answer must not be taken for the next request's
                 raise
 
     def _exchange(self, name: str, arguments: tuple[Any, ...], timeout: float) -> Any:
@@ -163,7 +165,9 @@ def _listen(stream: BinaryIO, put: Callable[[tuple[str, Any]], None]) -> None:
     put(_GONE)
 
 
-def _stop(process: Popen[bytes], listener: threading.Thread) -> None:
+def _stop(owner: int, process: Popen[bytes], listener: threading.Thread) -> None:
+    if os.getpid() != owner:  # a forked copy of this object: the process is not its own
+        return
     if process.poll() is None:
         process.kill()
     process.wait()

@@ -312,6 +312,36 @@ def test_a_module_that_cannot_be_imported_says_so() -> None:
     worker.stop()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_leaves_it_alone(symbolic: Symbolic, prepare: Prepare) -> None:
+    derivative = prepare("x^3")
+    worker = symbolic.running()
+    child = os.fork()
+    if child == 0:
+        status = 1 if worker.alive else 0
+        worker.stop()
+        os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert worker.alive
+    assert at(derivative, 2.0) == [[12.0]]
+
+
+def test_an_interrupted_request_does_not_answer_the_next(
+    symbolic: Symbolic, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derivative = prepare("x^3")
+    worker = symbolic.running()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worker, "_receive", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        derivative(np.array([5.0]))
+    assert not worker.alive
+    assert at(derivative, 2.0) == [[12.0]]
+
+
 SCRIPT = """
     import os, sys, time
     from difflab.language import parse
