@@ -5,17 +5,15 @@ May import `difflab.cli` siblings; `lab` and `report` are imported when a comman
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from difflab.cli.options import ExpressionCommand, parse_point, read_expression
-from difflab.cli.output import emit, say, write_files
+from difflab.cli.output import ProgressLine, emit, say, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ __all__ = ["bench"]
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Draw accuracy, expression swell or cost; what is measured is kept as CSV.",
+    help="Draw accuracy, expression swell or cost, with the data as CSV.",
 )
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
@@ -136,32 +134,16 @@ def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
     return Subject(function, packed, truth.jacobian, text, shown)
 
 
-class _Line:
-    """Progress on standard error: one line that is rewritten on a terminal, else a few lines."""
-
-    def __init__(self) -> None:
-        self.live = sys.stderr.isatty()
-        self.next = monotonic() + 2.0
-        self.shown = False
-
-    def __call__(self, done: int, total: int, label: str) -> None:
-        if self.live:
-            text = f"{done}/{total} {label}"[:79] if done < total else ""
-            sys.stderr.write(f"\r{text}\x1b[K")
-            sys.stderr.flush()
-        elif monotonic() >= self.next and done < total:
-            say(f"{done} of {total}: {label}")
-            self.next = monotonic() + 10.0
-
-
 def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:
     """Run a sweep with progress; an interruption says what is kept and how to go on."""
     from difflab.lab.sweep import run
 
+    progress = ProgressLine()
     try:
-        return run(path, layout, tasks, _Line())
+        return run(path, layout, tasks, progress)
     except KeyboardInterrupt:
-        say(f"\nstopped; what is measured is kept in {path}, and the same command goes on from it")
+        progress.clear()
+        say(f"stopped; what is measured is kept in {path}, and the same command goes on from it")
         raise
 
 

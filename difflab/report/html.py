@@ -14,41 +14,54 @@ from difflab.report.plots import inline_svg
 from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 from difflab.report.view import Row, View, view
 
-__all__ = ["document", "index", "page"]
+__all__ = ["document", "fragment", "index", "page"]
 
+# Everything is nested, so that a comparison shown in a notebook leaves the notebook as it is.
 _STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --ink: #1b1c1d; --faint: #63676c;
-  --line: #d9dce0; --panel: #f5f6f8; --good: #00724f; --bad: #b3261e; --odd: #8a5a00; }
-@media (prefers-color-scheme: dark) { :root { --paper: #16181b; --ink: #e8eaed;
-  --faint: #a0a6ad; --line: #363a40; --panel: #202328; --good: #5fd3a6; --bad: #ff8a80;
-  --odd: #f2c063; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2rem 1.25rem 3rem; max-width: 62rem; background: var(--paper);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.15rem; margin: 0 0 .5rem; font-weight: 600; }
-h2 { font-size: 1rem; margin: 2rem 0 .5rem; }
-pre { background: var(--panel); padding: .75rem 1rem; border-radius: 6px; margin: 0 0 1rem;
-  white-space: pre-wrap; overflow-wrap: anywhere; font-size: 1.05rem; }
-code, pre, td.figure, dd { font-family: ui-monospace, Menlo, Consolas, monospace; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem; margin: 0 0 1rem; }
-dt { color: var(--faint); } dd { margin: 0; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: .92rem; }
-th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; }
-th { color: var(--faint); font-weight: 600; white-space: nowrap; }
-th.figure, td.figure { text-align: right; white-space: nowrap; }
-td.name { white-space: nowrap; }
-td.name::before { content: ""; display: inline-block; width: .65em; height: .65em;
-  margin-right: .5em; border-radius: 50%; background: var(--family); }
-.agree, .convention { color: var(--good); } .disagree, .failed { color: var(--bad);
-  font-weight: 600; } .inconclusive, .timeout { color: var(--odd); }
-.unsupported, .note, footer { color: var(--faint); }
-.sentence { border-left: 3px solid var(--good); padding: .25rem 0 .25rem .9rem;
-  font-weight: 600; margin: 1.25rem 0; }
-.wrong .sentence { border-color: var(--bad); }
-svg { display: block; width: 100%; height: auto; margin: 1rem 0; }
-summary { cursor: pointer; padding: .4rem 0; } details { border-bottom: 1px solid var(--line); }
-footer { margin-top: 2.5rem; font-size: .85rem; }
+.difflab { --paper: #fff; --ink: #1b1c1d; --faint: #63676c; --line: #d9dce0; --panel: #f5f6f8;
+  --good: #00724f; --bad: #b3261e; --odd: #8a5a00; --mono: ui-monospace, Menlo, monospace;
+  max-width: 62rem; padding: 1rem 1.25rem; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif;
+  @media (prefers-color-scheme: dark) { --paper: #16181b; --ink: #e8eaed; --faint: #a0a6ad;
+    --line: #363a40; --panel: #202328; --good: #5fd3a6; --bad: #ff8a80; --odd: #f2c063; }
+  & * { box-sizing: border-box; }
+  & h1 { font-size: 1.15rem; margin: 0 0 .5rem; font-weight: 600; }
+  & h2 { font-size: 1rem; margin: 2rem 0 .5rem; }
+  & pre { background: var(--panel); color: inherit; padding: .75rem 1rem; border-radius: 6px;
+    margin: 0 0 1rem; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 1.05rem; }
+  & code, & pre, & td.figure, & dd { font-family: var(--mono); }
+  & dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem;
+    margin: 0 0 1rem; }
+  & dt { color: var(--faint); font-weight: normal; }
+  & dd { margin: 0; overflow-wrap: anywhere; }
+  & .scroll { overflow-x: auto; }
+  & table { border-collapse: collapse; color: inherit; width: 100%; font-size: .92rem; }
+  & th, & td { padding: .35rem .6rem; border: 0; border-bottom: 1px solid var(--line);
+    text-align: left; background: none; }
+  & th { color: var(--faint); font-weight: 600; white-space: nowrap; }
+  & th.figure, & td.figure { text-align: right; white-space: nowrap; }
+  & td.name { white-space: nowrap; }
+  & td.name::before { content: ""; display: inline-block; width: .65em; height: .65em;
+    margin-right: .5em; border-radius: 50%; background: var(--family); }
+  & .agree, & .convention { color: var(--good); }
+  & .disagree, & .failed { color: var(--bad); font-weight: 600; }
+  & .inconclusive, & .timeout { color: var(--odd); }
+  & .unsupported, & .note, & footer { color: var(--faint); }
+  & .note { margin: .25rem 0; }
+  & .sentence { border-left: 3px solid var(--good); padding: .25rem 0 .25rem .9rem;
+    font-weight: 600; margin: 1.25rem 0; }
+  & .wrong .sentence { border-color: var(--bad); }
+  & svg { display: block; width: 100%; height: auto; margin: 1rem 0; }
+  & summary { cursor: pointer; padding: .4rem 0; }
+  & details { border-bottom: 1px solid var(--line); }
+  & footer { margin-top: 2.5rem; font-size: .85rem; }
+}
+"""
+_PAGE_STYLE = """
+html { color-scheme: light dark; }
+body.difflab { margin: 0 auto; padding: 2rem 1.25rem 3rem; min-height: 100vh; }
+html:has(body.difflab) { background: #fff; }
+@media (prefers-color-scheme: dark) { html:has(body.difflab) { background: #16181b; } }
 """
 # Nothing in the page runs and nothing is fetched: the browser is told so as well.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -63,7 +76,24 @@ def page(comparison: Any) -> str:
         The record of a comparison, or its dictionary.
     """
     shown = view(comparison)
-    body = [
+    return document(f"{shown.derivative_name} of {shown.expression}", _whole(comparison, shown))
+
+
+def fragment(comparison: Any) -> str:
+    """Return a comparison as a part of another page, such as a notebook, that it leaves alone.
+
+    Parameters
+    ----------
+    comparison : Comparison or mapping
+        The record of a comparison, or its dictionary.
+    """
+    body = _whole(comparison, view(comparison))
+    return "\n".join(['<div class="difflab">', f"<style>{_STYLE}</style>", *body, "</div>"])
+
+
+def _whole(comparison: Any, shown: View) -> list[str]:
+    """Return texts and picture of one comparison."""
+    return [
         f"<main{'' if shown.agreed else ' class=wrong'}>",
         f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>",
         *_summary(shown),
@@ -73,7 +103,6 @@ def page(comparison: Any) -> str:
         _footer(shown.environment),
         "</main>",
     ]
-    return document(f"{shown.derivative_name} of {shown.expression}", body)
 
 
 def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> str:
@@ -174,6 +203,7 @@ def document(title: str, body: Sequence[str]) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{_PAGE_STYLE}</style>\n</head>\n"
+        '<body class="difflab">\n'
     )
     return head + "\n".join(body) + "\n</body>\n</html>\n"

@@ -25,7 +25,7 @@ __all__ = ["Result", "compare"]
 class Result(Comparison):
     """A `difflab.lab.record.Comparison` that can show itself.
 
-    Printed it is its table; as the result of a notebook's cell it is its page.
+    Printed it is its table; as the result of a notebook's cell it is what its page shows.
     """
 
     def table(self, *, width: int = tables.WIDTH) -> str:
@@ -58,10 +58,10 @@ class Result(Comparison):
         return self.table()
 
     def _repr_html_(self) -> str:
-        """Return the page, as notebooks ask for it."""
-        from difflab.report.html import page
+        """Return a part of a page, as notebooks ask for it."""
+        from difflab.report.html import fragment
 
-        return page(self)
+        return fragment(self)
 
 
 def compare(

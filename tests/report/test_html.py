@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from difflab.report.html import index, page
+from difflab.report.html import fragment, index, page
 
 VOID = {"meta", "img", "br", "path", "use", "rect"}
 
@@ -75,3 +75,15 @@ def test_the_index_shows_what_is_wrong_first_and_what_was_left_out(seed, hostile
     assert "<c>.json" in shown
     assert "script" not in reader.tags
     assert "7 of 7 agree, fastest symbolic (2.31 µs)" in shown
+
+
+def test_a_fragment_leaves_the_page_around_it_alone(seed):
+    text = fragment(seed)
+    reader = read(text)
+    assert not {"html", "head", "body", "meta", "title"} & set(reader.tags)
+    style = text[text.index("<style>") + 7 : text.index("</style>")].strip()
+    assert style.startswith(".difflab {")
+    depth = 0
+    for place, character in enumerate(style):
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth > 0 or place in (len(style) - 1, *range(len(".difflab ")))
