@@ -77,11 +77,7 @@ class _C(Straight):
         """Return the whole function."""
         self._unpack()
         self.compute()
-        position = 0
-        for node in self.view.outputs:
-            for element in self.elements(node):
-                self.lines.append(f"{self.indent}{self.result}[{position}] = {element};")
-                position += 1
+        self._pack()
         inputs = shortened(self.view.function.inputs) or "nothing"
         outputs = shortened(self.view.function.output_names)
         head = [
@@ -105,6 +101,19 @@ class _C(Straight):
                 )
                 self.lines.append(self.indent + line)
             start += math.prod(shape)
+
+    def _pack(self) -> None:
+        """Write the outputs, one after the other."""
+        start = 0
+        for node in self.view.outputs:
+            size = math.prod(self.graph.shape(node))
+            if self.graph.shape(node) and node not in self.listed:
+                place = f"{self.result}[{start} + i]" if start else f"{self.result}[i]"
+                self.loops([("i", size)], place, "=", f"{self.names[node]}[i]")
+            else:
+                for position, element in enumerate(self.elements(node), start):
+                    self.lines.append(f"{self.indent}{self.result}[{position}] = {element};")
+            start += size
 
     def template(self, row: Primitive) -> str:
         return row.c

@@ -139,17 +139,14 @@ class Straight(ABC):
         return write([(node, ANYTHING)], self.names, self._describe)
 
     def elements(self, node: int) -> list[str]:
-        """Return the expressions of an output's elements, row after row."""
-        shape = self.graph.shape(node)
+        """Return the expressions of an output that is a number or lists numbers."""
         if node in self.listed:
             cells = ArrayForms(self.view).cells(node) or []
             return [
                 self.number(0, None) if isinstance(cell, str) else self.expression(cell[0])
                 for cell in cells
             ]
-        if not shape:
-            return [self.expression(node)]
-        return [f"{self.names[node]}[{position}]" for position in range(math.prod(shape))]
+        return [self.expression(node)]
 
     def _describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
@@ -190,7 +187,7 @@ class Straight(ABC):
             for child in children
         }
         parts, _ = self._describe(node)
-        self._loops([("i", size)], f"{name}[i]", "=", write(parts, names, self._describe))
+        self.loops([("i", size)], f"{name}[i]", "=", write(parts, names, self._describe))
         self.names[node] = name
 
     def _move(self, name: str, move: Move, child: int) -> None:
@@ -203,9 +200,10 @@ class Straight(ABC):
         loops = list(zip(counters, move.sizes, strict=True))
         if not self.graph.shape(child) and move.sizes == (1,):
             loops, target = [], f"{name}[{move.target[0]}]"
-        self._loops(loops, target, "+=" if move.adds else "=", value)
+        self.loops(loops, target, "+=" if move.adds else "=", value)
 
-    def _loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
+    def loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
+        """Write ``target = value`` inside loops, each a counter and its size."""
         for depth, (counter, size) in enumerate(loops, 1):
             self.lines.append(self.indent * depth + self.loop(counter, size))
         inner = self.indent * (len(loops) + 1)
