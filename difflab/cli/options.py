@@ -105,7 +105,10 @@ def parse_names(text: str | None) -> list[str] | None:
     names = [name.strip() for name in text.split(",")]
     if not all(names):
         raise InputError(
-            "an empty name in the list", text=text, span=_empty_name(text), hint="write a,b,c"
+            "an empty name in the list",
+            text=text or None,
+            span=_empty_name(text),
+            hint="write a,b,c",
         )
     return list(dict.fromkeys(names))
 
@@ -178,7 +181,9 @@ def _assignment(text: str, span: Span) -> tuple[str, Any]:
     name, equals, value = text[start:end].partition("=")
     if not equals or not name.strip() or not value.strip():
         marked = (start, max(end, start + 1))
-        raise PointError("a value is given as name=value", text=text, span=marked, hint="x1=2,x2=5")
+        raise PointError(
+            "a value is given as name=value", text=text or None, span=marked, hint="x1=2,x2=5"
+        )
     begin = start + len(name) + 1
     begin += len(value) - len(value.lstrip())
     return name.strip(), _value(text, (begin, begin + len(value.strip())))

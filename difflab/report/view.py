@@ -6,6 +6,7 @@ ago is shown by the code of today. May import `difflab.report.style`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -95,10 +96,7 @@ class View:
     @property
     def entries(self) -> list[str]:
         """The derivative's entries, a line for each."""
-        return [
-            f"{label} {text}" if label == "…" else f"{label} = {text}"
-            for label, text in self.derivative
-        ]
+        return [text if label == "…" else f"{label} = {text}" for label, text in self.derivative]
 
     @property
     def agreed(self) -> bool:
@@ -237,13 +235,19 @@ def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     if not rows or not rows[0]:
         return name, []
 
+    unsettled = record["reference"]["status"] == "unsettled"
+    if unsettled and not any(float(value) == float(value) for row in rows for value in row):
+        return name, [("…", "unknown: the referee did not settle")]
+    absent = "unknown" if unsettled else "undefined"
+
     def entry(i: int, j: int) -> tuple[str, str]:
         x = _component(inputs, j)
         if hessian:
             label = f"∂²/∂{x}²" if i == j else f"∂²/∂{_component(inputs, i)}∂{x}"
         else:
             label = f"∂{_component(outputs, i)}/∂{x}" if len(rows) > 1 else f"∂/∂{x}"
-        return label, exact(float(rows[i][j]))
+        value = float(rows[i][j])
+        return label, exact(value) if value == value else absent
 
     width = len(rows[0])
     total = width * (width + 1) // 2 if hessian else len(rows) * width
@@ -251,7 +255,7 @@ def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
     if total <= SHOWN_ENTRIES:
         return name, [entry(i, j) for i, j in places]
     texts = [entry(i, j) for i, j in islice(places, SHOWN_ENTRIES - 2)]
-    rest = ("…", f"{total} entries, all of them in --format json")
+    rest = ("…", f"… {total} entries, all of them in --format json")
     return name, [*texts, rest, entry(len(rows) - 1, width - 1)]
 
 
@@ -261,7 +265,7 @@ def _referee(reference: Mapping[str, Any]) -> str:
     if reference.get("digits"):
         parts.append(f"{reference['digits']} digits")
     bound = number(reference.get("error_bound"))
-    if bound:
+    if bound and math.isfinite(bound):
         parts.append(f"error below {error(bound)}")
     return ", ".join(parts)
 
