@@ -29,6 +29,8 @@ def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
             found = _forward_pass(rule, sampler, x, scale)
         else:
             found = _central_pass(rule, rule.central, sampler, x, scale)
+        if (found.error < rule.tolerance * np.abs(found.value)).all():
+            return found
         open_ = ~rule.settles(found)
         search = (open_ | found.flat).any(axis=1)
         if search.any():
@@ -41,17 +43,17 @@ def _central_pass(rule: Rule, weights: Weights, sampler: Sampler, x: Array, scal
     levels = len(rule.units)
     lead, body, moved = probe(sampler, x, scale, rule.both_units)
     noise, eps = noise_of(lead)
-    up, down = body[:levels], body[levels:]
+    up, down, size = body[:levels], body[levels:], np.abs(body)
     width = (moved[:levels] - moved[levels:])[:, :, None]
-    level = np.maximum(noise, eps * np.maximum(np.abs(up), np.abs(down)))
+    level = np.maximum(2.0 * noise, (2.0 * eps) * np.maximum(size[:levels], size[levels:]))
     quotients = ((up - down) / width).reshape(levels, -1)
-    rounding = (level / width).reshape(levels, -1) * 2.0
+    rounding = (level / width).reshape(levels, -1)
     value, error, pick = solve(weights, quotients, rounding)
     if not rule.strict:
         error = np.maximum(error, tail(weights, quotients, rounding, pick))
     # Over the whole width 2h this is half the difference of the one-sided quotients.
     curvature = ((up + down - 2.0 * lead[0]) / width).reshape(levels, -1)
-    half_jump = np.abs((weights.jump[pick].T * curvature).sum(axis=0))
+    half_jump = np.abs((weights.jump @ curvature)[pick, np.arange(pick.size)])
     error += np.where(half_jump > error, half_jump, 0.0)
     return _found(value, error, quotients, scale, lead[0], noise, eps)
 
@@ -68,7 +70,7 @@ def _found(
     shape = (scale.size, -1)
     value = value.reshape(shape)
     flat = value == 0
-    if flat.any():
+    if np.count_nonzero(flat):
         flat &= quotients.any(axis=0).reshape(shape) | (scale < SUSPECT)[:, None]
     return Found(value, error.reshape(shape), flat, scale, center, noise, eps)
 

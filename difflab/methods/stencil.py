@@ -114,7 +114,7 @@ def probe(
     points = np.empty((LEAD + count, n))
     points[:LEAD] = lead_points(x, scale)
     points[LEAD:] = x
-    points.ravel()[_places(LEAD, count, n)] = moved.ravel()
+    points.put(_places(LEAD, count, n), moved)
     values = sampler(points)
     return values[:LEAD], values[LEAD:].reshape(units.size, n, -1), moved
 
@@ -141,6 +141,11 @@ def ladder(
     return np.concatenate(parts, axis=1), moved
 
 
+@lru_cache
+def _rounding(dtype: np.dtype[Any]) -> float:
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-52
+
+
 def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
     """Return a bound on the errors of the values near x, ``(m,)``, and their relative rounding.
 
@@ -148,6 +153,6 @@ def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
     (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
     Comput. 33, 2011). It is never taken as less than the rounding of the values.
     """
-    eps = float(np.finfo(lead.dtype).eps) if lead.dtype.kind == "f" else 2.0**-52
+    eps = _rounding(lead.dtype)
     seen: Array = _NOISE_BOUND * np.abs(_FOURTH @ lead).max(axis=0)
     return np.fmax(seen, eps * np.abs(lead[0]) + _LEAST), eps

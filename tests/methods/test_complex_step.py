@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.errors import UnsupportedError
 from difflab.methods.complex_step import COMPLEX_STEP, complex_steps
+from difflab.methods.differentiate import Derivative
 from difflab.methods.protocol import Problem
 from tests.conftest import Reference
 
 
-def step(f: Any, x: Any, order: int = 1) -> dl.methods.differentiate.Derivative:
+def step(f: Any, x: Any, order: int = 1) -> Derivative:
     return dl.differentiate(f, x, method="complex-step", order=order)
 
 
