@@ -60,7 +60,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
         if key != ():
             seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
         bars += cotangents(sweep, {number: seed})
-    return sweep, pack(*bars, ranks=tuple(bar.ndim for bar in bars))
+    return sweep, _packed(sweep, bars)
 
 
 def _by_forward(function: Function) -> tuple[Sweep, Node]:
@@ -75,7 +75,13 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
                 seed = scatter(seed, keys=(key,), shape=shape)
             columns.append(_numbers(sweep, push_forward(sweep, {source: seed}), outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
-    return sweep, pack(*numbers, ranks=(0,) * len(numbers))
+    return sweep, _packed(sweep, numbers)
+
+
+def _packed(sweep: Sweep, parts: list[Node]) -> Node:
+    """Return all numbers of `parts`, which may be none, as one vector."""
+    params = (("ranks", tuple(part.ndim for part in parts)),)
+    return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))
 
 
 def _output_numbers(sweep: Sweep) -> list[Place]:

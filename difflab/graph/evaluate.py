@@ -102,5 +102,3 @@ def fold(
 def fold_all(graph: Graph, environment: dict[int, Any], interpreter: Interpreter) -> list[Any]:
     """Return the value of every node."""
     return fold(graph, environment, range(len(graph)), interpreter)
-
-

@@ -77,8 +77,9 @@ def _indexed_shape(shapes: tuple[Shape, ...], *, key: Key, rank: int) -> Shape:
 def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape) -> Array:
     parts = tuple(_as_array(xp, part) for part in parts)
     ranks = [sum(isinstance(entry, tuple) for entry in key) for key in keys]
-    batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
-    batch = xp.broadcast_shapes(*batches) if len(batches) > 1 else batches.pop()
+    batch = xp.broadcast_shapes(
+        *{_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
+    )
     out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
         out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
@@ -90,8 +91,9 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
 
 def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
     parts = tuple(_as_array(xp, part) for part in parts)
-    batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
-    batch = xp.broadcast_shapes(*batches) if len(batches) > 1 else batches.pop()
+    batch = xp.broadcast_shapes(
+        *{_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
+    )
     if not any(ranks):
         return _stack(xp, parts, batch)
     flat = []
