@@ -19,7 +19,7 @@ from difflab.graph.drawing.order import (
     subscript,
     trace_names,
 )
-from difflab.graph.ir import CONSTANT, INPUT
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
 
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
@@ -118,24 +118,39 @@ def _full(
     values: Sequence[Any] | None,
     heading: str,
 ) -> Diagram:
-    """Draw every node that the outputs need, in evaluation order."""
+    """Draw every node that the outputs need, in evaluation order.
+
+    A constant is drawn beside each operation that uses it, as it is written: its fan-out says
+    nothing about the function, and would cross the whole picture.
+    """
     graph = function.graph
-    number = {node: box for box, node in enumerate(order)}
     names = trace_names(function, order)
-    edges = [
-        Edge(number[argument], number[node], label)
+    uses = [
+        (argument, node, label)
         for node in order
         for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
     ]
-    boxes = [_box(graph, node, names, values) for node in order]
+    uses += [(node, -1 - place, "") for place, node in enumerate(function.outputs)]
+    literals = dict.fromkeys((a, user) for a, user, _ in uses if graph.opcode[a] == CONSTANT)
+    inputs = [node for node in order if graph.opcode[node] == INPUT]
+    operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
+    boxes = [_box(graph, node, names, values) for node in inputs]
+    boxes += [_box(graph, node, names, values) for node, _ in literals]
+    boxes += [_box(graph, node, names, values) for node in operations]
     for name, node in zip(output_labels(function), function.outputs, strict=True):
         caption = "" if values is None else f"= {short(values[node])}"
         tip = f"output {one_line(name)} = {subscript(names[node])}"
-        edges.append(Edge(number[node], len(boxes)))
         boxes.append(Box(Kind.OUTPUT, (one_line(name, 24),), caption, tip))
-    late = tuple(box for node, box in number.items() if graph.opcode[node] == CONSTANT)
-    subtitle = counts(function, order, level)
-    return Diagram(heading, subtitle, tuple(boxes), tuple(edges), late)
+    outputs = [-1 - place for place in range(len(function.outputs))]
+    number: dict[object, int] = {
+        key: box for box, key in enumerate([*inputs, *literals, *operations, *outputs])
+    }
+    edges = [
+        Edge(number[node if node in number else (node, user)], number[user], label)
+        for node, user, label in uses
+    ]
+    late = tuple(number[key] for key in literals)
+    return Diagram(heading, counts(function, order, level), tuple(boxes), tuple(edges), late)
 
 
 def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:

@@ -134,7 +134,10 @@ def order(net: Net) -> None:
         crossings = _crossings(net)
         if crossings < fewest:
             best, fewest = [list(layer) for layer in net.order], crossings
-    net.order = best
+    first = best[0] if best else []
+    rising = sum(vertex * (2 * place - len(first) + 1) for place, vertex in enumerate(first))
+    # The mirror image has as many crossings: shown is the one that begins with the first boxes.
+    net.order = best if rising >= 0 else [layer[::-1] for layer in best]
 
 
 def _mean(values: list[float], otherwise: float) -> float:
@@ -156,7 +159,11 @@ def align(net: Net, gap: float, offset: Sequence[float]) -> list[float]:
         after[start].append((end, shift))
     both = [first + second for first, second in zip(before, after, strict=True)]
     # Towards both sides at last, and then once forward, box below box: chains become straight.
-    direct = [[(u, 0.0) for u, _ in near if u < net.boxes] or near for near in before]
+    boxes = [[(u, 0.0) for u, _ in near if u < net.boxes] for near in before]
+    direct = [
+        some if 2 * len(some) >= len(near) else near
+        for some, near in zip(boxes, before, strict=True)
+    ]
     for neighbours in [before, after] * SWEEPS + [both] * 4 + [direct]:
         for layer in reversed(net.order) if neighbours is after else net.order:
             wanted, weight = [], []

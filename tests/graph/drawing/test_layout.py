@@ -93,6 +93,12 @@ def test_crossings_that_can_be_avoided_are() -> None:
     assert (y[0] < y[1]) == (y[3] < y[2])
 
 
+def test_the_first_box_is_on_top() -> None:
+    placed = place([(30, 30)] * 6, [(0, 5), (1, 4), (2, 3)])
+    y = [centre[1] for centre in placed.centres]
+    assert y[0] < y[1] < y[2]
+
+
 def test_a_chain_is_straight() -> None:
     placed = place([(30 + k, 30) for k in range(40)], [(k, k + 1) for k in range(39)])
     assert max(y for _, y in placed.centres) == pytest.approx(min(y for _, y in placed.centres))

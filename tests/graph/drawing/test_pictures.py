@@ -77,6 +77,14 @@ def test_both_uses_of_a_square_are_arrows() -> None:
     assert len(drawn("x*x").edges) == 3
 
 
+def test_a_constant_stands_beside_each_of_its_uses() -> None:
+    picture = drawn("2*x + y^2 + x*y*2 + 2^2")
+    twos = [box for box in picture.boxes if box.lines == ("2",)]
+    assert [box.kind for box in twos] == [Kind.CONSTANT] * 4
+    assert len([e for e in picture.edges if picture.boxes[e.source].lines == ("2",)]) == 5
+    assert picture.subtitle.startswith("2 inputs · 8 operations")
+
+
 def test_values_at_a_point() -> None:
     function = dl.parse(SEED)
     picture = diagram(function, evaluate_all(function, [np.float64(2), np.float64(5)]))
