@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-__all__ = ["CONFIRMING", "LADDER", "BudgetSpent", "Level", "Sample", "Sampler", "Stage", "Unit"]
+__all__ = [
+    "CONFIRMING",
+    "LADDER",
+    "ZERO",
+    "BudgetSpent",
+    "Level",
+    "Sample",
+    "Sampler",
+    "Stage",
+    "Unit",
+]
 
 Real = Any  # an mpmath number
 Values = Callable[[Sequence[Real]], Sequence[Real]]
@@ -35,11 +45,12 @@ LADDER = (
     Level(110, 40),
     Level(220, 80),
     Level(440, 160),
-    Level(1100, 400),
-    Level(2200, 800),
-    Level(4400, 1600),
+    Level(720, 340),
+    Level(1600, 700),
+    Level(2880, 1400),
 )
-CONFIRMING = 3  # from this level on, a derivative may be called zero or not smooth
+ZERO = Level(440, 40)  # tells every double from zero: 440 − 40 digits are more than 324
+CONFIRMING = 3  # from this level on, a limit may be called zero, and a point not smooth
 
 _GUARD = 10**6  # rounding of the function's own operations, in units of its last digit
 

@@ -9,7 +9,8 @@ May import `difflab.lab` siblings; mpmath is imported when a referee is made.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -156,7 +157,8 @@ class Referee:
         sampler = Sampler(self._values, self._point, self._timeout)
         graph = self._values if isinstance(self._values, ExactValues) else None
         work = Settling(sampler, graph.reached if graph else None, self._order)
-        work.run()
+        with _stirling():
+            work.run()
         self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
@@ -173,14 +175,12 @@ class Referee:
         no derivative. Digits and steps are those that `reference` needed.
         """
         changes = dict.fromkeys(sorted(set(entries)), 0.0)
-        try:
+        with suppress(BudgetSpent), _stirling():
             base = Stage(self._near(None), LADDER[self._level], self._order)
             for corner in _corners():
                 moved = Stage(self._near(corner), LADDER[self._level], self._order)
                 for place in changes:
                     changes[place] = max(changes[place], self._change(base, moved, place))
-        except BudgetSpent:
-            return changes
         return changes
 
     def _near(self, corner: Callable[[], float] | None) -> Sampler:
@@ -209,6 +209,23 @@ def refer(
 ) -> Reference:
     """Return the referee's derivative of a function at packed inputs."""
     return Referee.of(function, point, order=order, timeout=timeout).reference()
+
+
+@contextmanager
+def _stirling() -> Iterator[None]:
+    """Let mpmath take the gamma function from Stirling's series.
+
+    Beyond some 300 digits the table of Taylor coefficients that it would rather make costs
+    seconds, once for every precision.
+    """
+    from mpmath.libmp import gammazeta
+
+    limit = gammazeta.MAX_GAMMA_TAYLOR_PREC
+    gammazeta.MAX_GAMMA_TAYLOR_PREC = 1000
+    try:
+        yield
+    finally:
+        gammazeta.MAX_GAMMA_TAYLOR_PREC = limit
 
 
 def _corners() -> list[Callable[[], float]]:

@@ -12,7 +12,16 @@ from time import perf_counter
 from typing import Any
 
 from difflab.errors import UnsupportedError
-from difflab.lab.differences import CONFIRMING, LADDER, BudgetSpent, Sample, Sampler, Stage, Unit
+from difflab.lab.differences import (
+    CONFIRMING,
+    LADDER,
+    ZERO,
+    BudgetSpent,
+    Sample,
+    Sampler,
+    Stage,
+    Unit,
+)
 from difflab.lab.limits import DIGITS, Entry, Regularity, classify, limit, smooth
 
 __all__ = ["Key", "Settling"]
@@ -179,8 +188,8 @@ class Settling:
             )
 
     def _settle_zeros(self) -> None:
-        """Settle what rounding cannot tell from zero, by a step and digits that could."""
-        stage = self._stage(CONFIRMING)
+        """Settle what rounding cannot tell from zero, by digits that could."""
+        stage = Stage(self.sampler, ZERO, self.order)
         zeros: dict[int, list[Key]] = {}
         for key, history in self._history.items():
             if key not in self.entries and self._is_zero(history[0]):
