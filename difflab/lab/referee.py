@@ -65,11 +65,15 @@ class Reference:
         Where.
     magnitude : float
         The largest size of a value met on the way to the outputs.
+    rounded_in : bool
+        Whether an output without a value has one in float64, whose rounding moved an operand
+        into a domain: acosh(1 - 1e-20).
     """
 
     order: int
     point: tuple[float, ...]
     magnitude: float
+    rounded_in: bool
     value: tuple[Real, ...]
     exact: Exact
     left: Exact
@@ -164,7 +168,10 @@ class Referee:
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
         if graph:
             magnitude = max(magnitude, graph.magnitude())
-        return _collected(work, magnitude)
+        rounded_in = False
+        if graph and any(math.isnan(size) for size in sizes):
+            rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
+        return _collected(work, magnitude, rounded_in)
 
     def sensitivity(self, entries: Iterable[Key]) -> dict[Key, float]:
         """Return how far entries change when every input moves by half an ULP.
@@ -237,7 +244,7 @@ def _corners() -> list[Callable[[], float]]:
 _SEVERITY = list(Regularity)
 
 
-def _collected(work: Settling, magnitude: float) -> Reference:
+def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
     """Return the entries as arrays; what did not settle is nan."""
     m, n = len(work.value), len(work.sampler.point)
     shape = (m, n) if work.order == 1 else (n, n)
@@ -256,6 +263,7 @@ def _collected(work: Settling, magnitude: float) -> Reference:
         order=work.order,
         point=tuple(work.sampler.point),
         magnitude=magnitude,
+        rounded_in=rounded_in,
         value=tuple(work.value),
         exact=exact,
         left=left,

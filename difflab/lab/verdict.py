@@ -283,6 +283,8 @@ class _Entries:
             return Verdict.INCONCLUSIVE, "the function is defined at this point alone"
         if abs(value - limit) <= self.rtol * abs(limit) + float(self.floors[place]):
             return Verdict.CONVENTION, "undefined here; the value is the limit"
+        if self.reference.rounded_in:
+            return Verdict.INCONCLUSIVE, "only rounding brings the point into the domain"
         return Verdict.DISAGREE, f"{value:.6g} where the function is undefined"
 
 
