@@ -62,12 +62,13 @@ def test_the_text_is_the_derivative(difflab, arguments, expected):
         (["x: [3]; x[0]*x[1]*x[2]^2", "--wrt", "x[2]"], [2 * 2.0 * 3.0 * 5.0]),
         (["x: [3]; x[0]*x[1]*x[2]^2"], [3.0 * 25, 2.0 * 25, 2 * 2.0 * 3.0 * 5.0]),
         (["x: [3]; w: [3]; x[1]*w[1]", "--wrt", "w[1]"], [3.0]),
+        (["M: [2, 3]; M[0,1]*M[1,0]^3", "--wrt", "M[1,0]"], [2.0 * 3 * 4.0**2]),
     ],
 )
 def test_arrays(difflab, arguments, expected):
     result = difflab("derive", *arguments)
     assert result.code == 0, result.err
-    values = evaluated(result.out, x=[2.0, 3.0, 5.0], w=[1.0, 1.0, 1.0])
+    values = evaluated(result.out, x=[2.0, 3.0, 5.0], w=[1.0] * 3, M=[[1.0, 2, 3], [4, 5, 6]])
     assert flat(values) == pytest.approx(expected)
 
 
