@@ -4,7 +4,7 @@ A first draw takes every input from the sampling intervals of the operations tha
 Where a subexpression is then undefined, or close to a kink or an edge of its domain, only the
 inputs that it is made of are drawn again, so a hundred thousand inputs with a domain each are
 as easy as one.
-May import `difflab.graph` and `difflab.errors`.
+May import `difflab.graph`, `difflab.core` and `difflab.errors`.
 """
 
 from __future__ import annotations
