@@ -57,6 +57,9 @@ _ONSETS = 16.0
 _QUIET = 1e3
 _NEAREST = 0.7316 * 2.0**-49
 
+# Numbers in the largest arrays of quotients: components are taken in blocks to keep to it.
+_ENTRIES = 1 << 21
+
 # Quotients that keep growing over so many steps have no limit.
 _STREAK = 4
 
@@ -121,8 +124,10 @@ def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Fou
         (size == 0, _ZERO),
     ):
         group = components[chosen]
-        if group.size:
-            _rescue_group(rule, sampler, x, group, exponents, found)
+        block = max(1, _ENTRIES // (len(exponents) * sampler.m))
+        for start in range(0, group.size, block):
+            part = group[start : start + block]
+            _rescue_group(rule, sampler, x, part, exponents, found)
     _rescale(found, unit)
 
 

@@ -70,8 +70,10 @@ class Rule:
         return np.asarray(found.error <= wanted)
 
     @cached_property
-    def both_units(self) -> Array:
-        """Steps of the first ladder to the right, then to the left."""
+    def signed_units(self) -> Array:
+        """Steps of the first ladder: to the right and, for central quotients, to the left."""
+        if self.central is None:
+            return self.units
         return np.concatenate([self.units, -self.units])
 
 

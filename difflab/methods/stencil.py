@@ -89,7 +89,7 @@ def lead_points(x: Array, scale: Array, step: float = _NOISE_STEP) -> Array:
 def probe(
     sampler: Sampler, x: Array, scale: Array, units: Array
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Evaluate beside `x` for its noise and along every component, in one batch if it fits.
+    """Evaluate beside `x` for its noise and along every component, in one batch.
 
     Parameters
     ----------
@@ -106,10 +106,6 @@ def probe(
     """
     n = x.size
     count = units.size * n
-    if LEAD + count > sampler.rows:
-        lead = sampler(lead_points(x, scale))
-        body, moved = ladder(sampler, x, np.arange(n), units * scale)
-        return lead, body, moved
     moved = units * scale + x
     points = np.empty((LEAD + count, n))
     points[:LEAD] = lead_points(x, scale)

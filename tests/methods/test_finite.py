@@ -278,3 +278,21 @@ def test_hessian_at_an_edge_is_one_sided(method: Differences) -> None:
     truth = np.array([2.0, 1.0, 1.0, 2.0])
     assert (np.abs(value - truth) <= error).all()
     assert np.abs(value - truth).max() < 0.1
+
+
+@each_method
+def test_blocks_of_components_change_nothing(
+    method: Differences, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def values(points: Array) -> Array:
+        return np.abs(points[:, ::-1] - 1.25) * np.sin(points) + points[:, :1] ** 2
+
+    problem, x = Problem(values, 6, 6), np.array([0.0, 1e-9, 0.7, 1.25, 2.0, 1.0])
+    whole = method.prepare(problem)(x)
+    monkeypatch.setattr("difflab.methods.adaptive._ENTRIES", 1)
+    monkeypatch.setattr("difflab.methods.rescue._ENTRIES", 1)
+    parts = method.prepare(problem)(x)
+    assert whole.error is not None
+    assert parts.error is not None
+    np.testing.assert_allclose(parts.value, whole.value, atol=2 * whole.error.min(), rtol=1e-6)
+    assert (np.isfinite(parts.error) == np.isfinite(whole.error)).all()
