@@ -215,13 +215,14 @@ class Function:
                 f"but {len(args)} values were given"
             )
         given = dict(zip(self.inputs, args, strict=False))
+        known = frozenset(self.inputs)
         for name, value in kwargs.items():
-            if name not in self.inputs:
+            if name not in known:
                 near = get_close_matches(name, self.inputs[:1000], 1)
-                known = f"its inputs are {shortened(self.inputs)}"
+                choice = f"its inputs are {shortened(self.inputs)}"
                 raise PointError(
                     f"the function has no input '{name}'",
-                    hint=f"did you mean '{near[0]}'?" if near else known,
+                    hint=f"did you mean '{near[0]}'?" if near else choice,
                 )
             if name in given:
                 raise PointError(f"the input '{name}' was given twice")
