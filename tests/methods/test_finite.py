@@ -296,3 +296,13 @@ def test_blocks_of_components_change_nothing(
     assert parts.error is not None
     np.testing.assert_allclose(parts.value, whole.value, atol=2 * whole.error.min(), rtol=1e-6)
     assert (np.isfinite(parts.error) == np.isfinite(whole.error)).all()
+
+
+@each_method
+@pytest.mark.parametrize(
+    ("text", "x"), [("floor(x)", 2.0), ("log(x)", 1e-308), ("sqrt(abs(x - 3))", 3.0)]
+)
+def test_quotients_without_a_limit_claim_nothing(method: Differences, text: str, x: float) -> None:
+    """Jumps and poles; and a pole so near the smallest numbers that no step resolves it."""
+    _, error = at(method, text, x)
+    assert math.isinf(error[0])
