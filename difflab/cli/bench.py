@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import ExpressionCommand, parse_point, read_expression
+from difflab.cli.options import ExpressionCommand, Timeout, parse_point, read_expression
 from difflab.cli.output import ProgressLine, emit, say, write_files
 from difflab.errors import InputError
 
@@ -46,9 +46,6 @@ Folder = Annotated[
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")]
 Picture = Annotated[Kind, typer.Option("--format", help="What the picture is written as.")]
-Timeout = Annotated[
-    float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
-]
 REPORTS = Path("reports")
 
 

@@ -39,23 +39,27 @@ Shape = tuple[int, ...]
 _SHOWN = 6
 
 
+Gradient = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[MODULE:]FUNCTION",
+        help="The gradient, where the function returns its value alone.",
+    ),
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="x1=2,x2=5", help="The point: numbers, [1,2,3] or @file.npy, by parameter."
+    ),
+]
+
+
 def check(
     target: Annotated[
         str, typer.Argument(metavar="MODULE:FUNCTION", help="It returns (value, gradient).")
     ],
-    gradient: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[MODULE:]FUNCTION",
-            help="The gradient, where the function returns its value alone.",
-        ),
-    ] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="x1=2,x2=5", help="The point: numbers, [1,2,3] or @file.npy, by parameter."
-        ),
-    ] = None,
+    gradient: Gradient = None,
+    at: At = None,
     rtol: Annotated[
         float, typer.Option(min=0.0, help="Allowed beside the error of the numeric derivative.")
     ] = 1e-8,
@@ -140,7 +144,7 @@ def _function(target: str) -> Callable[..., Any]:
     except SyntaxError as error:
         place = f"{Path(error.filename or name).name}, line {error.lineno}"
         raise InputError(f"{name} is not valid Python: {error.msg}", hint=f"in {place}") from error
-    found = getattr(module, attribute, None)
+    found: Callable[..., Any] | None = getattr(module, attribute, None)
     if found is None:
         public = sorted(
             key for key, value in vars(module).items() if callable(value) and key[0] != "_"
@@ -148,7 +152,7 @@ def _function(target: str) -> Callable[..., Any]:
         one_of(attribute, public, f"function of {name},")
     if not callable(found):
         raise InputError(f"{target!r} is not a function")
-    return found  # type: ignore[no-any-return]  # what the user's module holds is not typed
+    return found
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import parse_names, parse_point, read_expression
+from difflab.cli.options import (
+    At,
+    Expression,
+    Output,
+    Timeout,
+    parse_names,
+    parse_point,
+    read_expression,
+)
 from difflab.cli.output import ProgressLine, check_destination, coloured, emit, say, write_files
 from difflab.errors import InputError
 
@@ -39,38 +47,30 @@ class Format(StrEnum):
     HTML = "html"
 
 
+Methods = Annotated[
+    str | None, typer.Option(metavar="a,b", help="Only these; `difflab methods` lists all.")
+]
+AsFormat = Annotated[
+    Format | None,
+    typer.Option("--format", help="By default a table, or what the name of -o ends in."),
+]
+Plot = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
+]
+NoTiming = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not measure calls.")]
+
+
 def compare(
-    expression: Annotated[
-        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
-    ],
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="x1=2,x2=5",
-            help="The point: numbers, pi/2, [1,2,3] or @file.npy. Otherwise one is chosen.",
-        ),
-    ] = None,
-    methods: Annotated[
-        str | None, typer.Option(metavar="a,b", help="Only these; `difflab methods` lists all.")
-    ] = None,
-    form: Annotated[
-        Format | None,
-        typer.Option("--format", help="By default a table, or what the name of -o ends in."),
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
-    ] = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
-    ] = None,
+    expression: Expression,
+    at: At = None,
+    methods: Methods = None,
+    form: AsFormat = None,
+    output: Output = None,
+    plot: Plot = None,
     order: Annotated[int, typer.Option(min=1, max=2, help="2 compares Hessians.")] = 1,
-    timeout: Annotated[
-        float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
-    ] = 10.0,
+    timeout: Timeout = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="For choosing the point.")] = 0,
-    no_timing: Annotated[
-        bool, typer.Option("--no-timing", help="Judge only; do not measure calls.")
-    ] = False,
+    no_timing: NoTiming = False,
 ) -> int:
     """Differentiate EXPR in every way: what is right, what it costs."""
     point = parse_point(at or [])
@@ -94,8 +94,15 @@ def compare(
         )
     finally:
         progress.clear()
-    chosen = _format(form, destination)
-    report = written(result, chosen, to_file=destination is not None)
+    report = written(result, _format(form, destination), to_file=destination is not None)
+    _deliver(result, report, destination, picture_file)
+    return 0 if result.agreed else 1
+
+
+def _deliver(
+    result: Comparison, report: str, destination: Path | None, picture_file: Path | None
+) -> None:
+    """Write the files together, or none; what has no file goes to standard output."""
     files: dict[Path, bytes] = {}
     if destination is not None:
         files[destination] = report.encode("utf-8")
@@ -108,7 +115,6 @@ def compare(
         say(f"wrote {path}")
     if destination is None:
         emit(report)
-    return 0 if result.agreed else 1
 
 
 def _picture_file(name: str) -> Path:

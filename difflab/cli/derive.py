@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import one_of, read_expression
+from difflab.cli.options import Expression, Output, one_of, read_expression
 from difflab.cli.output import check_destination, emit, say, write_files
 from difflab.errors import InputError
 
@@ -51,9 +51,7 @@ class Kind(StrEnum):
 
 
 def derive(
-    expression: Annotated[
-        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
-    ],
+    expression: Expression,
     wrt: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="By this variable alone, such as x1 or w[3]."),
@@ -66,9 +64,7 @@ def derive(
     form: Annotated[Notation, typer.Option("--format", help="What it is written in.")] = (
         Notation.TEXT
     ),
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
-    ] = None,
+    output: Output = None,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX, Python or C."""
     destination = None if output is None else check_destination(output)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import parse_point, read_expression
+from difflab.cli.options import Expression, Output, parse_point, read_expression
 from difflab.cli.output import check_destination, emit, say, write_files
 from difflab.errors import InputError
 
@@ -58,9 +58,7 @@ ENDINGS = {
 
 
 def graph(
-    expression: Annotated[
-        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
-    ],
+    expression: Expression,
     derivative: Annotated[
         bool, typer.Option("--derivative", help="Of the gradient (Jacobian) in reverse mode.")
     ] = False,
@@ -73,9 +71,7 @@ def graph(
         Picture | None,
         typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
-    ] = None,
+    output: Output = None,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
     point = parse_point(at or [])

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer.core import TyperCommand
 
 from difflab.errors import InputError, ParseError, PointError
@@ -20,11 +21,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "At",
+    "Expression",
     "ExpressionCommand",
+    "Output",
+    "Timeout",
     "one_of",
     "parse_names",
     "parse_point",
     "read_expression",
+]
+
+# What several commands take, worded once.
+Expression = Annotated[
+    str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
+]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="x1=2,x2=5",
+        help="The point: numbers, pi/2, [1,2,3] or @file.npy. Otherwise one is chosen.",
+    ),
+]
+Output = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+]
+Timeout = Annotated[
+    float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
 ]
 
 Span = tuple[int, int]

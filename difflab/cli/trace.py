@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import parse_point, read_expression
+from difflab.cli.options import At, Expression, Output, parse_point, read_expression
 from difflab.cli.output import check_destination, coloured, emit, say, write_files
 
 if TYPE_CHECKING:
@@ -50,16 +50,8 @@ class Mode(StrEnum):
 
 
 def trace(
-    expression: Annotated[
-        str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
-    ],
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="x1=2,x2=5",
-            help="The point: numbers, pi/2, [1,2,3] or @file.npy. Otherwise one is chosen.",
-        ),
-    ] = None,
+    expression: Expression,
+    at: At = None,
     mode: Annotated[Mode, typer.Option(help="Which mode to show.")] = Mode.BOTH,
     seed: Annotated[
         str | None,
@@ -72,9 +64,7 @@ def trace(
         Format | None,
         typer.Option("--format", help="By default a table, or what the name of -o ends in."),
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
-    ] = None,
+    output: Output = None,
 ) -> int:
     """Show how EXPR and its derivative are evaluated, step by step."""
     point = parse_point(at or [])
