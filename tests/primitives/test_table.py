@@ -24,6 +24,7 @@ from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.graph.node import Node
 from difflab.lab.referee import refer
+from difflab.lab.ulp import ulp_distance
 from difflab.primitives import TABLE, as_number, by_spelling
 
 Array = NDArray[np.float64]
@@ -151,6 +152,35 @@ def test_kernel_is_accurate(name: str) -> None:
             allowed = KERNEL_ULPS.get(name, OTHER_KERNEL_ULPS) * math.ulp(float(truth))
             error = float(abs(mpmath.mpf(float(found)) - truth))
             assert error <= max(allowed, KERNEL_ATOL.get(name, 0.0)), f"off by {error} at {point}"
+
+
+SMOOTH_UNARY = [
+    name for name, row in SAMPLED.items() if row.arity == 1 and row.names and row.analytic
+]
+MAGNITUDES = (1e-300, 1e-100, 1e-17, 1e-8, 0.1, 0.75, 1.5, 3.0, 30.0, 800.0, 1e8, 1e100, 1e300)
+
+
+@pytest.mark.parametrize("name", SMOOTH_UNARY)
+def test_tiny_and_huge_arguments_keep_their_digits(name: str) -> None:
+    row = SAMPLED[name]
+    function = function_of(row)
+    derivatives = [jacobian(function, mode) for mode in ("forward", "reverse")]
+    signs = (1.0,) if name in ("gamma", "loggamma", "digamma") else (1.0, -1.0)
+    checked = 0
+    for x in (sign * size for size in MAGNITUDES for sign in signs):
+        with mpmath.workdps(60):
+            (truth,) = evaluate(function, [mpmath.mpf(x)], MpmathInterpreter())
+            if mpmath.isnan(truth):
+                continue
+        (found,) = function.values(np.array([x]))
+        assert ulp_distance(float(found), truth) <= KERNEL_ULPS.get(name, OTHER_KERNEL_ULPS), x
+        reference = refer(function, [x], timeout=60.0)
+        if reference.status == "smooth":
+            for derivative in derivatives:
+                (slope,) = derivative.values(np.array([x]))
+                assert ulp_distance(float(slope), reference.exact[0, 0]) <= FIRST_ORDER_ULPS, x
+        checked += 1
+    assert checked >= 4
 
 
 @ROWS
