@@ -118,6 +118,13 @@ def test_what_would_never_end_is_not_begun() -> None:
     assert gradient[1:-1] == pytest.approx([middle] * 9_999)
 
 
+def test_every_number_of_an_array_is_a_sweep() -> None:
+    with pytest.raises(MethodTimeout, match="20,000 forward sweeps"):
+        FORWARD.prepare(problem("x: [20000]; sum(sin(x))", timeout=0.1))
+    with pytest.raises(MethodTimeout, match="20,000 reverse sweeps"):
+        REVERSE.prepare(problem("x: [20000]; sin(x)", timeout=0.1))
+
+
 def test_sparse_sweeps_are_cheap_and_begun() -> None:
     """Many inputs alone are no reason to refuse: each sweep touches few nodes."""
     text = "[" + ", ".join(f"x{i}^2" for i in range(300)) + "]"
