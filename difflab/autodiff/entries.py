@@ -67,13 +67,14 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
     """Sweep forward once per input number."""
     sweep = Sweep(function)
     outputs = _output_numbers(sweep)
+    nodes = {number for number, _ in outputs}
     columns: list[list[Node]] = []
     for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
         for key in _keys(shape):
             seed = sweep.constant(1)
             if shape != ():
                 seed = scatter(seed, keys=(key,), shape=shape)
-            columns.append(_numbers(sweep, push_forward(sweep, {source: seed}), outputs))
+            columns.append(_numbers(sweep, push_forward(sweep, {source: seed}, nodes), outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
     return sweep, _packed(sweep, numbers)
 

@@ -4,16 +4,14 @@ For y = φ(a, b, …) the tangent is ẏ = ∂φ/∂a · ȧ + ∂φ/∂b · ḃ 
 reverse sweep. One sweep gives the derivative of every output along one direction
 (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.1).
 
-May import `sweep`, `graph`, `primitives`, `core`.
+May import `sweep`, `masked`, `template`, `graph`, `primitives`, `core`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import reduce
-from operator import add
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+from difflab.autodiff.masked import Masked, accumulate, both, either, resolved
 from difflab.autodiff.sweep import Sweep, spread
 from difflab.autodiff.template import template
 from difflab.core.primitive import Elementwise, Primitive, Select
@@ -24,24 +22,27 @@ from difflab.primitives import where
 __all__ = ["push_forward"]
 
 
-def push_forward(sweep: Sweep, seeds: Mapping[int, Node]) -> dict[int, Node]:
-    """Return the tangents of all nodes that depend on the seeded ones.
+def push_forward(
+    sweep: Sweep, seeds: Mapping[int, Node], targets: Iterable[int]
+) -> dict[int, Node]:
+    """Return the tangents of `targets` given those of other nodes.
 
     Parameters
     ----------
     sweep : Sweep
         The graph and the builder to append to.
     seeds : mapping of int to Node
-        The tangents ẋ to start from.
+        The tangents ẋ to start from, of inputs as a rule.
+    targets : iterable of int
+        The nodes whose tangents are wanted.
 
     Returns
     -------
     dict of int to Node
-        The tangents; nodes whose tangent is identically zero are absent.
+        The tangents; targets that depend on no seed are absent.
     """
-    tangents = dict(seeds)
-    first = min(tangents, default=len(sweep.opcode))
-    for number in range(first, len(sweep.opcode)):
+    tangents = {number: Masked(seed.id) for number, seed in seeds.items()}
+    for number in range(min(tangents, default=len(sweep.opcode)), len(sweep.opcode)):
         opcode = sweep.opcode[number]
         if opcode < FIRST_ROW or number in tangents:
             continue
@@ -52,48 +53,72 @@ def push_forward(sweep: Sweep, seeds: Mapping[int, Node]) -> dict[int, Node]:
         y_dot = _tangent(sweep, number, sweep.graph.primitives[opcode - FIRST_ROW], dots)
         if y_dot is not None:
             tangents[number] = y_dot
-    return tangents
+    return {
+        number: sweep.node(resolved(sweep.builder, tangents[number]))
+        for number in targets
+        if number in tangents
+    }
 
 
-def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Node | None]) -> Node | None:
+def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked | None:
     """Return ẏ of one node; None where no derivative flows."""
     args = sweep.args(number)
     rule = row.rule
     if isinstance(rule, Elementwise):
         parts = [
-            template(rule_map, len(args)).stamp(sweep.builder, dot.id, number, args)
+            Masked(
+                template(rule_map, len(args)).stamp(sweep.builder, dot.value, number, args),
+                dot.mask,
+            )
             for rule_map, dot in zip(rule.maps, dots, strict=True)
             if rule_map is not None and dot is not None
         ]
-        return reduce(add, map(sweep.node, parts)) if parts else None
-    nodes = [sweep.node(arg) for arg in args]
+        return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, Select):
-        return _selected(rule.conditions, dots, nodes)
-    shapes = [node.shape for node in nodes]
-    zero = sweep.constant(0)
-    filled = [
-        spread(zero if dot is None else dot, shape) for dot, shape in zip(dots, shapes, strict=True)
-    ]
-    moved: Node = row(*filled, **sweep.graph.params(number))
-    return moved
+        return _selected(sweep, rule, args, dots)
+    return _moved(sweep, number, row, dots)
 
 
 def _selected(
-    conditions: tuple[Callable[..., Any] | None, ...],
-    dots: list[Node | None],
-    nodes: list[Node],
-) -> Node | None:
+    sweep: Sweep, rule: Select, args: list[int], dots: list[Masked | None]
+) -> Masked | None:
     """Return the tangent of the argument that is passed on."""
+    builder = sweep.builder
+    nodes = [sweep.node(arg) for arg in args]
     passed = [
-        (condition, dot) for condition, dot in zip(conditions, dots, strict=True) if condition
+        (condition(*nodes).id, dot)
+        for condition, dot in zip(rule.conditions, dots, strict=True)
+        if condition is not None
     ]
-    if all(dot is None for _, dot in passed):
+    moving = [(condition, dot) for condition, dot in passed if dot is not None]
+    if not moving:
         return None
-    y_dot: Any = 0
-    exhaustive = len(passed) > 1
-    for position, (condition, dot) in reversed(list(enumerate(passed))):
-        x_dot: Any = 0 if dot is None else dot
-        last = position == len(passed) - 1
-        y_dot = x_dot if last and exhaustive else where(condition(*nodes), x_dot, y_dot)
-    tangent: Node = y_dot
-    return tangent
+    *others, (_, last) = moving
+    value = last.value
+    for condition, dot in reversed(others):
+        value = builder.emit(where, (condition, dot.value, value))
+    if len(moving) == len(passed) > 1 and all(dot.mask is None for _, dot in moving):
+        return Masked(value)
+    live: list[int | None] = [both(builder, dot.mask, condition) for condition, dot in moving]
+    return Masked(value, either(builder, live))
+
+
+def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked:
+    """Send tangents, and their masks, through a linear primitive."""
+    shapes = [sweep.graph.shape(arg) for arg in sweep.args(number)]
+    params = sweep.graph.params(number)
+
+    def through(values: list[Node]) -> Node:
+        filled = [spread(value, shape) for value, shape in zip(values, shapes, strict=True)]
+        result: Node = row(*filled, **params)
+        return result
+
+    zero, one = sweep.constant(0), sweep.constant(1)
+    y_dot = through([zero if dot is None else sweep.node(dot.value) for dot in dots])
+    if all(dot is None or dot.mask is None for dot in dots):
+        return Masked(y_dot.id)
+    counts = [
+        zero if dot is None else one if dot.mask is None else sweep.node(dot.mask) * 1
+        for dot in dots
+    ]
+    return Masked(y_dot.id, (through(counts) != 0).id)

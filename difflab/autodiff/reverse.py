@@ -4,36 +4,21 @@ For y = φ(a, b, …) every argument receives ā += ȳ · ∂φ/∂a. One sweep 
 one output with respect to every input, in a number of operations that does not depend on how
 many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.2-3.3).
 
-Untaken branches contribute exactly zero. Where a primitive passes one of its arguments on
-(`where`, `max`, …), the cotangent of the others is not multiplied by zero, which would make
-0 · ∞ = nan of a singular derivative inside the branch. The cotangent goes on unchanged together
-with its *mask*, the condition under which it counts, and is replaced by zero where the mask
-does not hold once it has left the branch.
-
-May import `sweep`, `graph`, `primitives`, `core`.
+May import `sweep`, `masked`, `template`, `graph`, `core`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
 
+from difflab.autodiff.masked import Masked, accumulate, both, resolved
 from difflab.autodiff.sweep import Sweep, reached_from, spread
 from difflab.autodiff.template import template
 from difflab.core.primitive import Elementwise, Linear, Select
-from difflab.graph.builder import Builder
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
-from difflab.primitives import add, logical_and, logical_or, scatter, where
 
-__all__ = ["Cotangent", "pull_back"]
-
-
-class Cotangent(NamedTuple):
-    """A contribution ȳ, and the mask under which it counts (None: always); both are nodes."""
-
-    bar: int
-    mask: int | None = None
+__all__ = ["pull_back"]
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
@@ -55,11 +40,8 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     """
     wanted = set(sources)
     active = reached_from(sweep, wanted)
-    # A number that the sweep itself appended is a constant: nothing flows from it.
-    arriving: dict[int, list[Cotangent]] = {
-        number: [Cotangent(seed.id)]
-        for number, seed in seeds.items()
-        if number < len(active) and active[number]
+    arriving: dict[int, list[Masked]] = {
+        number: [Masked(seed.id)] for number, seed in seeds.items() if active[number]
     }
     found: dict[int, Node] = {}
     for number in range(max(arriving, default=-1), -1, -1):
@@ -67,69 +49,21 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         if contributions is None:
             continue
         sweep.at(number)
-        total = accumulate(sweep.builder, contributions)
+        y_bar = accumulate(sweep.builder, contributions)
         if number in wanted:
-            found[number] = sweep.node(resolved(sweep.builder, total))
+            found[number] = sweep.node(resolved(sweep.builder, y_bar))
         if sweep.opcode[number] >= FIRST_ROW:
-            for arg, part in propagate(sweep, number, total, active):
+            for arg, part in _contributions(sweep, number, y_bar, active):
                 arriving.setdefault(arg, []).append(part)
     return found
 
 
-def resolved(builder: Builder, part: Cotangent) -> int:
-    """Return a cotangent as a node that is zero where its mask does not hold."""
-    if part.mask is None:
-        return part.bar
-    return builder.emit(where, (part.mask, part.bar, builder.constant(0)))
-
-
-def accumulate(builder: Builder, parts: list[Cotangent]) -> Cotangent:
-    """Add up what arrives at a node; contributions under one mask stay under it."""
-    if len(parts) == 1:
-        return parts[0]
-    first = parts[0].mask
-    if all(part.mask == first for part in parts):
-        return Cotangent(_sum(builder, [part.bar for part in parts]), first)
-    total = _sum(builder, [resolved(builder, part) for part in parts])
-    masks = [part.mask for part in parts if part.mask is not None]
-    if len(masks) < len(parts):
-        return Cotangent(total)
-    union = masks[0]
-    for mask in masks[1:]:
-        union = builder.emit(logical_or, (union, mask))
-    return Cotangent(total, union)
-
-
-def _sum(builder: Builder, bars: list[int]) -> int:
-    """Add cotangents; those of parts of an array are gathered into one scatter."""
-    whole = [bar for bar in bars if builder.primitive(bar) is not scatter]
-    if len(bars) - len(whole) > 1:
-        scattered = [bar for bar in bars if builder.primitive(bar) is scatter]
-        bars = [*whole, _gathered(builder, scattered)]
-    total = bars[0]
-    for bar in bars[1:]:
-        total = builder.emit(add, (total, bar))
-    return total
-
-
-def _gathered(builder: Builder, bars: list[int]) -> int:
-    """Merge scatters into arrays of one shape; parts with the same key are added first."""
-    parts: dict[Any, int] = {}
-    for bar in bars:
-        keys = builder.params(bar)["keys"]
-        for part, key in zip(builder.arguments(bar), keys, strict=True):
-            parts[key] = builder.emit(add, (parts[key], part)) if key in parts else part
-    params = (("keys", tuple(parts)), ("shape", builder.shape(bars[0])))
-    return builder.emit(scatter, tuple(parts.values()), params)
-
-
-def propagate(
-    sweep: Sweep, number: int, total: Cotangent, active: bytearray
-) -> Iterator[tuple[int, Cotangent]]:
+def _contributions(
+    sweep: Sweep, number: int, y_bar: Masked, active: bytearray
+) -> Iterator[tuple[int, Masked]]:
     """Yield what a node's cotangent contributes to each argument a derivative flows to."""
-    row = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW]
+    rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
     args = sweep.args(number)
-    rule = row.rule
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
@@ -137,34 +71,27 @@ def propagate(
             rule_map = rule.maps[position]
             if rule_map is None:
                 continue
-            bar = template(rule_map, len(args)).stamp(sweep.builder, total.bar, number, args)
-            part = Cotangent(bar, total.mask)
+            bar = template(rule_map, len(args)).stamp(sweep.builder, y_bar.value, number, args)
+            part = Masked(bar, y_bar.mask)
         elif isinstance(rule, Select):
             condition = rule.conditions[position]
             if condition is None:
                 continue
             holds = condition(*map(sweep.node, args)).id
-            part = Cotangent(total.bar, _both(sweep.builder, total.mask, holds))
+            part = Masked(y_bar.value, both(sweep.builder, y_bar.mask, holds))
         else:
-            part = _transposed(sweep, number, position, rule, total)
+            part = _transposed(sweep, number, position, rule, y_bar)
         if part.mask is not None and sweep.opcode[arg] == INPUT:
-            part = Cotangent(resolved(sweep.builder, part))
+            part = Masked(resolved(sweep.builder, part))
         yield arg, part
 
 
-def _both(builder: Builder, mask: int | None, condition: int) -> int:
-    """Return the mask of a branch inside a branch."""
-    return condition if mask is None else builder.emit(logical_and, (mask, condition))
-
-
-def _transposed(
-    sweep: Sweep, number: int, position: int, rule: Linear, total: Cotangent
-) -> Cotangent:
+def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: Masked) -> Masked:
     """Send a cotangent, and its mask, through the transpose of a linear primitive."""
     args = sweep.args(number)
     shape = sweep.graph.shape(number)
-    if total.mask is not None and sweep.opcode[args[position]] == INPUT:
-        total = Cotangent(resolved(sweep.builder, total))
+    if y_bar.mask is not None and sweep.opcode[args[position]] == INPUT:
+        y_bar = Masked(resolved(sweep.builder, y_bar))
 
     def moved(bar: Node) -> Node:
         shapes = tuple(map(sweep.graph.shape, args))
@@ -172,7 +99,7 @@ def _transposed(
         transposed: Node = rule.transpose(spread(bar, shape), position, shapes, **params)
         return transposed
 
-    bar = moved(sweep.node(total.bar)).id
-    if total.mask is None:
-        return Cotangent(bar)
-    return Cotangent(bar, (moved(sweep.node(total.mask) * 1) != 0).id)
+    bar = moved(sweep.node(y_bar.value)).id
+    if y_bar.mask is None:
+        return Masked(bar)
+    return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id)

@@ -186,7 +186,8 @@ def jvp(function: Function) -> Function:
     """
     sweep = Sweep(function)
     seeds = _fresh_inputs(sweep, function.inputs, function.input_shapes, "_dot")
-    tangents = push_forward(sweep, dict(zip(function.input_nodes, seeds, strict=True)))
+    directions = dict(zip(function.input_nodes, seeds, strict=True))
+    tangents = push_forward(sweep, directions, function.outputs)
     zero = sweep.constant(0)
     dots = [
         spread(tangents.get(node, zero), shape)

@@ -22,7 +22,7 @@ from difflab.graph.node import Node
 __all__ = ["GraphInterpreter", "MpmathInterpreter", "SympyInterpreter", "interpreter_for"]
 
 HUGE_EXPONENT = 100_000
-"""Beyond 2^±this, mpmath's functions would spend their time on digits nobody asked for."""
+"""Beyond 2^this, mpmath's functions would spend their time on digits nobody asked for."""
 
 
 class GraphInterpreter:
@@ -176,17 +176,16 @@ def _moderate(mp: Any, value: Any) -> bool:
     """Whether a number's exponent is one that mpmath handles in reasonable time."""
     if not isinstance(value, mp.mpf) or not value or not mp.isfinite(value):
         return True
-    return bool(-HUGE_EXPONENT < mp.mag(value) < HUGE_EXPONENT)
+    return bool(mp.mag(value) < HUGE_EXPONENT)
 
 
 def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
-    """Return what an operation on enormous or minute numbers comes to."""
+    """Return what an operation on enormous numbers comes to."""
     if name in ("add", "subtract", "multiply", "divide", "negative", "absolute", "where"):
         return _CHEAP[name](mp, *args)
     if name == "exp":
-        large = mp.mag(args[0]) > 0
-        return (mp.inf if args[0] > 0 else mp.zero) if large else mp.one
-    if name == "power" and args[0] > 1 and mp.mag(args[1]) > 0:
+        return mp.inf if args[0] > 0 else mp.zero
+    if name == "power" and args[0] > 1:
         return mp.inf if args[1] > 0 else mp.zero
     return mp.nan
 

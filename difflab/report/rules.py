@@ -119,7 +119,8 @@ class Rules:
                 if moving[place]:
                     shape = sweep.builder.shape(node)
                     seeds[node] = sweep.node(sweep.builder.input(f"d{place}", shape))
-            found = push_forward(sweep, seeds).get(sweep.function.outputs[0])
+            (output,) = sweep.function.outputs
+            found = push_forward(sweep, seeds, [output]).get(output)
             self._tangents[key] = self._formula(operation, sweep, found)
         return self._tangents[key]
 
