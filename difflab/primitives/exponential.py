@@ -12,6 +12,7 @@ from difflab.primitives import kernels
 
 __all__ = [
     "dlog",
+    "dsigmoid",
     "exp",
     "exp2",
     "expm1",
@@ -134,7 +135,7 @@ sigmoid: Primitive = Primitive(
     name="sigmoid",
     arity=1,
     kernel=kernels.sigmoid,
-    rule=elementwise(lambda t, y, x: t * (y * sigmoid(-x))),
+    rule=elementwise(lambda t, y, x: t * dsigmoid(x)),
     names=("sigmoid",),
     sympy=lambda sympy, x: 1 / (1 + sympy.exp(-x)),
     mpmath=lambda mp, x: 1 / (1 + mp.exp(-x)),
@@ -142,6 +143,14 @@ sigmoid: Primitive = Primitive(
     python="(0.5 * (1.0 + tanh(0.5 * ({0}))))",
     latex="\\sigma\\left({0}\\right)",
     samples=(REAL,),
+)
+dsigmoid: Primitive = Primitive(
+    name="dsigmoid",
+    arity=1,
+    kernel=kernels.sigmoid_derivative,
+    rule=elementwise(lambda t, y, x: t * (y * (sigmoid(-x) - sigmoid(x)))),
+    samples=(REAL,),
+    expansion=lambda x: sigmoid(x) * sigmoid(-x),
 )
 softplus: Primitive = Primitive(
     name="softplus",

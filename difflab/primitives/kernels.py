@@ -7,6 +7,7 @@ Imports nothing of the package but `core`.
 
 from __future__ import annotations
 
+import math
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +18,9 @@ __all__ = [
     "asin_derivative",
     "atan2",
     "atan2_derivative",
+    "atanh_derivative",
     "cbrt",
+    "erf_derivative",
     "exponent_derivative",
     "heaviside",
     "hypot",
@@ -29,6 +32,7 @@ __all__ = [
     "power_derivative",
     "sech",
     "sigmoid",
+    "sigmoid_derivative",
     "softplus",
 ]
 
@@ -107,6 +111,21 @@ def logical_value(xp: ModuleType, condition: Array) -> Array:
 def log_derivative(xp: ModuleType, x: Array) -> Array:
     """1/x on the domain of log; nan where log is undefined."""
     return xp.where(x < 0, xp.nan, 1.0 / x)
+
+
+def sigmoid_derivative(xp: ModuleType, x: Array) -> Array:
+    """e⁻ˣ/(1 + e⁻ˣ)², finite and accurate in both tails."""
+    return sigmoid(xp, x) * sigmoid(xp, -x)
+
+
+def erf_derivative(xp: ModuleType, x: Array) -> Array:
+    """2/√π · e^(-x²)."""
+    return (2 / math.sqrt(math.pi)) * xp.exp(-(x * x))
+
+
+def atanh_derivative(xp: ModuleType, x: Array) -> Array:
+    """1/(1 − x²) on the domain of atanh, without cancellation near ±1; nan outside."""
+    return log_derivative(xp, (1.0 - x) * (1.0 + x))
 
 
 def asin_derivative(xp: ModuleType, x: Array) -> Array:

@@ -8,7 +8,7 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import exp
 
-__all__ = ["digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
+__all__ = ["derf", "digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
 
 REAL = (-2.5, 2.5)
 POSITIVE = (0.4, 4.0)
@@ -18,7 +18,7 @@ erf: Primitive = Primitive(
     name="erf",
     arity=1,
     kernel="special.erf",
-    rule=elementwise(lambda t, y, x: t * (SLOPE * exp(-(x * x)))),
+    rule=elementwise(lambda t, y, x: t * derf(x)),
     names=("erf",),
     sympy="erf",
     mpmath="erf",
@@ -27,11 +27,19 @@ erf: Primitive = Primitive(
     latex="\\operatorname{{erf}}\\left({0}\\right)",
     samples=(REAL,),
 )
+derf: Primitive = Primitive(
+    name="derf",
+    arity=1,
+    kernel=kernels.erf_derivative,
+    rule=elementwise(lambda t, y, x: t * (y * (-2 * x))),
+    samples=(REAL,),
+    expansion=lambda x: SLOPE * exp(-(x * x)),
+)
 erfc: Primitive = Primitive(
     name="erfc",
     arity=1,
     kernel="special.erfc",
-    rule=elementwise(lambda t, y, x: -(t * (SLOPE * exp(-(x * x))))),
+    rule=elementwise(lambda t, y, x: -(t * derf(x))),
     names=("erfc",),
     sympy="erfc",
     mpmath="erfc",

@@ -11,7 +11,6 @@ from typing import Any
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.arithmetic import hypot, sqrt
-from difflab.primitives.exponential import dlog
 
 __all__ = [
     "acos",
@@ -26,6 +25,7 @@ __all__ = [
     "dacosh",
     "dasin",
     "datan2",
+    "datanh",
     "sech",
     "sin",
     "sinh",
@@ -93,7 +93,7 @@ acosh: Primitive = _function(
 )
 atanh: Primitive = _function(
     "atanh",
-    lambda t, y, x: t * dlog((1 - x) * (1 + x)),
+    lambda t, y, x: t * datanh(x),
     UNIT,
     "arctanh",
     "\\operatorname{{artanh}}",
@@ -145,6 +145,15 @@ dacosh: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: -(t * (x * y * y * y))),
     samples=((1.3, 4.0),),
     expansion=lambda x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
+)
+datanh: Primitive = Primitive(
+    name="datanh",
+    arity=1,
+    kernel=kernels.atanh_derivative,
+    rule=elementwise(lambda t, y, x: t * (2 * (x * (y * y)))),
+    samples=(UNIT,),
+    defined="-1 < x < 1",
+    expansion=lambda x: 1 / ((1 - x) * (1 + x)),
 )
 datan2: Primitive = Primitive(
     name="datan2",
