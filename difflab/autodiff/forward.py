@@ -104,7 +104,10 @@ def _selected(
 
 
 def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked:
-    """Send tangents, and their masks, through a linear primitive."""
+    """Send tangents through a linear primitive, which may mix their numbers.
+
+    What a mask excludes is therefore made zero before, as in the reverse sweep.
+    """
     shapes = [sweep.graph.shape(arg) for arg in sweep.args(number)]
     params = sweep.graph.params(number)
 
@@ -114,7 +117,9 @@ def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None])
         return result
 
     zero, one = sweep.constant(0), sweep.constant(1)
-    y_dot = through([zero if dot is None else sweep.node(dot.value) for dot in dots])
+    y_dot = through(
+        [zero if dot is None else sweep.node(resolved(sweep.builder, dot)) for dot in dots]
+    )
     if all(dot is None or dot.mask is None for dot in dots):
         return Masked(y_dot.id)
     counts = [

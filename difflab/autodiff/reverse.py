@@ -87,11 +87,13 @@ def _contributions(
 
 
 def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: Masked) -> Masked:
-    """Send a cotangent, and its mask, through the transpose of a linear primitive."""
+    """Send a cotangent through the transpose of a linear primitive, which may mix its numbers.
+
+    What the mask excludes is therefore made zero before; the mask of what comes out is where
+    any number that counts went in.
+    """
     args = sweep.args(number)
     shape = sweep.graph.shape(number)
-    if y_bar.mask is not None and sweep.opcode[args[position]] == INPUT:
-        y_bar = Masked(resolved(sweep.builder, y_bar))
 
     def moved(bar: Node) -> Node:
         shapes = tuple(map(sweep.graph.shape, args))
@@ -99,7 +101,7 @@ def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: M
         transposed: Node = rule.transpose(spread(bar, shape), position, shapes, **params)
         return transposed
 
-    bar = moved(sweep.node(y_bar.value)).id
-    if y_bar.mask is None:
+    bar = moved(sweep.node(resolved(sweep.builder, y_bar))).id
+    if y_bar.mask is None or sweep.opcode[args[position]] == INPUT:
         return Masked(bar)
     return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id)

@@ -147,7 +147,8 @@ def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
         stack = np.repeat(points[:, None, :], chosen.size, axis=1).astype(np.complex128)
         stack[:, chosen - start, chosen] += 1j * steps[chosen]
         values = sampler(stack.reshape(-1, n)).reshape(count, chosen.size, -1)
-        out[:, chosen] = np.imag(values)
+        # Where the value overflows, the imaginary part is what is left of inf - inf.
+        out[:, chosen] = np.where(np.isfinite(np.real(values)), np.imag(values), np.nan)
     return out
 
 

@@ -92,6 +92,15 @@ def test_untaken_branches_contribute_exactly_zero(
     assert np.isfinite(second).all()
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_masks_end_where_numbers_are_mixed(mode: str) -> None:
+    f = dl.parse("x: []; y: [4]\nsum(where(y > 0, x*y, 3))")
+    y = np.array([2.0, -1.0, 5.0, -7.0])
+    assert dl.gradient(f, mode)(x=1.5, y=y).tolist() == [7.0, 1.5, 0.0, 1.5, 0.0]
+    g = dl.parse("x: []; y: [2]\nsum(where(y > 0, sqrt(x + y*0), y))")
+    assert dl.gradient(g, mode)(x=0.0, y=[-1.0, -2.0]).tolist() == [0.0, 1.0, 1.0]
+
+
 def test_zero_times_infinity_in_a_taken_branch_is_not_hidden() -> None:
     # d/dx sqrt(x)^2 = 1, but the rules give 0·∞: nan is honest, 0 would be wrong.
     assert np.isnan(dl.gradient(dl.parse("sqrt(x)^2"))(0.0)).all()
