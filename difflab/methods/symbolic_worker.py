@@ -173,7 +173,8 @@ def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions
 
 def _as_expression(output: Any) -> Any:
     expression = sympy.sympify(output, strict=True)
-    if isinstance(expression, sympy.logic.boolalg.Boolean):
+    # To SymPy a symbol may also stand for a truth value; here it is an input, a number.
+    if isinstance(expression, sympy.logic.boolalg.Boolean) and not expression.is_Symbol:
         return sympy.Piecewise((1, expression), (0, True))
     return expression
 

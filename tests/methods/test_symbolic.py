@@ -81,6 +81,8 @@ def test_the_seed_expression(prepare: Prepare) -> None:
         ("x^y", (2.0, 3.0), [12.0, 8 * math.log(2)]),
         ("3", (), []),
         ("x*0 + 7", (5.0,), [0.0]),
+        ("x", (5.0,), [1.0]),
+        ("x > 3", (5.0,), [0.0]),
     ],
 )
 def test_gradients(
@@ -95,6 +97,10 @@ def test_constants_keep_every_digit(prepare: Prepare) -> None:
 
 def test_jacobian_of_several_outputs(prepare: Prepare) -> None:
     assert at(prepare("[x*y, x + y, exp(x)]"), 0.0, 3.0) == [[3, 0], [1, 1], [1, 0]]
+
+
+def test_an_output_that_is_an_input_or_a_truth_value(prepare: Prepare) -> None:
+    assert at(prepare("[x, y*x, x > y]"), 2.0, 3.0) == [[1, 0], [3, 2], [0, 0]]
 
 
 def test_hessian_is_whole_and_symmetric(prepare: Prepare) -> None:
