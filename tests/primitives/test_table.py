@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from difflab.autodiff.transforms import jacobian, jvp, vjp
 from difflab.core.primitive import Elementwise, Linear, Primitive, Select
 from difflab.graph.builder import Builder
+from difflab.graph.counts import count
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.graph.node import Node
@@ -309,6 +310,23 @@ def test_outside_its_domain_a_row_has_no_derivative(
     function = function_of(TABLE[name])
     assert np.isnan(function.values(np.array(point))).all()
     assert np.isnan(jacobian(function, mode).values(np.array(point))).all()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in SAMPLED.items() if row.arity == 1 and row.names]
+)
+def test_reverse_mode_over_a_chain_takes_at_most_four_functions(name: str) -> None:
+    """The bound of Baur and Strassen holds row by row, primal values included."""
+    builder = Builder()
+    source = builder.input("a")
+    node = Node(builder, source)
+    for _ in range(12):
+        node = SAMPLED[name](node)
+        if SAMPLED[name].boolean:
+            node = as_number(node)
+    function = Function.build(builder, [source], [node.id], ["y"])
+    derivative = jacobian(function, "reverse")
+    assert count(derivative).operations <= 4 * count(function).operations
 
 
 # --- a wrong rule is caught -------------------------------------------------------------------
