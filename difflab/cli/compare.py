@@ -160,9 +160,12 @@ def written(result: Comparison, form: Format, *, to_file: bool) -> str:
 
 
 # JSON itself escapes the control characters below U+0020 only. The others that could steer a
-# terminal occur nowhere but inside strings, where an escape means the same.
-_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+# terminal occur nowhere but inside strings, where an escape means the same. Half a surrogate
+# pair, which is how Python keeps an argument that is not UTF-8, is no character of JSON.
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def _safe_json(text: str) -> str:
-    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"
+    whole = _HALF.sub("\ufffd", text)
+    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", whole) + "\n"

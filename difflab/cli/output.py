@@ -26,9 +26,11 @@ __all__ = [
     "write_files",
 ]
 
-# What the reports use beyond ASCII, for terminals that have nothing beyond it.
+# What reports and formulas use beyond ASCII, for terminals that have nothing beyond it. What a
+# formula may hold becomes what the language reads as the same.
 _PLAIN = str.maketrans(
-    {"–": "-", "─": "-", "…": "...", "·": "|", "×": "x", "µ": "u", "∂": "d", "²": "^2", "∞": "inf"}
+    {"–": "-", "─": "-", "…": "...", "µ": "u", "∂": "d", "∞": "inf"}
+    | {"·": "*", "×": "*", "−": "-", "²": "^2", "³": "^3", "√": "sqrt", "π": "pi"}
 )
 
 

@@ -205,9 +205,6 @@ def test_a_tower_of_powers_is_an_answer_and_not_a_hang(process):
 def test_comments_that_look_like_code_stay_text(difflab, form):
     text = "-x^2 # <script>alert(1)</script> `a` | =cmd() @SUM(1) $\\frac{1}{2}$ \u202e\u2066"
     result = difflab("compare", text, "--at", "x=3", *QUICK, "--format", form)
-    if result.code == 2:  # refusing is right as well
-        assert not CONTROL.search(result.err)
-        return
     assert result.code == 0
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", result.out)
     if form == "csv":
@@ -215,6 +212,13 @@ def test_comments_that_look_like_code_stay_text(difflab, form):
         assert row["expression"].startswith("'-x^2")
     if form == "html":
         assert "<script" not in result.out
+
+
+def test_an_argument_that_is_not_utf8_is_strict_json_all_the_same(difflab):
+    result = difflab("compare", "x^2 # \udcff\x7f", "--at", "x=3", *QUICK, "--format", "json")
+    assert result.code == 0
+    assert strict(result.out)["expression"]["text"].encode("utf-8")
+    assert not CONTROL.search(result.out)
 
 
 class Wrong:

@@ -88,6 +88,16 @@ def test_every_encoding_gets_what_it_can_show(encoding, expected, monkeypatch):
     assert terminal.content.getvalue().decode(encoding) == expected
 
 
+def test_a_formula_stays_the_same_formula(monkeypatch):
+    from difflab.language import parse
+
+    terminal = Terminal("ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    text = "a·b×c² − √(π)"
+    emit(text)
+    assert parse(terminal.content.getvalue().decode()) == parse(text)
+
+
 def test_colour_is_for_terminals_that_want_it(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
