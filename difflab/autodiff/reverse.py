@@ -41,7 +41,10 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     wanted = set(sources)
     active = reached_from(sweep, wanted)
     arriving: dict[int, list[Masked]] = {
-        number: [Masked(seed.id)] for number, seed in seeds.items() if active[number]
+        number: [Masked(seed.id)]
+        for number, seed in seeds.items()
+        # What the sweep itself appended is a constant: nothing flows from it.
+        if number < len(active) and active[number]
     }
     found: dict[int, Node] = {}
     for number in range(max(arriving, default=-1), -1, -1):
