@@ -248,19 +248,20 @@ class _Entries:
         value = float(self.value[place])
         left, right = nearest(self.reference.left[place]), nearest(self.reference.right[place])
         if math.isnan(value) or math.isnan(left) or math.isnan(right):
-            return Verdict.INCONCLUSIVE, f"no derivative here: a {regularity}"
+            return Verdict.INCONCLUSIVE, f"no derivative here: {_NOUN[regularity]}"
         low, high = min(left, right), max(left, right)
         # An infinite side has no scale of its own.
         finite = [abs(side) for side in (left, right) if math.isfinite(side)]
         slack = self.rtol * max(finite, default=0.0) + float(np.nan_to_num(self.floors[place]))
         if low - slack <= value <= high + slack:
-            return Verdict.CONVENTION, f"a {regularity}: one-sided {left:.6g} and {right:.6g}"
+            sides = f"one-sided derivatives {left:.6g} and {right:.6g}"
+            return Verdict.CONVENTION, f"{_NOUN[regularity]}, {sides}"
         outside = max(low - value, value - high)
         if self.numeric and outside <= self.bars[place]:
-            return Verdict.INCONCLUSIVE, f"no derivative here: a {regularity}"
+            return Verdict.INCONCLUSIVE, f"no derivative here: {_NOUN[regularity]}"
         return (
             Verdict.DISAGREE,
-            f"{value:.6g} is outside the one-sided {left:.6g} and {right:.6g}",
+            f"{value:.6g} is outside the one-sided derivatives {left:.6g} and {right:.6g}",
         )
 
     def _at_infinity(self, place: Place) -> tuple[Verdict, str]:
@@ -286,6 +287,13 @@ class _Entries:
         if self.reference.rounded_in:
             return Verdict.INCONCLUSIVE, "only rounding brings the point into the domain"
         return Verdict.DISAGREE, f"{value:.6g} where the function is undefined"
+
+
+_NOUN = {
+    Regularity.KINK: "a kink",
+    Regularity.SINGULAR: "a singular point",
+    Regularity.JUMP: "a jump",
+}
 
 
 def _rounding(reference: Reference) -> NDArray[float64]:
