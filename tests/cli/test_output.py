@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from difflab.cli import output
-from difflab.cli.output import check_destination, coloured, emit, write_files
+from difflab.cli.output import ProgressLine, check_destination, coloured, emit, write_files
 from difflab.errors import InputError
 
 
@@ -108,3 +108,32 @@ def test_colour_is_for_terminals_that_want_it(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     assert not coloured(Terminal("utf-8"))
+
+
+def test_progress_is_a_line_on_a_terminal_and_a_few_lines_elsewhere(monkeypatch):
+    terminal = Terminal("utf-8")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    progress = ProgressLine(patience=0.0)
+    progress(0, 2, "a\x1b[2J")
+    progress(1, 2, "b" * 200)
+    progress(2, 2, "")
+    first, second, last = terminal.content.getvalue().decode().removeprefix("\r").split("\r")
+    assert first == "0/2 a\\x1b[2J\x1b[K"
+    assert len(second.removesuffix("\x1b[K")) == 79
+    assert last == "\x1b[K"
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    progress = ProgressLine(patience=0.0)
+    for done in range(3):
+        progress(done, 3, "step")
+    progress.clear()
+    assert plain.getvalue() == "0 of 3: step\n"
+
+
+def test_what_is_over_soon_needs_no_progress(monkeypatch):
+    terminal = Terminal("utf-8")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    progress = ProgressLine()
+    progress(0, 2, "a")
+    progress.clear()
+    assert terminal.content.getvalue() == b""
