@@ -18,7 +18,7 @@ import sympy
 from numpy.typing import NDArray
 
 from difflab.autodiff.transforms import jacobian, jvp, vjp
-from difflab.core.primitive import Elementwise, Linear, Primitive, Select
+from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.graph.builder import Builder
 from difflab.graph.counts import count
 from difflab.graph.function import Function, evaluate
@@ -39,7 +39,6 @@ OTHER_KERNEL_ULPS = 4.0
 KERNEL_ATOL = {"loggamma": 2.0**-51, "digamma": 2.0**-51}
 
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and not row.structural}
-MOVING = {name: row for name, row in TABLE.items() if not row.samples}
 ROWS = pytest.mark.parametrize("name", SAMPLED)
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
 
@@ -332,20 +331,6 @@ def test_reverse_mode_over_a_chain_takes_at_most_four_functions(name: str) -> No
 # --- a wrong rule is caught -------------------------------------------------------------------
 
 
-@pytest.fixture
-def replace_rule() -> Iterator[Callable[[Primitive, Any], None]]:
-    """Give a row another rule until the test is over."""
-    changed: list[tuple[Primitive, Any]] = []
-
-    def replace(row: Primitive, rule: Any) -> None:
-        changed.append((row, row.rule))
-        object.__setattr__(row, "rule", rule)
-
-    yield replace
-    for row, rule in reversed(changed):
-        object.__setattr__(row, "rule", rule)
-
-
 def wrong_rules(row: Primitive, mode: str) -> Iterator[Elementwise | Select]:
     """Yield the row's rule with one argument's part made slightly wrong."""
     rule = row.rule
@@ -387,76 +372,3 @@ def test_a_wrong_rule_is_caught(
         replace_rule(row, wrong)
         with pytest.raises(AssertionError):
             check(row, mode)
-
-
-# --- rows that move data ----------------------------------------------------------------------
-
-VECTOR, MATRIX = (3,), (2, 3)
-MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
-    "broadcast": [
-        ((VECTOR,), {"shape": MATRIX, "rank": 1}),
-        (((1, 3),), {"shape": MATRIX, "rank": 2}),
-    ],
-    "reshape": [((MATRIX,), {"shape": (3, 2), "rank": 2})],
-    "index": [
-        ((VECTOR,), {"key": (1,), "rank": 1}),
-        ((MATRIX,), {"key": (1, (0, 3, 2)), "rank": 2}),
-    ],
-    "scatter": [(((), ()), {"keys": ((0,), (2,)), "shape": VECTOR})],
-    "pack": [(((), VECTOR), {"ranks": (0, 1)})],
-    "sum": [((MATRIX,), {"axes": (-2,), "rank": 2}), ((MATRIX,), {"axes": (-2, -1), "rank": 2})],
-}
-
-
-def moving_function(
-    name: str, shapes: tuple[tuple[int, ...], ...], params: dict[str, Any]
-) -> Function:
-    builder = Builder()
-    nodes = [Node(builder, builder.input(f"a{k}", shape)) for k, shape in enumerate(shapes)]
-    result = TABLE[name](*nodes, **params)
-    return Function.build(builder, [node.id for node in nodes], [result.id], ["y"])
-
-
-def check_move(name: str, mode: str) -> None:
-    """Fail unless the rule is the linear map, or its transpose, found by moving unit vectors."""
-    rng = np.random.default_rng(3)
-    for shapes, params in MOVES[name]:
-        function = moving_function(name, shapes, params)
-        matrix = np.stack([function.values(unit) for unit in np.eye(function.n)], axis=-1)
-        point = rng.normal(size=function.n)
-        if mode == "forward":
-            x_dot = rng.normal(size=function.n)
-            found = jvp(function).values(np.concatenate([point, x_dot]))[function.m :]
-            np.testing.assert_allclose(found, matrix @ x_dot, rtol=1e-14)
-        else:
-            y_bar = rng.normal(size=function.m)
-            found = vjp(function).values(np.concatenate([point, y_bar]))[function.m :]
-            np.testing.assert_allclose(found, matrix.T @ y_bar, rtol=1e-14)
-
-
-@MODES
-@pytest.mark.parametrize("name", MOVING)
-def test_moving_data_is_linear(name: str, mode: str) -> None:
-    check_move(name, mode)
-
-
-@MODES
-@pytest.mark.parametrize("name", MOVING)
-def test_jacobian_of_moved_data_is_the_map(name: str, mode: str) -> None:
-    for shapes, params in MOVES[name]:
-        function = moving_function(name, shapes, params)
-        matrix = np.stack([function.values(unit) for unit in np.eye(function.n)], axis=-1)
-        found = jacobian(function, mode).values(np.arange(1.0, function.n + 1))
-        np.testing.assert_array_equal(found.reshape(matrix.shape), matrix)
-
-
-@pytest.mark.parametrize("name", MOVING)
-def test_a_wrong_transpose_is_caught(
-    name: str, replace_rule: Callable[[Primitive, Any], None]
-) -> None:
-    rule = TABLE[name].rule
-    assert isinstance(rule, Linear)
-    transpose = rule.transpose
-    replace_rule(TABLE[name], Linear(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001))
-    with pytest.raises(AssertionError):
-        check_move(name, "reverse")

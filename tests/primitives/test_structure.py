@@ -1,0 +1,88 @@
+"""Rows that move data are linear: their rules are held to the map itself, on unit vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflab.autodiff import jacobian, jvp, vjp
+from difflab.core.primitive import Linear, Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.primitives import TABLE
+
+MOVING = [name for name, row in TABLE.items() if not row.samples]
+MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
+VECTOR, MATRIX = (3,), (2, 3)
+MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
+    "broadcast": [
+        ((VECTOR,), {"shape": MATRIX, "rank": 1}),
+        (((1, 3),), {"shape": MATRIX, "rank": 2}),
+    ],
+    "reshape": [((MATRIX,), {"shape": (3, 2), "rank": 2})],
+    "index": [
+        ((VECTOR,), {"key": (1,), "rank": 1}),
+        ((MATRIX,), {"key": (1, (0, 3, 2)), "rank": 2}),
+    ],
+    "scatter": [(((), ()), {"keys": ((0,), (2,)), "shape": VECTOR})],
+    "pack": [(((), VECTOR), {"ranks": (0, 1)})],
+    "sum": [((MATRIX,), {"axes": (-2,), "rank": 2}), ((MATRIX,), {"axes": (-2, -1), "rank": 2})],
+}
+
+
+def moving_function(
+    name: str, shapes: tuple[tuple[int, ...], ...], params: dict[str, Any]
+) -> Function:
+    builder = Builder()
+    nodes = [Node(builder, builder.input(f"a{k}", shape)) for k, shape in enumerate(shapes)]
+    result = TABLE[name](*nodes, **params)
+    return Function.build(builder, [node.id for node in nodes], [result.id], ["y"])
+
+
+def check_move(name: str, mode: str) -> None:
+    """Fail unless the rule is the linear map, or its transpose, found by moving unit vectors."""
+    rng = np.random.default_rng(3)
+    for shapes, params in MOVES[name]:
+        function = moving_function(name, shapes, params)
+        matrix = np.stack([function.values(unit) for unit in np.eye(function.n)], axis=-1)
+        point = rng.normal(size=function.n)
+        if mode == "forward":
+            x_dot = rng.normal(size=function.n)
+            found = jvp(function).values(np.concatenate([point, x_dot]))[function.m :]
+            np.testing.assert_allclose(found, matrix @ x_dot, rtol=1e-14)
+        else:
+            y_bar = rng.normal(size=function.m)
+            found = vjp(function).values(np.concatenate([point, y_bar]))[function.m :]
+            np.testing.assert_allclose(found, matrix.T @ y_bar, rtol=1e-14)
+
+
+@MODES
+@pytest.mark.parametrize("name", MOVING)
+def test_moving_data_is_linear(name: str, mode: str) -> None:
+    check_move(name, mode)
+
+
+@MODES
+@pytest.mark.parametrize("name", MOVING)
+def test_jacobian_of_moved_data_is_the_map(name: str, mode: str) -> None:
+    for shapes, params in MOVES[name]:
+        function = moving_function(name, shapes, params)
+        matrix = np.stack([function.values(unit) for unit in np.eye(function.n)], axis=-1)
+        found = jacobian(function, mode).values(np.arange(1.0, function.n + 1))
+        np.testing.assert_array_equal(found.reshape(matrix.shape), matrix)
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_a_wrong_transpose_is_caught(
+    name: str, replace_rule: Callable[[Primitive, Any], None]
+) -> None:
+    rule = TABLE[name].rule
+    assert isinstance(rule, Linear)
+    transpose = rule.transpose
+    replace_rule(TABLE[name], Linear(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001))
+    with pytest.raises(AssertionError):
+        check_move(name, "reverse")
