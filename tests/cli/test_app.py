@@ -37,7 +37,7 @@ def test_version(difflab):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["derve", "x"], "derive"),
+        (["derve", "x"], "derve"),
         (["derive"], "Missing argument"),
         (["derive", "x", "--format", "xml"], "'xml'"),
         (["derive", "x", "--nonsense"], "--nonsense"),
