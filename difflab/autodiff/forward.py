@@ -126,4 +126,4 @@ def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None])
         zero if dot is None else one if dot.mask is None else sweep.node(dot.mask) * 1
         for dot in dots
     ]
-    return Masked(y_dot.id, (through(counts) != 0).id)
+    return Masked(y_dot.id, (through(counts) != 0).id, clean=True)

@@ -18,15 +18,20 @@ __all__ = ["Masked", "accumulate", "both", "either", "resolved"]
 
 
 class Masked(NamedTuple):
-    """A derivative, and the mask under which it counts (None: always); both are nodes."""
+    """A derivative, and the mask under which it counts (None: always); both are nodes.
+
+    A `clean` one is already zero where its mask does not hold. The mask goes along all the
+    same, for the product with a singular slope that may follow.
+    """
 
     value: int
     mask: int | None = None
+    clean: bool = False
 
 
 def resolved(builder: Builder, part: Masked) -> int:
     """Return a derivative as a node that is zero where its mask does not hold."""
-    if part.mask is None:
+    if part.mask is None or part.clean:
         return part.value
     return builder.emit(where, (part.mask, part.value, builder.constant(0)))
 
@@ -37,9 +42,10 @@ def accumulate(builder: Builder, parts: list[Masked]) -> Masked:
         return parts[0]
     first = parts[0].mask
     if all(part.mask == first for part in parts):
-        return Masked(_sum(builder, [part.value for part in parts]), first)
+        clean = all(part.clean for part in parts)
+        return Masked(_sum(builder, [part.value for part in parts]), first, clean)
     total = _sum(builder, [resolved(builder, part) for part in parts])
-    return Masked(total, either(builder, [part.mask for part in parts]))
+    return Masked(total, either(builder, [part.mask for part in parts]), clean=True)
 
 
 def both(builder: Builder, mask: int | None, condition: int) -> int:

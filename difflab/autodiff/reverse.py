@@ -75,18 +75,32 @@ def _contributions(
             if rule_map is None:
                 continue
             bar = template(rule_map, len(args)).stamp(sweep.builder, y_bar.value, number, args)
-            part = Masked(bar, y_bar.mask)
+            part = Masked(bar, y_bar.mask, y_bar.clean and bar == y_bar.value)
         elif isinstance(rule, Select):
             condition = rule.conditions[position]
             if condition is None:
                 continue
-            holds = condition(*map(sweep.node, args)).id
-            part = Masked(y_bar.value, both(sweep.builder, y_bar.mask, holds))
+            part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
         else:
             part = _transposed(sweep, number, position, rule, y_bar)
         if part.mask is not None and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
         yield arg, part
+
+
+def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
+    """Send a cotangent to the argument that a selection passes on where `condition` holds.
+
+    Where it ends there, or meets the next selection, it is made zero at once: masks of masks
+    would cost more than the selection itself.
+    """
+    builder = sweep.builder
+    mask = both(builder, y_bar.mask, condition)
+    row = sweep.graph.primitive(arg)
+    if sweep.opcode[arg] == INPUT or (row is not None and isinstance(row.rule, Select)):
+        zeroed = resolved(builder, Masked(resolved(builder, y_bar), condition))
+        return Masked(zeroed, mask, clean=True)
+    return Masked(y_bar.value, mask)
 
 
 def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: Masked) -> Masked:
@@ -107,4 +121,4 @@ def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: M
     bar = moved(sweep.node(resolved(sweep.builder, y_bar))).id
     if y_bar.mask is None or sweep.opcode[args[position]] == INPUT:
         return Masked(bar)
-    return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id)
+    return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id, clean=True)

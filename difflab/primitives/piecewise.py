@@ -204,7 +204,7 @@ clip: Primitive = Primitive(
     arity=3,
     kernel="clip",
     rule=select(
-        lambda x, low, high: logical_and(x >= low, x <= high),
+        lambda x, low, high: equal(x, clip(x, low, high)),
         lambda x, low, high: x < low,
         lambda x, low, high: x > high,
     ),

@@ -150,3 +150,14 @@ def test_a_deep_chain_is_linear_in_operations() -> None:
     short, long = chain(10_000), chain(20_000)
     assert long < 2.001 * short
     assert long <= 4 * 40_001
+
+
+@pytest.mark.parametrize(
+    ("step", "per_step"), [("relu({0})", 3), ("max({0}, y)", 5), ("clip({0}, -1, 2)", 3)]
+)
+def test_selections_of_selections_need_no_masks_of_masks(step: str, per_step: int) -> None:
+    depth = 40
+    lines = ["a0 = x + y", *(f"a{i + 1} = {step.format(f'a{i}')}" for i in range(depth))]
+    f = dl.parse("\n".join([*lines, f"a{depth}"]))
+    assert dl.count(dl.gradient(f)).operations <= per_step * depth
+    assert dl.gradient(f)(1.0, 0.5).tolist() == dl.gradient(f, "forward")(1.0, 0.5).tolist()
