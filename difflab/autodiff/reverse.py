@@ -91,13 +91,14 @@ def _contributions(
 def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
     """Send a cotangent to the argument that a selection passes on where `condition` holds.
 
-    Where it ends there, or meets the next selection, it is made zero at once: masks of masks
-    would cost more than the selection itself.
+    Where it ends there, meets the next selection or comes from one, it is made zero at once:
+    masks of masks would cost more than the selections themselves.
     """
     builder = sweep.builder
     mask = both(builder, y_bar.mask, condition)
     row = sweep.graph.primitive(arg)
-    if sweep.opcode[arg] == INPUT or (row is not None and isinstance(row.rule, Select)):
+    selected_again = row is not None and isinstance(row.rule, Select)
+    if sweep.opcode[arg] == INPUT or selected_again or y_bar.clean:
         zeroed = resolved(builder, Masked(resolved(builder, y_bar), condition))
         return Masked(zeroed, mask, clean=True)
     return Masked(y_bar.value, mask)
