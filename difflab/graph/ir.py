@@ -13,7 +13,7 @@ The grammar::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,14 +128,16 @@ class Graph:
         by_opcode = [False, False, *(row.structural for row in self.primitives)]
         return np.array(by_opcode)[self.opcode]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Callable[..., Graph], tuple[dict[str, Any]]]:
+        # Rows go by name: their rules are functions, which cannot be pickled. Not by
+        # __getstate__, which dataclasses with slots overwrote until Python 3.11.3.
         state = {name: getattr(self, name) for name in self.__slots__}
         state["primitives"] = tuple(row.name for row in self.primitives)
-        return state
+        return _restored, (state,)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        from difflab.primitives import TABLE
 
-        state["primitives"] = tuple(TABLE[name] for name in state["primitives"])
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
+def _restored(state: dict[str, Any]) -> Graph:
+    from difflab.primitives import TABLE
+
+    rows = tuple(TABLE[name] for name in state["primitives"])
+    return Graph(**{**state, "primitives": rows})
