@@ -30,7 +30,6 @@ FIRST_ROW = 2
 
 Shape = tuple[int, ...]
 Number = float | int
-Columns = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -71,7 +71,6 @@ class Settling:
         self._stages: dict[int, Stage] = {}
         self._history: dict[Key, list[Sample]] = {}
         self._weights: dict[int, int] = {}
-        self._along: list[Real] = []
 
     def run(self) -> None:
         """Settle what settles within the time."""
