@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from difflab.errors import DifflabError
     from difflab.graph.counts import count
-    from difflab.graph.function import Function
+    from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
@@ -44,6 +44,7 @@ __all__ = [
     "compare",
     "count",
     "differentiate",
+    "evaluate",
     "gradient",
     "hessian",
     "hvp",
@@ -64,6 +65,7 @@ _HOMES = {
     "compare": "difflab.report.result",
     "count": "difflab.graph.counts",
     "differentiate": "difflab.methods.differentiate",
+    "evaluate": "difflab.graph.function",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
     "hvp": "difflab.autodiff",

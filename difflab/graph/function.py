@@ -328,7 +328,9 @@ def _checked(value: Any, name: str, shape: Shape) -> Any:
 
 
 def evaluate(
-    function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
+    function: Function,
+    values: Mapping[str, Any] | Sequence[Any],
+    interpreter: Interpreter | None = None,
 ) -> list[Any]:
     """Return the outputs of `function` on one value per input, of any kind.
 
@@ -336,17 +338,33 @@ def evaluate(
     ----------
     function : Function
         What to evaluate.
-    values : sequence
-        One value per input: floats, arrays, mpmath numbers, SymPy expressions, nodes.
+    values : mapping or sequence
+        A value for each input, by name or in order: floats, arrays, mpmath numbers, SymPy
+        expressions, nodes of another graph.
     interpreter : Interpreter, optional
         The meaning of operations on these values; chosen from the values when None.
+
+    Returns
+    -------
+    list
+        The value of every output.
+
+    Raises
+    ------
+    PointError
+        An input has no value.
 
     Examples
     --------
     >>> import sympy, difflab as dl
-    >>> evaluate(dl.parse("x*sin(x)"), [sympy.Symbol("x")])
+    >>> dl.evaluate(dl.parse("x*sin(x)"), {"x": sympy.Symbol("x")})
     [x*sin(x)]
     """
+    if isinstance(values, Mapping):
+        missing = [name for name in function.inputs if name not in values]
+        if missing:
+            raise PointError(f"no value for {shortened(missing)}")
+        values = [values[name] for name in function.inputs]
     environment = dict(zip(function.input_nodes, values, strict=True))
     chosen = interpreter or interpreter_for(values)
     return fold(function.graph, environment, function.outputs, chosen)
