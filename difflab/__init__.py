@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         vjp,
     )
     from difflab.errors import DifflabError
+    from difflab.execute import compile
     from difflab.graph.counts import count
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
@@ -42,6 +43,7 @@ __all__ = [
     "Function",
     "__version__",
     "compare",
+    "compile",
     "count",
     "differentiate",
     "evaluate",
@@ -63,6 +65,7 @@ _HOMES = {
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
     "compare": "difflab.report.result",
+    "compile": "difflab.execute",
     "count": "difflab.graph.counts",
     "differentiate": "difflab.methods.differentiate",
     "evaluate": "difflab.graph.function",

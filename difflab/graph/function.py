@@ -179,7 +179,7 @@ class Function:
         interpreter: Interpreter = ArrayInterpreter()
         if any(np.asarray(value).dtype == object for value in values):
             interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1])
-        batch = self._batch(values)
+        batch = self.batch(values)
         with np.errstate(all="ignore"):
             results = evaluate(self, values, interpreter)
         if not batch:
@@ -189,8 +189,14 @@ class Function:
             for result, shape in zip(results, self.output_shapes, strict=True)
         ]
 
-    def _batch(self, values: Sequence[Any]) -> Shape:
-        """Return the common batch shape of the inputs' values."""
+    def batch(self, values: Sequence[Any]) -> Shape:
+        """Return the common batch shape of the inputs' values.
+
+        Raises
+        ------
+        PointError
+            The batches do not fit each other.
+        """
         batches = {
             np.shape(value)[: np.ndim(value) - len(shape)]
             for value, shape in zip(values, self.input_shapes, strict=True)

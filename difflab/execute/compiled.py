@@ -1,0 +1,253 @@
+"""`compile`: a function made ready to be called fast, at one point or at many.
+
+May import `difflab.execute` siblings, `difflab.graph`, `difflab.errors` and NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import InputError, PointError, UnsupportedError
+from difflab.execute.numpy import NumpyTarget
+from difflab.execute.python import PythonTarget
+from difflab.execute.schedule import Program, Schedule
+from difflab.execute.workers import available
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+
+__all__ = ["TARGETS", "Compiled", "compile"]
+
+TARGETS = ("auto", "python", "numpy")
+FEW_POINTS = 16
+"""Points up to which Python's floats are faster than setting NumPy's functions off."""
+
+
+def compile(
+    f: Function, target: str = "auto", threads: int | None = None, packed: bool = False
+) -> Compiled:
+    r"""Make a function ready to be called fast.
+
+    Parameters
+    ----------
+    f : Function
+        What `parse`, `trace`, `gradient` and the other transforms give.
+    target : {"auto", "python", "numpy"}
+        ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
+        sequence of universal functions for batches and arrays; ``"auto"`` takes the one or
+        the other call by call, as ``reason`` tells.
+    threads : int, optional
+        How many threads share a large batch; all processors when None.
+    packed : bool
+        Whether the result takes one array ``(n,)`` or ``(N, n)`` of the inputs flattened in
+        order, instead of one value per input.
+
+    Returns
+    -------
+    Compiled
+        Called as `f` is. At one point numbers come as Python's floats. A batch's arrays have
+        the shapes that `f` gives them; the numbers of one entry lie side by side in memory,
+        so ``gradient[:, 0]`` is contiguous.
+
+    Raises
+    ------
+    InputError
+        `f` is no Function, there is no such target, or `threads` is no positive number.
+    UnsupportedError
+        The target cannot compute this function.
+
+    Notes
+    -----
+    Values are those of the Function within 4 units in the last place for every primitive,
+    nan and inf included.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> fast = dl.compile(dl.value_and_gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)")))
+    >>> fast(2.0, 5.0)
+    (11.652071455223084, array([5.5       , 1.71633781]))
+    >>> fast(np.array([2.0, 3.0]), 5.0)[1]
+    array([[5.5       , 1.71633781],
+           [5.33333333, 2.71633781]])
+    >>> dl.compile(dl.gradient(dl.parse("x*y")), packed=True)([2.0, 3.0])
+    array([3., 2.])
+    """
+    if not isinstance(f, Function):
+        raise InputError(
+            f"a {type(f).__name__} cannot be compiled",
+            hint="compile what dl.parse, dl.trace or dl.gradient gives",
+        )
+    if target not in TARGETS:
+        raise InputError(f"there is no target '{target}'", hint=f"one of {', '.join(TARGETS)}")
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise InputError(f"threads is a whole number from 1, not {threads!r}")
+    schedule = Schedule.of(f)
+    program: Program | None = None
+    arrays = ""
+    try:
+        program = Program.of(schedule)
+    except UnsupportedError as error:
+        arrays = error.args[0]
+    if target == "python" and program is None:
+        raise UnsupportedError(
+            f"the target 'python' computes with numbers, and {arrays}: use target 'numpy'"
+        )
+    kind = Packed if packed else Compiled
+    return kind(f, target, threads, schedule, program, arrays).specialised()
+
+
+class Compiled:
+    """A function ready to be called; made by `compile`.
+
+    Attributes
+    ----------
+    function : Function
+        What is computed.
+    target : str
+        What was asked for.
+    reason : str
+        What computes which calls, and why.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> fast = dl.compile(dl.parse("x*sin(y)"), target="numpy")
+    >>> fast.reason
+    'numpy: as asked for'
+    >>> print(fast.source)
+    v2 = sin(v1)  # buffer 0
+    v3 = multiply(v0, v2)  # result 0
+    """
+
+    packed = False
+
+    def __init__(
+        self,
+        function: Function,
+        target: str,
+        threads: int | None,
+        schedule: Schedule,
+        program: Program | None,
+        arrays: str,
+    ) -> None:
+        self.function = function
+        self.target = target
+        self.threads = threads
+        self.reason = _reason(target, program, arrays)
+        self._schedule = schedule
+        self._program = program
+        self._python = None
+        self._entry_source: str | None = None
+        self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
+        if program is not None and target != "numpy":
+            self._python = PythonTarget(program, function.input_shapes)
+        else:
+            self._numpy  # noqa: B018 - plans now what is planned when first needed otherwise
+
+    @cached_property
+    def _numpy(self) -> NumpyTarget:
+        threads = self.threads or available()
+        return NumpyTarget(self._schedule, self._program, threads)
+
+    @property
+    def source(self) -> str:
+        """What is run: Python's source where there is any, else NumPy's plan."""
+        if self._python is None:
+            return self._numpy.source
+        return self._entry_source or self._python.source
+
+    def specialised(self) -> Compiled:
+        """Return this with a call of its own, where the inputs can be its parameters."""
+        entry = None if self._python is None else self._python.entry()
+        if entry is not None:
+            self._entry_source, call = entry
+            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs at a point or a batch of points, as the Function does."""
+        return self.general(args, kwargs)
+
+    def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Return the outputs for any arguments: checked, converted, named or in batches."""
+        known = self._python is not None and len(args) == self._numbers and not kwargs
+        if known and all(isinstance(arg, float | int) for arg in args):
+            results = self._python.shaped(self._python.point([float(arg) for arg in args]))
+            return results[0] if len(results) == 1 else tuple(results)
+        while args and args[-1] is None:
+            args = args[:-1]
+        values = [_real(value) for value in self.function.arranged(args, kwargs)]
+        return self._results(values, self.function.batch(values))
+
+    def _results(self, values: Sequence[Any], batch: Shape) -> Any:
+        few = self.target == "python" or math.prod(batch) <= FEW_POINTS
+        if self._python is not None and few:
+            results = self._python(values, batch)
+        else:
+            results = self._numpy(values, batch)
+            if batch == ():
+                results = [_plain(result) for result in results]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return compile, (self.function, self.target, self.threads, self.packed)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.function!r}: {self.reason}>"
+
+
+class Packed(Compiled):
+    """A compiled function of one array of all inputs."""
+
+    packed = True
+
+    def specialised(self) -> Compiled:
+        """Return this: it takes one argument already."""
+        return self
+
+    def __call__(self, points: Any, /) -> Any:
+        """Return the outputs at packed points ``(n,)`` or ``(N, n)``.
+
+        Raises
+        ------
+        PointError
+            The last axis does not hold n numbers.
+        """
+        packed = _real(points)
+        if packed.ndim == 1 and self._python is not None and len(packed) == self.function.n:
+            results = self._python.shaped(self._python.point(packed.tolist()))
+            return results[0] if len(results) == 1 else tuple(results)
+        return self._results(self.function.split(packed), packed.shape[:-1])
+
+
+def _real(value: Any) -> NDArray[np.float64]:
+    """Return `value` as an array of float64."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise PointError(
+            f"compiled functions take real numbers, not {array.dtype}",
+            hint="call the Function itself",
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as Python's, as the target for one point does."""
+    return value.item() if np.ndim(value) == 0 else value
+
+
+def _reason(target: str, program: Program | None, arrays: str) -> str:
+    if target != "auto":
+        return f"{target}: as asked for"
+    if program is None:
+        return f"numpy: {arrays}"
+    return (
+        f"python up to {FEW_POINTS} points, since its {len(program.steps)} operations are all on "
+        f"numbers; numpy for more"
+    )

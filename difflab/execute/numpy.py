@@ -1,0 +1,235 @@
+"""The target ``numpy``: a planned sequence of universal functions that write into buffers.
+
+A batch is computed in blocks of points that stay in the processor's cache, and threads share
+the blocks, since universal functions release the interpreter's lock. The buffers of a block are
+planned by liveness and kept between calls. A call allocates its results only, save where a row
+is no universal function and NumPy makes an array of its own.
+May import `plan`, `schedule`, `workers`, `errors` and NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.execute.plan import Plan, planned
+from difflab.execute.schedule import Program, Schedule
+from difflab.execute.workers import share_out
+from difflab.graph.ir import Shape
+
+__all__ = ["NumpyTarget"]
+
+CACHE_BYTES = 256 * 1024  # of one block's values: they share a core's second-level cache
+SMALLEST, LARGEST = 256, 16_384  # points in a block
+WORTH_THREADS = 200_000  # operations on numbers; fewer are done before a thread wakes up
+
+Array = NDArray[Any]
+
+
+class NumpyTarget:
+    """A function as a plan over NumPy.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is computed.
+    program : Program or None
+        The same on single numbers, where that is possible: then every operation is one on
+        vectors of points.
+    threads : int
+        How many threads share the blocks of a batch.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
+    >>> target = NumpyTarget(schedule, Program.of(schedule), threads=1)
+    >>> target([np.array([0.0, 1.0])], (2,))
+    [array([0.        , 1.84147098])]
+    """
+
+    def __init__(self, schedule: Schedule, program: Program | None, threads: int) -> None:
+        self.threads = threads
+        self.plan = planned(schedule, program)
+        self.numbers = program is not None
+        function = schedule.function
+        self.input_shapes = function.input_shapes
+        self.shapes = function.output_shapes
+        self.dtypes = [self.plan.result_dtype(place) for place in range(len(self.shapes))]
+        self.copied = [
+            (output, key, int(value))
+            for output, values in enumerate(self.plan.outputs)
+            for key, value in np.ndenumerate(values)
+            if self.plan.direct.get(int(value)) != (output, key)
+        ]
+        held = function.n + function.m
+        held += sum(math.prod(kind[0]) for kind, _ in set(self.plan.slots.values()))  # type: ignore[index]
+        self.block = min(max(CACHE_BYTES // (8 * max(held, 1)), SMALLEST), LARGEST)
+        self._spaces: list[_Space] = []
+
+    @property
+    def source(self) -> str:
+        """The plan, an operation a line."""
+        return self.plan.source()
+
+    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Return the outputs for one float64 value per input, in blocks of the batch."""
+        if batch == () and not self.numbers:
+            return self._once(values)
+        points = math.prod(batch)
+        inputs = self._columns(values, batch, points)
+        stores = [self._store(place, points) for place in range(len(self.shapes))]
+        self._fill(inputs, stores, points)
+        return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
+
+    def _once(self, values: Sequence[Any]) -> list[Any]:
+        """Compute one point of arrays, without an axis for the batch."""
+        stores = [
+            np.empty(shape, dtype) for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+        ]
+        space = self._spaces.pop() if self._spaces else _Space(self.plan)
+        with np.errstate(all="ignore"):
+            space.run(None, values, {v: stores[k] for v, (k, _) in self.plan.direct.items()})
+        for output, _, value in self.copied:
+            stores[output][...] = space.values[value]
+        space.forget()
+        self._spaces.append(space)
+        return [store[()] for store in stores]
+
+    def _columns(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+        """Return the inputs' values with the batch as one leading axis."""
+        columns: list[Array] = []
+        for value, shape in zip(values, self.input_shapes, strict=True):
+            spread = np.broadcast_to(value, batch + shape).reshape((points, *shape))
+            if self.numbers and shape != ():
+                flat = spread.reshape(points, -1)
+                columns += [flat[:, place] for place in range(flat.shape[1])]
+            else:
+                columns.append(spread)
+        return columns
+
+    def _store(self, output: int, points: int) -> Array:
+        """Return room for a result: number by number in a program, else point by point."""
+        shape = self.shapes[output]
+        full = (*shape, points) if self.numbers else (points, *shape)
+        return np.empty(full, self.dtypes[output])
+
+    def _paired(self, stores: Sequence[Array]) -> list[tuple[Array, Shape]]:
+        return list(zip(stores, self.shapes, strict=True))
+
+    def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:
+        """Return a result in the shape batch + shape, a number as one."""
+        if not self.numbers:
+            return store.reshape(batch + shape)
+        if batch == ():
+            return store.reshape(shape)[()]
+        axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
+        return store.reshape(shape + batch).transpose(axes)
+
+    def _fill(self, inputs: Sequence[Array], stores: Sequence[Array], points: int) -> None:
+        """Compute all blocks."""
+        blocks = -(-points // self.block)
+        size = -(-points // max(blocks, 1))
+        turns = count()
+
+        def work() -> None:
+            space = self._spaces.pop() if self._spaces else _Space(self.plan)
+            with np.errstate(all="ignore"):
+                for turn in turns:
+                    if turn >= blocks:
+                        break
+                    start = turn * size
+                    self._block(space, inputs, stores, start, min(points, start + size))
+            space.forget()
+            self._spaces.append(space)
+
+        worth = points * len(self.plan.operations) >= WORTH_THREADS
+        share_out(work, min(self.threads, blocks) if worth else 1)
+
+    def _block(
+        self,
+        space: _Space,
+        inputs: Sequence[Array],
+        stores: Sequence[Array],
+        start: int,
+        stop: int,
+    ) -> None:
+        """Compute the points from `start` to `stop`."""
+        part = slice(start, stop)
+        direct = {v: self._view(stores[k], key, part) for v, (k, key) in self.plan.direct.items()}
+        space.run(stop - start, [value[part] for value in inputs], direct)
+        for output, key, value in self.copied:
+            self._view(stores[output], key, part)[...] = space.values[value]
+
+    def _view(self, store: Array, key: tuple[int, ...], part: slice) -> Array:
+        view: Array = store[(*key, part)] if self.numbers else store[part]
+        return view
+
+
+class _Space:
+    """The values of one block, and the buffers that some of them are kept in.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is computed.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.values: list[Any] = [None] * plan.size
+        self.points: int | None = -1
+        self.buffers: dict[Any, Array] = {}
+        for value, number in plan.fixed.items():
+            self.values[value] = number
+        self.calls = [
+            (
+                operation.function,
+                operation.reads,
+                operation.value,
+                operation.writes,
+            )
+            for operation in plan.operations
+        ]
+
+    def run(self, points: int | None, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
+        """Compute a block of so many points; None is one point without an axis of its own."""
+        if points != self.points:
+            self._bind(points)
+        values = self.values
+        values[: len(inputs)] = inputs
+        for value, view in direct.items():
+            values[value] = view
+        for function, reads, value, writes in self.calls:
+            if writes:
+                function(*[values[read] for read in reads], out=values[value])
+            else:
+                values[value] = function(*[values[read] for read in reads])
+
+    def _bind(self, points: int | None) -> None:
+        """Cut the buffers to so many points, and make those that are too small."""
+        self.points = points
+        lead = () if points is None else (points,)
+        for value, slot in self.plan.slots.items():
+            shape, dtype = slot[0]  # type: ignore[misc]
+            size = math.prod(lead + shape)
+            found = self.buffers.get(slot)
+            if found is None or found.size < size:
+                found = self.buffers[slot] = np.empty(size, dtype)
+            self.values[value] = found[:size].reshape(lead + shape)
+
+    def forget(self) -> None:
+        """Let go of the caller's arrays and of the results."""
+        values = self.values
+        for value in range(self.plan.inputs):
+            values[value] = None
+        for value in self.plan.direct:
+            values[value] = None
+        for _, _, value, writes in self.calls:
+            if not writes:
+                values[value] = None

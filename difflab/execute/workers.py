@@ -1,0 +1,47 @@
+"""Threads that share the blocks of a batch. May import the standard library only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+__all__ = ["available", "share_out"]
+
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def available() -> int:
+    """Return the number of processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def share_out(work: Callable[[], None], threads: int) -> None:
+    """Run `work` on this thread and on ``threads - 1`` others, until all have returned.
+
+    Examples
+    --------
+    >>> done = []
+    >>> share_out(lambda: done.append(1), 3)
+    >>> done
+    [1, 1, 1]
+    """
+    if threads <= 1:
+        work()
+        return
+    pool = _pools.get(threads)
+    if pool is None:
+        pool = _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "difflab"))
+    others = [pool.submit(work) for _ in range(threads - 1)]
+    try:
+        work()
+    finally:
+        for other in others:
+            other.result()
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has the pools but none of their threads.
+    os.register_at_fork(after_in_child=_pools.clear)

@@ -1,0 +1,134 @@
+"""Walks the table: every row under every target, against the graph's own evaluator.
+
+The evaluator's values are held to mpmath by `tests/primitives/test_table.py`; here a target may
+differ from them by four units in the last place, nan and inf included.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from difflab.autodiff.transforms import jacobian
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.execute import compile
+from difflab.execute.python import PythonTarget
+from difflab.execute.schedule import Program, Schedule
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.primitives import TABLE
+
+Array = NDArray[np.float64]
+
+ULPS = 4
+SAMPLED = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
+ROWS = pytest.mark.parametrize("name", SAMPLED)
+TARGETS = pytest.mark.parametrize("target", ["python", "numpy"])
+EDGES = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 40.0, -800.0, 1e200)
+
+
+def function_of(row: Primitive) -> Function:
+    """Return the row as a function; an argument whose box is one value is a constant."""
+    builder = Builder()
+    inputs: list[int] = []
+    nodes = []
+    for letter, (low, high) in zip("abc", row.samples, strict=False):
+        number = builder.constant(int(low)) if low == high else builder.input(letter)
+        inputs += [] if low == high else [number]
+        nodes.append(Node(builder, number))
+    return Function.build(builder, inputs, [row(*nodes).id], ["y"])
+
+
+def samples(row: Primitive, number: int) -> Array:
+    boxes = np.array([box for box in row.samples if box[0] < box[1]])
+    rng = np.random.default_rng(5)
+    return rng.uniform(boxes[:, 0], boxes[:, 1], (number, len(boxes)))
+
+
+def edges(function: Function) -> Array:
+    return np.array(list(itertools.product(EDGES, repeat=function.n)))
+
+
+def assert_close(found: Array, expected: Array, what: str) -> None:
+    found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    with np.errstate(all="ignore"):
+        near = np.abs(found - expected) <= ULPS * np.spacing(np.abs(expected))
+    wrong = np.flatnonzero(~(same | near))
+    assert not wrong.size, f"{what}: {found[wrong][:5]}, not {expected[wrong][:5]} at {wrong[:5]}"
+
+
+def evaluated(function: Function, points: Array) -> Array:
+    # As a batch: NumPy itself takes single numbers by another way, and gives (-inf)^0.5 = nan.
+    return np.asarray(function.values(points)[:, 0], dtype=float)
+
+
+@ROWS
+@TARGETS
+def test_row_agrees_with_the_evaluator_at_points(name: str, target: str) -> None:
+    function = function_of(SAMPLED[name])
+    fast = compile(function, target)
+    points = np.concatenate([samples(SAMPLED[name], 40), edges(function)])
+    found = np.array([fast(*point.tolist()) for point in points], dtype=float)
+    assert_close(found, evaluated(function, points), f"{name} in {target}")
+
+
+@ROWS
+@TARGETS
+def test_row_agrees_with_the_evaluator_in_batches(name: str, target: str) -> None:
+    function = function_of(SAMPLED[name])
+    points = np.concatenate([samples(SAMPLED[name], 1000), edges(function)])
+    found = compile(function, target)(*points.T)
+    assert_close(found, np.asarray(function(*points.T)), f"{name} in {target}")
+
+
+@ROWS
+def test_guarded_code_agrees_with_the_plain_code(name: str) -> None:
+    function = function_of(SAMPLED[name])
+    target = PythonTarget(Program.of(Schedule.of(function)), function.input_shapes)
+    points = np.concatenate([samples(SAMPLED[name], 40), edges(function)])
+    found = np.array([target.guarded(point.tolist())[0] for point in points], dtype=float)
+    assert_close(found, evaluated(function, points), name)
+
+
+@ROWS
+@TARGETS
+def test_derivative_of_a_row_agrees_with_the_evaluator(name: str, target: str) -> None:
+    row = SAMPLED[name]
+    if row.boolean:
+        pytest.skip("a truth value has no derivative")
+    derivative = jacobian(function_of(row), "reverse")
+    fast = compile(derivative, target)
+    points = samples(row, 20)
+    found = np.array([np.ravel(fast(*point.tolist())) for point in points])
+    expected = np.array([np.ravel(derivative(*point.tolist())) for point in points])
+    # Derivatives are several operations, each of which may differ in the last place.
+    np.testing.assert_allclose(found, expected, rtol=2e-15, atol=1e-300)
+
+
+@ROWS
+def test_row_works_on_arrays(name: str) -> None:
+    row = SAMPLED[name]
+    builder = Builder()
+    boxes = [box for box in row.samples if box[0] < box[1]]
+    nodes, inputs = [], []
+    for letter, (low, high) in zip("abc", row.samples, strict=False):
+        fixed = low == high
+        node = builder.constant(low) if fixed else builder.input(letter, (2, 3))
+        inputs += [] if fixed else [node]
+        nodes.append(Node(builder, node))
+    function = Function.build(builder, inputs, [row(*nodes).id], ["y"])
+    rng = np.random.default_rng(3)
+    for batch in [(), (5,), (2, 4)]:
+        values = [rng.uniform(low, high, (*batch, 2, 3)) for low, high in boxes]
+        found = compile(function, "numpy")(*values)
+        assert found.shape == (*batch, 2, 3)
+        assert_close(found.ravel(), np.asarray(function(*values)).ravel(), name)
+    with pytest.raises(UnsupportedError, match="computes with"):
+        compile(function, "python")
