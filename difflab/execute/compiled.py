@@ -176,9 +176,10 @@ class Compiled:
 
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the outputs for any arguments: checked, converted, named or in batches."""
-        known = self._python is not None and len(args) == self._numbers and not kwargs
-        if known and all(isinstance(arg, float | int) for arg in args):
-            results = self._python.shaped(self._python.point([float(arg) for arg in args]))
+        python = self._python
+        plain = len(args) == self._numbers and not kwargs
+        if plain and python is not None and all(isinstance(arg, float | int) for arg in args):
+            results = python.shaped(python.point([float(arg) for arg in args]))
             return results[0] if len(results) == 1 else tuple(results)
         while args and args[-1] is None:
             args = args[:-1]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.execute.plan import Plan, planned
+from difflab.execute.plan import Plan, Slot, planned
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
@@ -68,7 +68,8 @@ class NumpyTarget:
             if self.plan.direct.get(int(value)) != (output, key)
         ]
         held = function.n + function.m
-        held += sum(math.prod(kind[0]) for kind, _ in set(self.plan.slots.values()))  # type: ignore[index]
+        buffers = set(self.plan.slots.values())
+        held += sum(math.prod(shape) for (shape, _), _ in buffers)
         self.block = min(max(CACHE_BYTES // (8 * max(held, 1)), SMALLEST), LARGEST)
         self._spaces: list[_Space] = []
 
@@ -167,7 +168,8 @@ class NumpyTarget:
             self._view(stores[output], key, part)[...] = space.values[value]
 
     def _view(self, store: Array, key: tuple[int, ...], part: slice) -> Array:
-        view: Array = store[(*key, part)] if self.numbers else store[part]
+        index: tuple[int | slice, ...] = (*key, part) if self.numbers else (part,)
+        view: Array = store[index]
         return view
 
 
@@ -184,7 +186,7 @@ class _Space:
         self.plan = plan
         self.values: list[Any] = [None] * plan.size
         self.points: int | None = -1
-        self.buffers: dict[Any, Array] = {}
+        self.buffers: dict[Slot, Array] = {}
         for value, number in plan.fixed.items():
             self.values[value] = number
         self.calls = [
@@ -216,7 +218,7 @@ class _Space:
         self.points = points
         lead = () if points is None else (points,)
         for value, slot in self.plan.slots.items():
-            shape, dtype = slot[0]  # type: ignore[misc]
+            shape, dtype = slot[0]
             size = math.prod(lead + shape)
             found = self.buffers.get(slot)
             if found is None or found.size < size:

@@ -5,7 +5,7 @@ May import `schedule`, `record`, `core` and NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,8 +17,10 @@ from difflab.execute.record import Recorded, Tape, Unrecordable, select_into
 from difflab.execute.schedule import Program, Schedule, Step, assign_slots
 from difflab.graph.ir import Shape
 
-__all__ = ["Operation", "Plan", "planned"]
+__all__ = ["Operation", "Plan", "Slot", "planned"]
 
+Kind = tuple[Shape, "np.dtype[Any]"]
+Slot = tuple[Kind, int]
 FLOAT = np.dtype(np.float64)
 BOOL = np.dtype(np.bool_)
 _END = -1
@@ -64,7 +66,7 @@ class Plan:
     fixed: dict[int, Any] = field(default_factory=dict)
     dtypes: dict[int, np.dtype[Any]] = field(default_factory=dict)
     direct: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    slots: dict[int, tuple[Hashable, int]] = field(default_factory=dict)
+    slots: dict[int, Slot] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -117,7 +119,7 @@ class Plan:
         self.slots = assign_slots(
             [*(operation.value for operation in operations), _END],
             reads,
-            [*((operation.shape, operation.dtype) for operation in operations), None],
+            [*((operation.shape, operation.dtype) for operation in operations), ((), FLOAT)],
             [*(operation.function is not select_into for operation in operations), True],
             frozenset({_END, *roots, *self.direct}),
         )

@@ -294,7 +294,7 @@ class _Writer:
         count = -(-len(writes) // _PIECE)
         for piece in range(count):
             yield f"def piece{piece}(p, v, r):"
-            local = dict.fromkeys(())
+            local: list[int] = []
             for place in range(piece * _PIECE, min(len(writes), (piece + 1) * _PIECE)):
                 cell, parts = writes[place]
                 text = self._text(parts, names)
@@ -304,7 +304,7 @@ class _Writer:
                 kept = f"v[{shared[cell]}] = " if cell in shared else ""
                 yield f"    {kept}t{cell} = {text}"
                 names[cell] = f"t{cell}"
-                local[cell] = None
+                local.append(cell)
             names.update({cell: f"v[{shared[cell]}]" for cell in local if cell in shared})
         yield ""
         yield f"def {head}:"

@@ -18,7 +18,7 @@ from difflab.core.primitive import Primitive
 __all__ = ["Tape", "Unrecordable", "select_into"]
 
 
-class Unrecordable(Exception):  # noqa: N818 - it never leaves the package
+class Unrecordable(Exception):
     """The kernel does something that is no universal function."""
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ __all__ = ["Program", "Schedule", "Step", "assign_slots"]
 # subnormal numbers, save the reciprocal.
 _LEAST_POWER = -1
 _LARGEST_POWER = 4
+
+
+Kind = TypeVar("Kind", bound=Hashable)
 
 
 class Step(NamedTuple):
@@ -276,10 +279,10 @@ class _Cells:
 def assign_slots(
     writes: Sequence[int],
     reads: Sequence[Sequence[int]],
-    kinds: Sequence[Hashable],
+    kinds: Sequence[Kind],
     in_place: Sequence[bool],
     kept: frozenset[int],
-) -> dict[int, tuple[Hashable, int]]:
+) -> dict[int, tuple[Kind, int]]:
     """Give values places that are used again when what they held is no longer needed.
 
     Parameters
@@ -309,9 +312,9 @@ def assign_slots(
     for place, values in enumerate(reads):
         for value in values:
             last[value] = place
-    free: dict[Hashable, list[int]] = {}
-    made: dict[Hashable, int] = {}
-    slots: dict[int, tuple[Hashable, int]] = {}
+    free: dict[Kind, list[int]] = {}
+    made: dict[Kind, int] = {}
+    slots: dict[int, tuple[Kind, int]] = {}
     for place, (value, taken, kind) in enumerate(zip(writes, reads, kinds, strict=True)):
         dying = [slots[v] for v in dict.fromkeys(taken) if last[v] == place and v in slots]
         if in_place[place]:
@@ -331,6 +334,6 @@ def assign_slots(
     return slots
 
 
-def _release(free: dict[Hashable, list[int]], places: Sequence[tuple[Hashable, int]]) -> None:
+def _release(free: dict[Kind, list[int]], places: Sequence[tuple[Kind, int]]) -> None:
     for kind, slot in places:
         free.setdefault(kind, []).append(slot)
