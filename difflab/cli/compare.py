@@ -57,6 +57,9 @@ AsFormat = Annotated[
 Plot = Annotated[
     str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
 ]
+Target = Annotated[
+    str, typer.Option(metavar="NAME", help="What forward and reverse run on: auto, python, numpy.")
+]
 NoTiming = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not measure calls.")]
 
 
@@ -68,6 +71,7 @@ def compare(
     output: Output = None,
     plot: Plot = None,
     order: Annotated[int, typer.Option(min=1, max=2, help="2 compares Hessians.")] = 1,
+    target: Target = "auto",
     timeout: Timeout = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="For choosing the point.")] = 0,
     no_timing: NoTiming = False,
@@ -89,6 +93,7 @@ def compare(
             order=order,
             timeout=timeout,
             seed=seed,
+            target=target,
             timing=not no_timing,
             progress=progress,
         )

@@ -3,6 +3,6 @@
 May import `autodiff` and what lies below it.
 """
 
-from difflab.execute.compiled import Compiled, compile
+from difflab.execute.compiled import TARGETS, Compiled, check_target, compile
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["TARGETS", "Compiled", "check_target", "compile"]

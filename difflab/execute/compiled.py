@@ -21,7 +21,7 @@ from difflab.execute.workers import available
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
-__all__ = ["TARGETS", "Compiled", "compile"]
+__all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
 TARGETS = ("auto", "python", "numpy")
 FEW_POINTS = 16
@@ -83,8 +83,7 @@ def compile(
             f"a {type(f).__name__} cannot be compiled",
             hint="compile what dl.parse, dl.trace or dl.gradient gives",
         )
-    if target not in TARGETS:
-        raise InputError(f"there is no target '{target}'", hint=f"one of {', '.join(TARGETS)}")
+    check_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads is a whole number from 1, not {threads!r}")
     schedule = Schedule.of(f)
@@ -100,6 +99,21 @@ def compile(
         )
     kind = Packed if packed else Compiled
     return kind(f, target, threads, schedule, program, arrays).specialised()
+
+
+def check_target(target: str) -> None:
+    """Raise `InputError` where there is no such target.
+
+    Examples
+    --------
+    >>> check_target("numpi")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.InputError: there is no target 'numpi'
+    hint: one of auto, python, numpy
+    """
+    if target not in TARGETS:
+        raise InputError(f"there is no target '{target}'", hint=f"one of {', '.join(TARGETS)}")
 
 
 class Compiled:

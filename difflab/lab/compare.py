@@ -20,6 +20,7 @@ from difflab.errors import (
     UnsupportedError,
     printable,
 )
+from difflab.execute import check_target
 from difflab.lab.record import (
     Comparison,
     Expression,
@@ -50,6 +51,7 @@ def compare(
     order: int = 1,
     timeout: float = 10.0,
     seed: int = 0,
+    target: str = "auto",
     progress: Progress | None = None,
 ) -> Comparison:
     """Differentiate a function by every method: what is right, and what it costs.
@@ -71,6 +73,8 @@ def compare(
         Seconds for preparing one method, and for the referee.
     seed : int
         Chooses the point.
+    target : str
+        What the derivatives of `forward` and `reverse` are compiled to; see `difflab.compile`.
     progress : callable, optional
         Told ``(done, total, name)`` before each method.
 
@@ -83,7 +87,7 @@ def compare(
     Raises
     ------
     InputError
-        The text, the point, the names of the methods or the order are at fault.
+        The text, the point, the names of the methods, the order or the target are at fault.
 
     Examples
     --------
@@ -96,6 +100,7 @@ def compare(
     ('agree', True)
     """
     chosen = _chosen(methods)
+    check_target(target)
     for method in chosen:
         start = getattr(method, "start", None)
         if start is not None:
@@ -106,7 +111,9 @@ def compare(
 
     x = packed(function, point)
     judge = _Judge(function, x, order, timeout)
-    problem = Problem(function.values, function.n, function.m, function, order, timeout)
+    problem = Problem(
+        function.values, function.n, function.m, function, order, timeout, target=target
+    )
     rows = _rows(chosen, problem, x, judge, timing, progress)
     from difflab.lab.environment import environment
 

@@ -1,7 +1,7 @@
 """Automatic differentiation by difflab's own graph engine, forward and reverse.
 
-The derivative is a graph, which is evaluated at the point. May import `autodiff`, `graph`,
-`protocol` and `errors`.
+The derivative is a graph, which is compiled and called at the point. May import `autodiff`,
+`execute`, `graph`, `protocol` and `errors`.
 """
 
 from __future__ import annotations
@@ -55,17 +55,18 @@ class Automatic:
         return None
 
     def prepare(self, problem: Problem) -> Prepared:
-        """Build the graph of the derivative.
+        """Build the graph of the derivative and compile it for the problem's target.
 
         Raises
         ------
         UnsupportedError
-            The function is Python code that cannot be traced.
+            The function is Python code that cannot be traced, or the target cannot compute
+            its derivative.
         """
         function = problem.function or _traced(problem)
         derivative = self._derivative(function, problem)
         shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
-        return AutomaticDerivative(derivative, shape)
+        return AutomaticDerivative(derivative, shape, problem.target)
 
     def _derivative(self, function: Function, problem: Problem) -> Function:
         from difflab.autodiff.transforms import gradient, jacobian
@@ -81,9 +82,10 @@ class Automatic:
 
 
 class AutomaticDerivative:
-    """The graph of a derivative, evaluated at points."""
+    """The graph of a derivative, compiled."""
 
-    def __init__(self, derivative: Function, shape: tuple[int, int]) -> None:
+    def __init__(self, derivative: Function, shape: tuple[int, int], target: str = "auto") -> None:
+        from difflab.execute import compile
         from difflab.graph.counts import count
 
         counts = count(derivative)
@@ -91,12 +93,12 @@ class AutomaticDerivative:
         self.size = Size(tree=counts.tree, dag=counts.dag)
         self.function = derivative
         self._shape = shape
+        self._fast = compile(derivative, target, packed=True)
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
-        with np.errstate(all="ignore"):
-            value = self.function.values(x)
-        return Estimate(np.asarray(value, dtype=float64).reshape(self._shape), None, 0)
+        value = np.asarray(self._fast(x), dtype=float64)
+        return Estimate(value.reshape(self._shape), None, 0)
 
 
 def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:

@@ -53,6 +53,8 @@ class Problem:
         Seconds that `Method.prepare` may take.
     memory_bytes : int
         Memory that the method may take.
+    target : str
+        What a method that runs on difflab's graphs compiles them to; see `difflab.compile`.
     """
 
     values: Callable[[NDArray[Any]], NDArray[Any]]
@@ -62,6 +64,7 @@ class Problem:
     order: int = 1
     timeout: float = 10.0
     memory_bytes: int = 2 << 30
+    target: str = "auto"
 
 
 @dataclass(frozen=True)

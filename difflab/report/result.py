@@ -73,6 +73,7 @@ def compare(
     order: int = 1,
     timeout: float = 10.0,
     seed: int = 0,
+    target: str = "auto",
 ) -> Result:
     """Differentiate a function by every method: what is right, and what it costs.
 
@@ -93,6 +94,8 @@ def compare(
         Seconds for preparing one method, and for the referee.
     seed : int
         Chooses the point.
+    target : str
+        What the derivatives of `forward` and `reverse` are compiled to; see `difflab.compile`.
 
     Returns
     -------
@@ -121,5 +124,6 @@ def compare(
         order=order,
         timeout=timeout,
         seed=seed,
+        target=target,
     )
     return Result(**{item.name: getattr(found, item.name) for item in fields(found)})
