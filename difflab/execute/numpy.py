@@ -24,8 +24,8 @@ from difflab.graph.ir import Shape
 
 __all__ = ["NumpyTarget"]
 
-CACHE_BYTES = 256 * 1024  # of one block's values: they share a core's second-level cache
-SMALLEST, LARGEST = 256, 16_384  # points in a block
+CACHE_BYTES = 2 << 20  # of one block’s values: about what a core has of the last-level cache
+SMALLEST, LARGEST = 1024, 32_768  # points in a block; short ones wait for the lock
 WORTH_THREADS = 200_000  # operations on numbers; fewer are done before a thread wakes up
 
 Array = NDArray[Any]
@@ -108,7 +108,7 @@ class NumpyTarget:
         for value, shape in zip(values, self.input_shapes, strict=True):
             spread = np.broadcast_to(value, batch + shape).reshape((points, *shape))
             if self.numbers and shape != ():
-                flat = spread.reshape(points, -1)
+                flat = spread.reshape(points, math.prod(shape))
                 columns += [flat[:, place] for place in range(flat.shape[1])]
             else:
                 columns.append(spread)

@@ -99,7 +99,7 @@ def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
     flat = []
     for part, rank in zip(parts, ranks, strict=True):
         core = part.shape[part.ndim - rank :]
-        flat.append(xp.broadcast_to(part, batch + core).reshape((*batch, -1)))
+        flat.append(xp.broadcast_to(part, batch + core).reshape((*batch, math.prod(core))))
     return xp.concatenate(flat, axis=-1)
 
 
