@@ -178,8 +178,12 @@ class Compiled:
 
     def specialised(self) -> Compiled:
         """Return this with a call of its own, where the inputs can be its parameters."""
-        entry = None if self._python is None else self._python.entry()
-        if entry is not None:
+        if self._python is None:
+            return self
+        entry = self._python.entry(packed=self.packed)
+        if entry is None:
+            self._python.run  # noqa: B018 - compiled now, not by the first call
+        else:
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
         return self
@@ -222,10 +226,6 @@ class Packed(Compiled):
 
     packed = True
 
-    def specialised(self) -> Compiled:
-        """Return this: it takes one argument already."""
-        return self
-
     def __call__(self, points: Any, /) -> Any:
         """Return the outputs at packed points ``(n,)`` or ``(N, n)``.
 
@@ -234,6 +234,10 @@ class Packed(Compiled):
         PointError
             The last axis does not hold n numbers.
         """
+        return self.general(points)
+
+    def general(self, points: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
+        """Return the outputs at packed points of any kind."""
         packed = _real(points)
         if packed.ndim == 1 and self._python is not None and len(packed) == self.function.n:
             results = self._python.shaped(self._python.point(packed.tolist()))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,13 @@ _PLACE = re.compile(r"\{(\d)\}")
 # One pair of brackets around everything, with at most two more levels inside.
 _INNER = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
 _CLOSED = re.compile(rf"\w*\({_INNER}\)")
+
+_ARRAYS = {
+    "array": np.array,
+    "empty": np.empty,
+    "float64": np.dtype(np.float64),
+    "ndarray": np.ndarray,
+}
 
 Parts = list["str | int"]
 Forms = Callable[[Primitive], tuple[str, dict[str, Any]]]
@@ -66,14 +74,23 @@ class PythonTarget:
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
         self.parts = self._slices()
         self._plain = _Writer(program, scalar.plain)
-        self.source = self._plain.source("point(p)")
-        self._run = _compiled(self.source, self._plain.names)["point"]
         self._safe: Callable[[Sequence[float]], Sequence[Any]] | None = None
+
+    @cached_property
+    def source(self) -> str:
+        """The code for one point, given as the flattened inputs."""
+        return self._plain.source("point(p)")
+
+    @cached_property
+    def run(self) -> Callable[[Sequence[float]], Sequence[Any]]:
+        """The code itself, which raises where an operation is undefined or overflows."""
+        found: Callable[..., Any] = _compiled(self.source, self._plain.names)["point"]
+        return found
 
     def point(self, numbers: Sequence[float]) -> Sequence[Any]:
         """Return the flattened outputs at the flattened inputs, which are Python floats."""
         try:
-            flat: Sequence[Any] = self._run(numbers)
+            flat: Sequence[Any] = self.run(numbers)
         except (ArithmeticError, ValueError):
             flat = self.guarded(numbers)
         return flat
@@ -108,32 +125,46 @@ class PythonTarget:
             for shape, part in zip(self.shapes, self.parts, strict=True)
         ]
 
-    def entry(self) -> tuple[str, Callable[..., Any]] | None:
-        """Return source and code of a method that takes the inputs as its own parameters.
+    def entry(self, *, packed: bool) -> tuple[str, Callable[..., Any]] | None:
+        """Return source and code of a method that takes floats at once, the rest to `general`.
 
-        None where there are too many of them, or too many operations for one function.
+        None where it would have too many inputs or operations, or inputs that are arrays.
         """
-        if self._plain.pieces > 1 or not 0 < self.program.inputs <= _DIRECT:
+        inputs = self.program.inputs
+        if self._plain.pieces > 1 or not 0 < inputs <= _DIRECT:
             return None
-        parameters = ", ".join(f"a{cell}=None" for cell in range(self.program.inputs))
-        arguments = [f"a{cell}" for cell in range(self.program.inputs)]
-        checks = " is ".join(f"{argument}.__class__" for argument in arguments)
+        if any(self.input_shapes) and not packed:
+            return None
+        names = [f"a{cell}" for cell in range(inputs)]
+        if packed:
+            head = "def call(self, points, /):"
+            check = f"points.__class__ is ndarray and points.shape == ({inputs},)"
+            check += " and points.dtype is float64"
+            unpacked = [f"{', '.join(names)}{',' * (inputs == 1)} = points.tolist()"]
+            otherwise = "points"
+        else:
+            head = (
+                f"def call(self, {', '.join(f'{name}=None' for name in names)}, /, *rest, **named):"
+            )
+            check = " is ".join(f"{name}.__class__" for name in names)
+            check += " is float and not rest and not named"
+            unpacked = []
+            otherwise = f"({', '.join(names)}, *rest), named"
         lines, results = self._plain.body()
         filled, returned = self._returned(results)
         source = "\n".join(
             [
-                f"def call(self, {parameters}, /, *rest, **named):",
-                f"    if {checks} is float and not rest and not named:",
+                head,
+                f"    if {check}:",
                 "        try:",
-                *(f"            {line}" for line in [*lines, *filled]),
+                *(f"            {line}" for line in [*unpacked, *lines, *filled]),
                 f"            return {', '.join(returned)}",
                 "        except (ArithmeticError, ValueError):",
                 "            pass",
-                f"    return self.general(({', '.join(arguments)}, *rest), named)",
+                f"    return self.general({otherwise})",
             ]
         )
-        names = {**self._plain.names, "array": np.array, "empty": np.empty}
-        return source, _compiled(source, names)["call"]
+        return source, _compiled(source, {**self._plain.names, **_ARRAYS})["call"]
 
     def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the lines that fill the arrays among the outputs, and the outputs.

@@ -65,8 +65,7 @@ class Automatic:
         """
         function = problem.function or _traced(problem)
         derivative = self._derivative(function, problem)
-        shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
-        return AutomaticDerivative(derivative, shape, problem.target)
+        return AutomaticDerivative(derivative, problem.target)
 
     def _derivative(self, function: Function, problem: Problem) -> Function:
         from difflab.autodiff.transforms import gradient, jacobian
@@ -84,7 +83,7 @@ class Automatic:
 class AutomaticDerivative:
     """The graph of a derivative, compiled."""
 
-    def __init__(self, derivative: Function, shape: tuple[int, int], target: str = "auto") -> None:
+    def __init__(self, derivative: Function, target: str = "auto") -> None:
         from difflab.execute import compile
         from difflab.graph.counts import count
 
@@ -92,13 +91,11 @@ class AutomaticDerivative:
         self.operations = counts.operations
         self.size = Size(tree=counts.tree, dag=counts.dag)
         self.function = derivative
-        self._shape = shape
         self._fast = compile(derivative, target, packed=True)
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
-        value = np.asarray(self._fast(x), dtype=float64)
-        return Estimate(value.reshape(self._shape), None, 0)
+        return Estimate(self._fast(x), None, 0)
 
 
 def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:

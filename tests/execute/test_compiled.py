@@ -103,6 +103,14 @@ def test_wrong_arguments_are_refused(
         compile(seed(), target)(*args, **kwargs)
 
 
+@TARGETS
+def test_an_array_is_not_taken_number_by_number(target: str) -> None:
+    fast = compile(dl.parse("w: [2]; w[0]*w[1]*y"), target)
+    assert fast([2.0, 3.0], 5.0) == 30.0
+    with pytest.raises(PointError, match="has 2 inputs"):
+        fast(2.0, 3.0, 5.0)
+
+
 def test_packed_points_of_a_wrong_length_are_refused() -> None:
     with pytest.raises(PointError, match="2 numbers"):
         compile(seed(), packed=True)([1.0, 2.0, 3.0])
