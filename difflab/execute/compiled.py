@@ -24,7 +24,7 @@ from difflab.graph.ir import Shape
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
 TARGETS = ("auto", "python", "numpy")
-FEW_POINTS = 16
+FEW_POINTS = 32
 """Points up to which Python's floats are faster than setting NumPy's functions off."""
 
 
