@@ -24,7 +24,7 @@ from difflab.graph.ir import Shape
 
 __all__ = ["NumpyTarget"]
 
-CACHE_BYTES = 2 << 20  # of one block’s values: about what a core has of the last-level cache
+CACHE_BYTES = 2 << 20  # of the values of one block: about what a core has of the last-level cache
 SMALLEST, LARGEST = 1024, 32_768  # points in a block; short ones wait for the lock
 WORTH_THREADS = 200_000  # operations on numbers; fewer are done before a thread wakes up
 

@@ -166,6 +166,7 @@ class _Planner:
         self.shape = shape
         self.known = known
         self.next = len(inputs)
+        self.found: dict[Any, int] = {}
         self.constants: dict[tuple[type, str], int] = {}
         self.values: dict[int, Any] = {
             source: Recorded(self.tape, FLOAT, number) for number, source in enumerate(inputs)
@@ -199,7 +200,10 @@ class _Planner:
         """Turn what the tape holds into operations."""
         for function, args, result in self.tape.entries:
             reads = tuple([self._number(arg) for arg in args])
-            result.number = self.next
+            key = (function, reads, shape)
+            result.number = self.found.setdefault(key, self.next) if writes else self.next
+            if result.number != self.next:
+                continue
             if result.dtype != FLOAT:
                 self.plan.dtypes[self.next] = result.dtype
             label = function.__name__

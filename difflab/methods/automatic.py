@@ -91,11 +91,11 @@ class AutomaticDerivative:
         self.operations = counts.operations
         self.size = Size(tree=counts.tree, dag=counts.dag)
         self.function = derivative
-        self._fast = compile(derivative, target, packed=True)
+        self.fast = compile(derivative, target, packed=True)
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
-        return Estimate(self._fast(x), None, 0)
+        return Estimate(self.fast(x), None, 0)
 
 
 def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:

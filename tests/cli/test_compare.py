@@ -46,6 +46,17 @@ def test_the_seed_expression(difflab):
     assert last.rstrip().endswith(".")
 
 
+def test_the_target_is_asked_for(difflab):
+    for target in ("python", "numpy", "auto"):
+        result = difflab("compare", SEED, *AT, *QUICK, "--target", target)
+        assert result.code == 0
+        assert re.search(r"^reverse +agree ", result.out, re.M)
+    result = difflab("compare", SEED, *AT, *QUICK, "--target", "fortran")
+    assert result.code == 2
+    assert "no target 'fortran'" in result.err
+    assert "auto, python, numpy" in result.err
+
+
 def test_json_follows_the_contract(difflab):
     result = difflab("compare", SEED, *AT, "--format", "json")
     assert result.code == 0

@@ -184,6 +184,12 @@ def test_powers_are_products_each_computed_once() -> None:
     assert compile(dl.parse("x^-2"))(1e-154) == pytest.approx(1e308, rel=1e-14)
 
 
+def test_what_two_kernels_share_is_computed_once() -> None:
+    # The derivative takes sigmoid(x) and its companion, which is sigmoid(x)·sigmoid(-x).
+    source = compile(dl.gradient(dl.parse("sigmoid(x)^2")), "numpy").source
+    assert source.count(" exp(") == 2
+
+
 def test_large_graphs_come_in_pieces() -> None:
     terms = 3000
     text = "\n".join(

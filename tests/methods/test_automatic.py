@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.graph.trace import trace
 from difflab.language import parse
 from difflab.methods.automatic import FORWARD, REVERSE, Automatic
 from difflab.methods.differentiate import differentiate
@@ -131,3 +132,18 @@ def test_sparse_sweeps_are_cheap_and_begun() -> None:
     for method in (FORWARD, REVERSE):
         value = method.prepare(problem(text))(np.arange(300.0)).value
         assert np.array_equal(value, np.diag(2 * np.arange(300.0)))
+
+
+@BOTH
+def test_the_target_is_the_one_asked_for(method: Automatic) -> None:
+    for target in ("auto", "python", "numpy"):
+        prepared: Any = method.prepare(problem("x*y", target=target))
+        assert prepared.fast.target == target
+        assert prepared(np.array([2.0, 3.0])).value.tolist() == [[3.0, 2.0]]
+
+
+@BOTH
+def test_a_target_that_cannot_is_no_support(method: Automatic) -> None:
+    f = trace(lambda x: np.sum(np.sin(x) ** 2), np.ones(3))
+    with pytest.raises(UnsupportedError, match="'python' computes with numbers"):
+        method.prepare(Problem(f.values, f.n, f.m, f, target="python"))
