@@ -4,17 +4,18 @@ For y = φ(a, b, …) the tangent is ẏ = ∂φ/∂a · ȧ + ∂φ/∂b · ḃ 
 reverse sweep. One sweep gives the derivative of every output along one direction
 (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.1).
 
-May import `sweep`, `masked`, `template`, `graph`, `primitives`, `core`.
+May import `sweep`, `masked`, `template`, `argumentwise`, `graph`, `primitives`, `core`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from difflab.autodiff.argumentwise import pushed
 from difflab.autodiff.masked import Masked, accumulate, both, either, resolved
 from difflab.autodiff.sweep import Sweep, spread
 from difflab.autodiff.template import template
-from difflab.core.primitive import Elementwise, Primitive, Select
+from difflab.core.primitive import ByArgument, Elementwise, Primitive, Select
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.primitives import where
@@ -73,6 +74,14 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
             for rule_map, dot in zip(rule.maps, dots, strict=True)
             if rule_map is not None and dot is not None
         ]
+        return accumulate(sweep.builder, parts) if parts else None
+    if isinstance(rule, ByArgument):
+        flowing = [
+            pushed(sweep, number, rule, place, dot)
+            for place, dot in enumerate(dots)
+            if dot is not None
+        ]
+        parts = [part for part in flowing if part is not None]
         return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, Select):
         return _selected(sweep, rule, args, dots)

@@ -4,17 +4,18 @@ For y = φ(a, b, …) every argument receives ā += ȳ · ∂φ/∂a. One sweep 
 one output with respect to every input, in a number of operations that does not depend on how
 many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.2-3.3).
 
-May import `sweep`, `masked`, `template`, `graph`, `core`.
+May import `sweep`, `masked`, `template`, `argumentwise`, `graph`, `core`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from difflab.autodiff.argumentwise import pulled
 from difflab.autodiff.masked import Masked, accumulate, both, resolved
 from difflab.autodiff.sweep import Sweep, reached_from, spread
 from difflab.autodiff.template import template
-from difflab.core.primitive import Elementwise, Linear, Select
+from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 
@@ -38,6 +39,17 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
     dict of int to Node
         The cotangents; sources that no seed depends on are absent.
     """
+    found = {}
+    for number, bar in _pulled_back(sweep, seeds, sources).items():
+        sweep.at(number)
+        found[number] = sweep.node(resolved(sweep.builder, bar))
+    return found
+
+
+def _pulled_back(
+    sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]
+) -> dict[int, Masked]:
+    """Return the cotangents of `sources` under their masks."""
     wanted = set(sources)
     active = reached_from(sweep, wanted)
     arriving: dict[int, list[Masked]] = {
@@ -46,7 +58,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         # What the sweep itself appended is a constant: nothing flows from it.
         if number < len(active) and active[number]
     }
-    found: dict[int, Node] = {}
+    found: dict[int, Masked] = {}
     for number in range(max(arriving, default=-1), -1, -1):
         contributions = arriving.pop(number, None)
         if contributions is None:
@@ -54,7 +66,7 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         sweep.at(number)
         y_bar = accumulate(sweep.builder, contributions)
         if number in wanted:
-            found[number] = sweep.node(resolved(sweep.builder, y_bar))
+            found[number] = y_bar
         if sweep.opcode[number] >= FIRST_ROW:
             for arg, part in _contributions(sweep, number, y_bar, active):
                 arriving.setdefault(arg, []).append(part)
@@ -81,9 +93,14 @@ def _contributions(
             if condition is None:
                 continue
             part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
+        elif isinstance(rule, ByArgument):
+            flowing = pulled(sweep, number, rule, position, y_bar, _pulled_back)
+            if flowing is None:
+                continue
+            part = flowing
         else:
             part = _transposed(sweep, number, position, rule, y_bar)
-        if part.mask is not None and sweep.opcode[arg] == INPUT:
+        if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
         yield arg, part
 
@@ -120,6 +137,6 @@ def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: M
         return transposed
 
     bar = moved(sweep.node(resolved(sweep.builder, y_bar))).id
-    if y_bar.mask is None or sweep.opcode[args[position]] == INPUT:
+    if y_bar.mask is None or (sweep.resolves and sweep.opcode[args[position]] == INPUT):
         return Masked(bar)
     return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id, clean=True)

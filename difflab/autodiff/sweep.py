@@ -19,11 +19,13 @@ class Sweep:
     """A function's graph and the builder that its derivative is appended to.
 
     The builder continues the graph, so that node numbers of the function stay valid and the
-    derivative shares every intermediate result with it.
+    derivative shares every intermediate result with it. With `resolves`, what a mask excludes
+    is replaced by zero as soon as it arrives at an input.
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, *, resolves: bool = True) -> None:
         self.function = function
+        self.resolves = resolves
         self.graph: Graph = function.graph
         self.builder = Builder.continuing(function.graph, simplify=True)
         self.opcode: list[int] = self.graph.opcode.tolist()

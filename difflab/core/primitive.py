@@ -3,6 +3,7 @@
 A derivative rule is stated once and serves both modes and every order. An elementwise
 primitive y = φ(a, b, …) has a diagonal Jacobian, and a diagonal map is its own transpose:
 the rule ``t ↦ t · ∂φ/∂a`` takes a tangent forward (t = ȧ) and a cotangent back (t = ȳ).
+A primitive that mixes an array's numbers states its tangent map, and the engine transposes it.
 Rules are written with difflab operations only, so the derivative of a graph is a graph.
 May import `difflab.core.apply` only.
 """
@@ -19,14 +20,18 @@ from typing import Any
 from difflab.core.apply import apply
 
 __all__ = [
+    "ByArgument",
     "Elementwise",
     "Linear",
     "Primitive",
     "Rule",
     "Select",
+    "Transpose",
+    "bilinear",
     "elementwise",
     "linear",
     "select",
+    "tangent",
 ]
 
 Map = Callable[..., Any]
@@ -62,7 +67,29 @@ class Linear:
     transpose: Map
 
 
-Rule = Elementwise | Select | Linear
+@dataclass(frozen=True, slots=True)
+class Transpose:
+    """Marks an argument in which a primitive is linear: the primitive is its own tangent map.
+
+    ``map(t, *args, **params)`` gives the argument's cotangent.
+    """
+
+    map: Map
+
+
+@dataclass(frozen=True, slots=True)
+class ByArgument:
+    """One entry per argument, for primitives that mix the numbers of arrays.
+
+    An entry is a `Transpose`, or a tangent map ``(t, y, *args, **params) -> ẏ`` that is linear
+    in t and uses only linear and elementwise operations on it: the engine finds its transpose
+    by a reverse sweep over what the map writes. None where no derivative flows.
+    """
+
+    entries: tuple[Map | Transpose | None, ...]
+
+
+Rule = Elementwise | Select | Linear | ByArgument
 
 
 def elementwise(*maps: Map | None) -> Elementwise:
@@ -80,6 +107,19 @@ def linear(transpose: Map) -> Linear:
     return Linear(transpose)
 
 
+def bilinear(*transposes: Map) -> ByArgument:
+    """State the rule of a primitive that is linear in each argument, by its transposes.
+
+    ``transposes[k](t, *args, **params)`` is the cotangent of argument k.
+    """
+    return ByArgument(tuple(map(Transpose, transposes)))
+
+
+def tangent(*entries: Map | Transpose | None) -> ByArgument:
+    """State the rule of an array primitive by a tangent map ``(t, y, *args)`` per argument."""
+    return ByArgument(entries)
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Primitive:
     """One row of the table. Calling it applies it: ``sin(x)`` is ``apply(sin, x)``.
@@ -93,7 +133,7 @@ class Primitive:
     kernel : str or callable
         A name on the array module (``"sin"``), on its special functions
         (``"special.erf"``), or a function ``(xp, *args, **params)``.
-    rule : Elementwise, Select or Linear
+    rule : Elementwise, Select, Linear or ByArgument
         The derivative.
     names : tuple of str
         Spellings as a function of the language; empty when it has none.

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
@@ -308,13 +309,12 @@ class Builder:
         try:
             shape = np.broadcast_shapes(*shapes)
         except ValueError:
-            shown = " and ".join(map(str, shapes))
-            raise ShapeError(
-                f"{primitive.name} cannot combine the shapes {shown}",
-                text=self.text,
-                span=span,
-                hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
-            ) from None
+            message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
+            text, place = self.text, None if self.text is not None else python_place()
+            if place is not None:
+                message, text, span = f"{message} ({place.where})", place.text, place.span
+            hint = "NumPy's broadcasting needs equal sizes, or 1, counted from the last axis"
+            raise ShapeError(message, text=text, span=span, hint=hint) from None
         aligned = tuple(
             node if node in self.constants else self.spread(node, shape) for node in args
         )

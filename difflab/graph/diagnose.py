@@ -103,7 +103,7 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
     operands = [found[arg] for arg in graph.arguments(node)]
     shown = " and ".join(_shown(value) for value in operands)
     noun = "argument is" if len(operands) == 1 else "arguments are"
-    overflow = not row.defined or _within(row, operands)
+    overflow = not row.defined or _within(row, operands, graph.params(node))
     state = "overflows" if overflow else "is undefined"
     raise DomainError(
         f"{row.name} {state} at the point: its {noun} {shown}",
@@ -124,10 +124,10 @@ def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
         return all(map(mpmath.isfinite, np.concatenate([np.ravel(part) for part in results])))
 
 
-def _within(row: Primitive, operands: list[Any]) -> bool:
+def _within(row: Primitive, operands: list[Any], params: dict[str, Any]) -> bool:
     """Whether a row with a limited domain gave an overflow instead: an infinity off a pole."""
     with np.errstate(all="ignore"):
-        result = row.computer(np)(*operands)
+        result = row.computer(np)(*operands, **params)
     pole = any(np.any(np.asarray(value) == 0) for value in operands)
     return bool(np.any(np.isinf(result)) and not pole)
 

@@ -18,11 +18,21 @@ from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
+from difflab.primitives import argmax, cholesky, det, inv, is_maximum, logdet, solve
 
 __all__ = ["GraphInterpreter", "MpmathInterpreter", "SympyInterpreter", "interpreter_for"]
 
 HUGE_EXPONENT = 100_000
 """Beyond 2^this, mpmath's functions would spend their time on digits nobody asked for."""
+
+ELEMENT_LIMIT = 10_000
+"""Elements of an array that SymPy is given one by one."""
+
+MATRIX_LIMIT = 36
+"""Elements of a matrix of symbols that SymPy inverts; each takes a determinant."""
+
+MATRIX_ROWS = frozenset({cholesky, det, inv, logdet, solve})
+NUMBERS_ONLY = frozenset({argmax, is_maximum})
 
 
 class GraphInterpreter:
@@ -54,7 +64,7 @@ class _ElementInterpreter:
 
     def _make(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive.shape is not None:
-            return primitive.computer(np)
+            return self._whole(primitive)
         scalar = self._scalar(primitive)
         elementwise = np.frompyfunc(scalar, primitive.arity or 1, 1)
 
@@ -64,6 +74,10 @@ class _ElementInterpreter:
             return scalar(*args)
 
         return operation
+
+    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the function of whole arrays: NumPy's own moves and adds any objects."""
+        return primitive.computer(np)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         raise NotImplementedError
@@ -88,6 +102,13 @@ class MpmathInterpreter(_ElementInterpreter):
     def constant(self, value: Number, name: str | None) -> Any:
         """Return the number exactly: ``pi`` and ``e`` at the working precision."""
         return +getattr(self.mp, name) if name else self.mp.mpf(value)
+
+    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
+        form, mp = primitive.mpmath, self.mp
+        if not callable(form):
+            return super()._whole(primitive)
+        real = np.frompyfunc(lambda value: mp.nan if isinstance(value, mp.mpc) else value, 1, 1)
+        return lambda *args, **params: real(form(mp, *args, **params))
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         mp = self.mp
@@ -136,6 +157,14 @@ class SympyInterpreter(_ElementInterpreter):
             return {"pi": self.sympy.pi, "e": self.sympy.E}[name]
         return self.sympy.Integer(value) if isinstance(value, int) else self.sympy.Float(value)
 
+    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
+        form = primitive.sympy
+        if callable(form):
+            return _limited(primitive, _partial(form, self.sympy))
+        if primitive in NUMBERS_ONLY:
+            raise UnsupportedError(f"SymPy has no function for '{primitive.name}'")
+        return _limited(primitive, super()._whole(primitive))
+
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         form = primitive.sympy
         if form is None and primitive.expansion is not None:
@@ -149,7 +178,23 @@ class SympyInterpreter(_ElementInterpreter):
 
 
 def _partial(form: Callable[..., Any], library: Any) -> Callable[..., Any]:
-    return lambda *args: form(library, *args)
+    return lambda *args, **params: form(library, *args, **params)
+
+
+def _limited(primitive: Primitive, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `compute`, which refuses arrays that are too large element by element."""
+    limit = MATRIX_LIMIT if primitive in MATRIX_ROWS else ELEMENT_LIMIT
+
+    def computed(*args: Any, **params: Any) -> Any:
+        largest = max(map(np.size, args), default=0)
+        if largest > limit:
+            raise UnsupportedError(
+                f"SymPy takes '{primitive.name}' element by element, up to {limit:,} elements; "
+                f"this array has {largest:,}"
+            )
+        return compute(*args, **params)
+
+    return computed
 
 
 def _expanded(primitive: Primitive, interpreter: Interpreter) -> Callable[..., Any]:

@@ -1,18 +1,20 @@
 """`Node`: a value of a graph under construction, to write derivative rules and traces with.
 
 It carries Python's operators and takes NumPy's functions (NEP 13 and NEP 18), so code written
-for numbers and arrays writes graphs. May import `builder`, `ir`, `primitives`, `core`,
+for numbers and arrays writes graphs. May import `builder`, `ir`, `arrays`, `primitives`, `core`,
 `errors`.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 
+from difflab import arrays
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
@@ -21,6 +23,7 @@ from difflab.primitives import (
     TABLE,
     absolute,
     add,
+    constant_array,
     divide,
     equal,
     floor,
@@ -34,9 +37,7 @@ from difflab.primitives import (
     negative,
     not_equal,
     power,
-    reshape,
     subtract,
-    sum_,
 )
 
 __all__ = ["Node", "static_key"]
@@ -126,6 +127,14 @@ class Node:
         quotient: Node = floor(self / other)
         return quotient
 
+    def __matmul__(self, other: Any) -> Node:
+        product: Node = arrays.matmul(self, _array_leaf(self.builder, other))
+        return product
+
+    def __rmatmul__(self, other: Any) -> Node:
+        product: Node = arrays.matmul(_array_leaf(self.builder, other), self)
+        return product
+
     def __neg__(self) -> Node:
         return Node(self.builder, self.builder.emit(negative, (self.id,)))
 
@@ -167,20 +176,31 @@ class Node:
     def __iter__(self) -> Any:
         return (self[position] for position in range(len(self)))
 
-    def sum(self, axis: int | tuple[int, ...] | None = None) -> Node:
+    @property
+    def T(self) -> Node:  # noqa: N802  # NumPy's name
+        """The axes in reverse order."""
+        turned: Node = arrays.transpose(self)
+        return turned
+
+    def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Node:
         """Sum over `axis`, all axes when None."""
-        rank = self.ndim
-        wanted = tuple(range(rank)) if axis is None else axis
-        axes = (wanted,) if isinstance(wanted, int) else wanted
-        counted = tuple(sorted(a - rank if a >= 0 else a for a in axes))
-        total: Node = sum_(self, axes=counted, rank=rank)
+        total: Node = arrays.sum(self, axis, keepdims)
         return total
+
+    def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Node:
+        """Return the average over `axis`, all axes when None."""
+        average: Node = arrays.mean(self, axis, keepdims)
+        return average
+
+    def dot(self, other: Any) -> Node:
+        """Return the product with a vector or matrix."""
+        product: Node = arrays.dot(self, _array_leaf(self.builder, other))
+        return product
 
     def reshape(self, *shape: Any) -> Node:
         """Return the same values in another shape."""
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        full = np.empty(self.shape).reshape(wanted).shape
-        shaped: Node = reshape(self, shape=full, rank=self.ndim)
+        wanted = shape[0] if len(shape) == 1 else shape
+        shaped: Node = arrays.reshape(self, wanted)
         return shaped
 
     def __bool__(self) -> NoReturn:
@@ -208,22 +228,29 @@ class Node:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
         row = _rows_by_numpy_name().get(ufunc.__name__)
-        if row is None or method != "__call__" or kwargs:
+        known = row is not None or ufunc is np.matmul
+        if not known or method != "__call__" or kwargs:
             raise TraceError(f"difflab has no primitive for numpy.{ufunc.__name__} used this way")
-        return row(*inputs)
+        operands = [_array_leaf(self.builder, value) for value in inputs]
+        return arrays.matmul(*operands) if row is None else row(*operands)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         """NEP 18: the array functions that difflab has."""
-        if function is np.sum:
-            return args[0].sum(*args[1:], **kwargs)
+        compute = ARRAY_FUNCTIONS.get(function)
         row = _rows_by_numpy_name().get(function.__name__)
-        if row is None or kwargs:
+        if compute is None and row is not None and not kwargs:
+            return row(*args)
+        try:
+            if compute is None:
+                raise TypeError
+            bound = inspect.signature(compute).bind(*args, **kwargs)
+        except TypeError:
             raise TraceError(
                 f"difflab has no primitive for numpy.{function.__name__} used this way"
-            )
-        return row(*args)
+            ) from None
+        return compute(*_leaves(self.builder, bound.args), **bound.kwargs)
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
@@ -241,7 +268,98 @@ def _leaf(builder: Builder, value: Any) -> int:
         return builder.constant(value)
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return builder.constant(value.item())
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        exact = np.ascontiguousarray(value, dtype=np.float64)
+        params = (("shape", exact.shape), ("values", exact.tobytes()))
+        return builder.emit(constant_array, (), params)
     raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
+
+
+def _array_leaf(builder: Builder, value: Any) -> Any:
+    """Return an array of numbers as a node; other operands as they are."""
+    if isinstance(value, list) and not any(isinstance(part, Node) for part in value):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biuf":
+        return Node(builder, _leaf(builder, value))
+    return value
+
+
+def _leaves(builder: Builder, args: tuple[Any, ...]) -> list[Any]:
+    """Turn arrays of numbers among the arguments of a function into nodes."""
+    return [
+        [_array_leaf(builder, part) for part in arg]
+        if isinstance(arg, list | tuple) and any(isinstance(part, Node) for part in arg)
+        else _array_leaf(builder, arg)
+        if isinstance(arg, np.ndarray)
+        else arg
+        for arg in args
+    ]
+
+
+def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+    """Return the Euclidean norm, the only one here."""
+    if ord not in (None, 2, "fro") or (ord == 2 and axis is None and len(x.shape) > 1):
+        raise TraceError(
+            f"difflab has no norm of order {ord!r}", hint="the Euclidean norm has none"
+        )
+    return arrays.norm(x, axis, keepdims)
+
+
+def _swapped(a: Any, axis1: int, axis2: int) -> Any:
+    order = list(range(len(a.shape)))
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return arrays.transpose(a, order)
+
+
+def _opened(a: Any, axis: int) -> Any:
+    shape = list(a.shape)
+    shape.insert(axis % (len(shape) + 1), 1)
+    return arrays.reshape(a, shape)
+
+
+# Parameters that NumPy has and that cannot be honoured make a call fail to bind.
+ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    **{
+        getattr(np, name): getattr(arrays, name)
+        for name in (
+            "argmax",
+            "broadcast_to",
+            "concatenate",
+            "cumsum",
+            "diag",
+            "diagonal",
+            "dot",
+            "einsum",
+            "max",
+            "mean",
+            "min",
+            "outer",
+            "pad",
+            "prod",
+            "reshape",
+            "squeeze",
+            "stack",
+            "sum",
+            "take",
+            "trace",
+            "transpose",
+        )
+    },
+    **{
+        getattr(np.linalg, name): getattr(arrays, name)
+        for name in (
+            "cholesky",
+            "det",
+            "inv",
+            "solve",
+        )
+    },
+    np.linalg.norm: _norm,
+    np.swapaxes: _swapped,
+    np.expand_dims: _opened,
+    np.ravel: lambda a: arrays.reshape(a, -1),
+    np.inner: lambda a, b: arrays.matmul(a, b),
+}
 
 
 @cache

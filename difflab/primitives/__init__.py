@@ -14,14 +14,20 @@ from difflab.core.primitive import Primitive
 from difflab.primitives import (
     arithmetic,
     exponential,
+    matrices,
+    movement,
     piecewise,
+    reductions,
     special,
     structure,
     trigonometric,
 )
 from difflab.primitives.arithmetic import *
 from difflab.primitives.exponential import *
+from difflab.primitives.matrices import *
+from difflab.primitives.movement import *
 from difflab.primitives.piecewise import *
+from difflab.primitives.reductions import *
 from difflab.primitives.special import *
 from difflab.primitives.structure import *
 from difflab.primitives.trigonometric import *
@@ -33,6 +39,9 @@ FAMILIES: tuple[ModuleType, ...] = (
     special,
     piecewise,
     structure,
+    movement,
+    reductions,
+    matrices,
 )
 
 
@@ -51,7 +60,10 @@ __all__ = ["FAMILIES", "TABLE", "by_spelling"]
 # Spelled out, because this is the form that type checkers can follow.
 __all__ += arithmetic.__all__
 __all__ += exponential.__all__
+__all__ += matrices.__all__
+__all__ += movement.__all__
 __all__ += piecewise.__all__
+__all__ += reductions.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 __all__ += trigonometric.__all__

@@ -15,7 +15,7 @@ from typing import Any
 from difflab.autodiff.forward import push_forward
 from difflab.autodiff.reverse import pull_back
 from difflab.autodiff.sweep import Sweep
-from difflab.core.primitive import Linear, Primitive, Select
+from difflab.core.primitive import ByArgument, Linear, Primitive, Select
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, fold
 from difflab.graph.function import Function
@@ -151,7 +151,7 @@ class Rules:
     @staticmethod
     def moves_data(operation: Operation) -> bool:
         """Return whether a mask has to go through the operation as its cotangent does."""
-        return isinstance(operation.primitive.rule, Linear)
+        return isinstance(operation.primitive.rule, Linear | ByArgument)
 
     def _formula(self, operation: Operation, sweep: Sweep, found: Node | None) -> Formula | None:
         if found is None:

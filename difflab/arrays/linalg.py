@@ -1,0 +1,93 @@
+"""Linear systems, inverses, determinants and Cholesky factors of square matrices.
+
+A singular matrix gives nan. May import `shapes`, `primitives`, `core`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflab import primitives as rows
+from difflab.arrays.shapes import Array, Shape, broadcast_to, mismatch, shape_of
+from difflab.core.apply import apply
+
+__all__ = ["cholesky", "det", "inv", "logdet", "solve"]
+
+
+def _square(name: str, a: Array) -> Shape:
+    shape = shape_of(a)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise mismatch(f"{name} takes square matrices, not the shape {shape}")
+    return shape
+
+
+def solve(a: Array, b: Array) -> Array:
+    """Return x with ``a @ x = b``, for a vector `b` or the columns of a matrix.
+
+    Raises
+    ------
+    ShapeError
+        `a` is not square, or `b` has another number of rows.
+
+    Examples
+    --------
+    >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
+    left, right = _square("solve", a), shape_of(b)
+    rows_of = right[0] if len(right) == 1 else right[-2] if right else 0
+    vector = len(right) == 1
+    if rows_of != left[-1] or (vector and len(left) > 2):
+        raise mismatch(f"solve cannot combine the shapes {left} and {right}")
+    if not vector and max(len(left), len(right)) > 2:
+        stack = np.broadcast_shapes(left[:-2], right[:-2])
+        a, b = broadcast_to(a, stack + left[-2:]), broadcast_to(b, stack + right[-2:])
+    return apply(rows.solve, a, b, ranks=(len(shape_of(a)), len(shape_of(b))))
+
+
+def inv(a: Array) -> Array:
+    """Return the inverse of a square matrix.
+
+    Examples
+    --------
+    >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    _square("inv", a)
+    return apply(rows.inv, a)
+
+
+def det(a: Array) -> Array:
+    """Return the determinant of a square matrix; no derivative where it is singular.
+
+    Examples
+    --------
+    >>> float(det(np.array([[2.0, 1.0], [0.0, 4.0]])))
+    8.0
+    """
+    _square("det", a)
+    return apply(rows.det, a)
+
+
+def logdet(a: Array) -> Array:
+    """Return the logarithm of a determinant, which must be positive, without overflow.
+
+    Examples
+    --------
+    >>> float(logdet(np.eye(3)))
+    0.0
+    """
+    _square("logdet", a)
+    return apply(rows.logdet, a)
+
+
+def cholesky(a: Array) -> Array:
+    """Return the lower triangular L with ``L @ L.T`` = the symmetric part of `a`.
+
+    Examples
+    --------
+    >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    _square("cholesky", a)
+    return apply(rows.cholesky, a)

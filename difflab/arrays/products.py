@@ -1,0 +1,200 @@
+"""Products of vectors, matrices and arrays of more axes: `matmul` and what it makes.
+
+May import `shapes`, `reductions`, `primitives`, `core`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflab import primitives as rows
+from difflab.arrays.reductions import sum
+from difflab.arrays.shapes import (
+    Array,
+    Shape,
+    broadcast_to,
+    diagonal,
+    mismatch,
+    reshape,
+    shape_of,
+    transpose,
+)
+from difflab.core.apply import apply
+
+__all__ = ["dot", "einsum", "matmul", "outer", "trace"]
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """Return the matrix product ``a @ b``.
+
+    The last two axes are matrices, a vector is a row on the left and a column on the right;
+    axes before them are stacks and broadcast.
+
+    Raises
+    ------
+    ShapeError
+        The inner sizes differ, or a number is multiplied.
+
+    Examples
+    --------
+    >>> matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
+    [3.0, 7.0]
+    """
+    left, right = shape_of(a), shape_of(b)
+    _check_matmul(left, right)
+    if max(len(left), len(right)) > 2:
+        return _stacked(a, b, left, right)
+    return apply(rows.matmul, a, b, ranks=(len(left), len(right)))
+
+
+def _check_matmul(left: Shape, right: Shape) -> None:
+    message = f"matmul cannot multiply the shapes {left} and {right}"
+    if not left or not right:
+        raise mismatch(message, "to multiply by a number, write *")
+    inner = right[-2] if len(right) > 1 else right[0]
+    if left[-1] != inner:
+        raise mismatch(message, f"the inner sizes {left[-1]} and {inner} differ")
+
+
+def _stacked(a: Array, b: Array, left: Shape, right: Shape) -> Array:
+    """Multiply stacks, brought to one stack of matrices each."""
+    if len(left) == 1:
+        a, left = reshape(a, (1, *left)), (1, *left)
+        return _without(_stacked(a, b, left, right), -2)
+    if len(right) == 1:
+        b, right = reshape(b, (*right, 1)), (*right, 1)
+        return _without(_stacked(a, b, left, right), -1)
+    try:
+        stack = np.broadcast_shapes(left[:-2], right[:-2])
+    except ValueError:
+        raise mismatch(f"matmul cannot multiply the shapes {left} and {right}") from None
+    a, b = broadcast_to(a, stack + left[-2:]), broadcast_to(b, stack + right[-2:])
+    return apply(rows.matmul, a, b, ranks=(len(stack) + 2,) * 2)
+
+
+def _without(x: Array, axis: int) -> Array:
+    shape = list(shape_of(x))
+    del shape[axis]
+    return reshape(x, shape)
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Return a·b: of vectors Σ aᵢbᵢ, of matrices their product.
+
+    Examples
+    --------
+    >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
+    11.0
+    """
+    left, right = shape_of(a), shape_of(b)
+    if not left or not right:
+        return a * b
+    if max(len(left), len(right)) > 2:
+        raise mismatch(f"dot cannot multiply the shapes {left} and {right}", "use matmul")
+    return matmul(a, b)
+
+
+def outer(a: Array, b: Array) -> Array:
+    """Return the matrix of the products aᵢbⱼ of two vectors.
+
+    Examples
+    --------
+    >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
+    return reshape(a, (-1, 1)) * reshape(b, (1, -1))
+
+
+def trace(x: Array) -> Array:
+    """Return the sum of the diagonal of a square matrix.
+
+    Examples
+    --------
+    >>> float(trace(np.array([[1.0, 2.0], [3.0, 4.0]])))
+    5.0
+    """
+    return sum(diagonal(x), -1)
+
+
+def einsum(subscripts: str, *operands: Array) -> Array:
+    """Sum products of arrays over the indices that the result does not have.
+
+    Two operands at a time, from left to right, each as one matrix product.
+
+    Parameters
+    ----------
+    subscripts : str
+        As NumPy's, such as ``"ij,jk->ik"``; a letter once in an operand, without ``...``.
+    *operands : array or traced value
+
+    Raises
+    ------
+    ShapeError
+        The subscripts do not fit the shapes.
+
+    Examples
+    --------
+    >>> a = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> einsum("ij,kj->ik", a, a).tolist()
+    [[5.0, 11.0], [11.0, 25.0]]
+    """
+    terms, result = _subscripts(subscripts, [shape_of(x) for x in operands])
+    found, letters = operands[0], terms[0]
+    for position, (operand, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):
+        needed = set(result).union(*terms[position:])
+        found, letters = _contracted(found, letters, operand, term, needed)
+    found, letters = _summed(found, letters, set(result))
+    return transpose(found, [letters.index(letter) for letter in result])
+
+
+def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result, checked."""
+    given, arrow, result = subscripts.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if not arrow:
+        letters = given.replace(",", "")
+        result = "".join(sorted(letter for letter in letters if letters.count(letter) == 1))
+    sizes: dict[str, int] = {}
+    fitting = len(terms) == len(shapes)
+    for term, shape in zip(terms, shapes, strict=False):
+        fitting &= term.isalpha() and len(set(term)) == len(term) == len(shape)
+        for letter, size in zip(term, shape, strict=False):
+            fitting &= sizes.setdefault(letter, size) == size
+    if not fitting or not set(result) <= set(sizes) or len(set(result)) < len(result):
+        shown = " and ".join(map(str, shapes))
+        raise mismatch(f"einsum cannot combine the shapes {shown} as '{subscripts}'")
+    return terms, result
+
+
+def _summed(x: Array, letters: str, needed: set[str]) -> tuple[Array, str]:
+    """Sum over the letters that nothing needs."""
+    axes = [place for place, letter in enumerate(letters) if letter not in needed]
+    if not axes:
+        return x, letters
+    return sum(x, axes), "".join(letter for letter in letters if letter in needed)
+
+
+def _contracted(a: Array, left: str, b: Array, right: str, needed: set[str]) -> tuple[Array, str]:
+    """Multiply two operands as stacks of matrices."""
+    a, left = _summed(a, left, needed | set(right))
+    b, right = _summed(b, right, needed | set(left))
+    stack = [letter for letter in left if letter in right and letter in needed]
+    inner = [letter for letter in left if letter in right and letter not in needed]
+    rows_, columns = ([c for c in own if c not in other] for own, other in _both(left, right))
+    size = dict(zip(left + right, shape_of(a) + shape_of(b), strict=True))
+
+    def grouped(x: Array, letters: str, groups: list[list[str]]) -> Array:
+        order = [letters.index(letter) for group in groups for letter in group]
+        sizes = [[size[letter] for letter in group] for group in groups]
+        flat = [*sizes[0], *(int(np.prod(group, dtype=int)) for group in sizes[1:])]
+        return reshape(transpose(x, order), flat)
+
+    product = matmul(
+        grouped(a, left, [stack, rows_, inner]), grouped(b, right, [stack, inner, columns])
+    )
+    letters = [*stack, *rows_, *columns]
+    return reshape(product, [size[letter] for letter in letters]), "".join(letters)
+
+
+def _both(left: str, right: str) -> list[tuple[str, str]]:
+    return [(left, right), (right, left)]

@@ -1,0 +1,182 @@
+"""Sums, products, extremes, norms and exponentials along axes.
+
+Everywhere `axis` is an axis, several, or None for all; `keepdims` leaves them with size 1.
+May import `shapes`, `primitives`, `core`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from difflab import primitives as rows
+from difflab.arrays.shapes import Array, Axis, counted, mismatch, reshape, shape_of
+from difflab.core.apply import apply
+from difflab.core.primitive import Primitive
+
+__all__ = [
+    "argmax",
+    "cumsum",
+    "log_softmax",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "norm",
+    "prod",
+    "softmax",
+    "sum",
+]
+
+
+def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
+    shape = shape_of(x)
+    axes = counted(row.name, axis, shape)
+    if not axes:
+        return apply(rows.absolute, x) if row is rows.norm else x
+    if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
+        raise mismatch(f"{row.name} of no numbers, of the shape {shape}")
+    found = apply(row, x, axes=axes, rank=len(shape))
+    if not keepdims:
+        return found
+    rank = len(shape)
+    return reshape(found, [1 if k - rank in axes else size for k, size in enumerate(shape)])
+
+
+def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return Σx along axes.
+
+    Examples
+    --------
+    >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [4.0, 6.0]
+    """
+    return _reduced(rows.sum_, x, axis, keepdims)
+
+
+def prod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return Πx along axes; its derivatives are right where numbers are zero, too.
+
+    Examples
+    --------
+    >>> float(prod(np.array([2.0, 3.0, 4.0])))
+    24.0
+    """
+    return _reduced(rows.prod, x, axis, keepdims)
+
+
+def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return the average along axes.
+
+    Examples
+    --------
+    >>> float(mean(np.array([1.0, 2.0, 6.0])))
+    3.0
+    """
+    shape = shape_of(x)
+    size = math.prod(shape[entry] for entry in counted("mean", axis, shape))
+    if size == 0:
+        raise mismatch(f"mean of no numbers, of the shape {shape}")
+    total = sum(x, axis, keepdims)
+    return total if size == 1 else total / size
+
+
+def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return the largest number along axes; at a tie the last has the derivative.
+
+    Examples
+    --------
+    >>> float(max(np.array([1.0, 3.0, 2.0])))
+    3.0
+    """
+    return _reduced(rows.max_, x, axis, keepdims)
+
+
+def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return the smallest number along axes; at a tie the last has the derivative.
+
+    Examples
+    --------
+    >>> float(min(np.array([1.0, 3.0, 2.0])))
+    1.0
+    """
+    return _reduced(rows.min_, x, axis, keepdims)
+
+
+def argmax(x: Array, axis: int | None = None) -> Array:
+    """Return where the first of the largest numbers stands, as a float64; derivative 0.
+
+    Examples
+    --------
+    >>> float(argmax(np.array([1.0, 3.0, 2.0])))
+    1.0
+    """
+    flat = reshape(x, -1) if axis is None else x
+    return _reduced(rows.argmax, flat, 0 if axis is None else axis, False)
+
+
+def norm(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return √Σx² along axes, without overflow of the squares; derivative 0 at the origin.
+
+    Of a matrix, without `axis`, it is the Frobenius norm.
+
+    Examples
+    --------
+    >>> float(norm(np.array([3e200, 4e200])))
+    5e+200
+    """
+    return _reduced(rows.norm, x, axis, keepdims)
+
+
+def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return log Σeˣ along axes, without overflow.
+
+    Examples
+    --------
+    >>> float(logsumexp(np.array([1000.0, 1000.0]))) == 1000 + np.log(2)
+    True
+    """
+    return _reduced(rows.logsumexp, x, axis, keepdims)
+
+
+def _along(row: Primitive, x: Array, axis: Axis) -> Array:
+    shape = shape_of(x)
+    if not shape:
+        raise mismatch(f"{row.name} takes an array, not a number")
+    return apply(row, x, axes=counted(row.name, axis, shape), rank=len(shape))
+
+
+def softmax(x: Array, axis: Axis = -1) -> Array:
+    """Return eˣ/Σeˣ along axes, without overflow.
+
+    Examples
+    --------
+    >>> softmax(np.array([-1000.0, 1000.0])).tolist()
+    [0.0, 1.0]
+    """
+    return _along(rows.softmax, x, axis)
+
+
+def log_softmax(x: Array, axis: Axis = -1) -> Array:
+    """Return log softmax(x) as x − logsumexp(x), which is finite for any finite x.
+
+    Examples
+    --------
+    >>> log_softmax(np.array([-1000.0, 1000.0])).tolist()
+    [-2000.0, 0.0]
+    """
+    return x - logsumexp(x, axis, keepdims=True)
+
+
+def cumsum(x: Array, axis: int | None = None) -> Array:
+    """Return the running sums along an axis; of all numbers in order where it is None.
+
+    Examples
+    --------
+    >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 3.0, 6.0]
+    """
+    x = reshape(x, -1) if axis is None else x
+    return _along(rows.cumsum, x, 0 if axis is None else axis)

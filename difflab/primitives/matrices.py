@@ -1,0 +1,254 @@
+"""Rows of linear algebra: products of matrices, linear systems, determinants, factors.
+
+The last two axes are the matrices; axes before them, and batch axes before those, are stacks.
+May import `core` and the families of elementwise and structural rows.
+
+Source of the derivatives: M. Giles, *An extended collection of matrix derivative results for
+forward and reverse mode algorithmic differentiation* (2008); of cholesky: I. Murray,
+*Differentiation of the Cholesky decomposition*, arXiv:1602.07527.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive, Transpose, bilinear, tangent
+from difflab.primitives.movement import transpose
+from difflab.primitives.structure import reshape, sum_
+
+__all__ = ["cholesky", "det", "inv", "logdet", "matmul", "solve"]
+
+Array = Any
+Shape = tuple[int, ...]
+Ranks = tuple[int, int]
+
+
+def turned(x: Any) -> Any:
+    """Swap the last two axes."""
+    rank = len(x.shape)
+    return transpose(x, axes=(*range(-rank, -2), -1, -2))
+
+
+def _times(a: Any, b: Any) -> Any:
+    return matmul(a, b, ranks=(len(a.shape), len(b.shape)))
+
+
+def _outer(a: Any, b: Any) -> Any:
+    column = reshape(a, shape=(*a.shape, 1), rank=1)
+    row = reshape(b, shape=(1, *b.shape), rank=1)
+    return column * row
+
+
+# --- products ---------------------------------------------------------------------------------
+
+
+def _matmul(xp: ModuleType, a: Array, b: Array, *, ranks: Ranks) -> Array:
+    if (a.ndim, b.ndim) == ranks:
+        return xp.matmul(a, b)
+    if ranks == (2, 1) and a.ndim == 2:
+        return xp.matmul(b, a.T)
+    if ranks == (1, 2) and b.ndim == 2:
+        return xp.matmul(a, b)
+    if ranks[0] == 1:
+        a = a[..., None, :]
+    if ranks[1] == 1:
+        b = b[..., :, None]
+    product = xp.matmul(a, b)
+    if ranks[1] == 1:
+        product = product[..., 0]
+    return product[..., 0] if ranks == (1, 1) else _dropped(product, ranks)
+
+
+def _dropped(product: Array, ranks: Ranks) -> Array:
+    """Drop the axis that a row vector was given."""
+    return product[..., 0, :] if ranks[0] == 1 else product
+
+
+def _matmul_shape(shapes: tuple[Shape, ...], *, ranks: Ranks) -> Shape:
+    a, b = shapes
+    left = a[:-1]
+    right = b[-1:] if ranks[1] > 1 else ()
+    return left + right
+
+
+def _left(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
+    if ranks == (1, 1):
+        return t * b
+    if ranks[1] == 1:
+        return _outer(t, b)
+    return _times(b, t) if ranks[0] == 1 else _times(t, turned(b))
+
+
+def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
+    if ranks == (1, 1):
+        return t * a
+    if ranks[0] == 1:
+        return _outer(a, t)
+    return _times(t, a) if ranks[1] == 1 else _times(turned(a), t)
+
+
+# --- kernels ----------------------------------------------------------------------------------
+
+
+def _each(compute: Callable[[Array], Array], shape: Callable[[Array], Shape]) -> Any:
+    """Apply `compute` to a stack of matrices; a singular one among them gives nan."""
+
+    def guarded(xp: ModuleType, a: Array) -> Array:
+        try:
+            return compute(a)
+        except np.linalg.LinAlgError:
+            if a.ndim == 2:
+                return xp.full(shape(a), xp.nan, dtype=a.dtype)
+            return xp.stack([guarded(xp, part) for part in a])
+
+    return guarded
+
+
+_inv = _each(lambda a: np.linalg.inv(a), lambda a: a.shape)
+_cholesky = _each(lambda a: np.linalg.cholesky(a), lambda a: a.shape)
+
+
+def _logdet(xp: ModuleType, a: Array) -> Array:
+    sign, size = xp.linalg.slogdet(a)
+    if xp.iscomplexobj(a):
+        return xp.log(sign) + size
+    return xp.where(sign > 0, size, xp.where(size == -xp.inf, size, xp.nan))
+
+
+def _solve(xp: ModuleType, a: Array, b: Array, *, ranks: Ranks) -> Array:
+    column = ranks[1] == 1
+    right = b[..., :, None] if column else b
+    try:
+        x = xp.linalg.solve(a, right)
+    except np.linalg.LinAlgError:
+        x = xp.matmul(_inv(xp, a), right)
+    return x[..., 0] if column else x
+
+
+# --- other libraries --------------------------------------------------------------------------
+
+
+def _by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a row's form on a library's matrices, one after the other of a stack."""
+
+    def form(library: Any, *args: Array, ranks: Ranks = (2, 2)) -> Array:
+        column = len(args) == 2 and ranks[1] == 1
+        stacks = [*args[:-1], args[-1][..., None]] if column else list(args)
+        batch = np.broadcast_shapes(*(x.shape[:-2] for x in stacks))
+        whole = [np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks]
+        matrix = library.Matrix if hasattr(library, "Symbol") else library.matrix
+        parts = []
+        for place in np.ndindex(batch):
+            operands = [matrix(x[place].tolist()) for x in whole]
+            try:
+                parts.append(_array(compute(library, *operands)))
+            except (ZeroDivisionError, ValueError):
+                # No such matrix: nan everywhere, of the shape that the operands have.
+                parts.append(whole[-1][(0,) * len(batch)] * library.nan)
+        found = np.empty((len(parts), *parts[0].shape), dtype=object)
+        for position, part in enumerate(parts):
+            found[position] = part if part.ndim else part[()]
+        result = found.reshape(batch + parts[0].shape)
+        result = result[..., 0] if column else result
+        return result if result.ndim else result[()]
+
+    return form
+
+
+def _array(value: Any) -> Array:
+    """Return a number or a library's matrix as an object array."""
+    if hasattr(value, "rows"):
+        found = np.empty((value.rows, value.cols), dtype=object)
+        for place in np.ndindex(found.shape):
+            found[place] = value[place]
+        return found
+    number = np.empty((), dtype=object)
+    number[()] = value
+    return number
+
+
+# --- the rows ---------------------------------------------------------------------------------
+
+
+def _trace_of(a: Any, t: Any) -> Any:
+    """Sum the products of the entries of two matrices."""
+    return sum_(a * t, axes=(-2, -1), rank=len(a.shape))
+
+
+def _cholesky_slope(t: Any, y: Any, a: Any) -> Any:
+    """L Φ(L⁻¹ Ȧ L⁻ᵀ), where Φ takes the lower triangle and half the diagonal."""
+    size = a.shape[-1]
+    half = np.tril(np.ones((size, size))) - 0.5 * np.eye(size)
+    even = (t + turned(t)) * 0.5
+    ranks = (len(a.shape), len(a.shape))
+    inner = solve(y, turned(solve(y, even, ranks=ranks)), ranks=ranks)
+    return _times(y, turned(inner) * half)
+
+
+matmul: Primitive = Primitive(
+    name="matmul",
+    arity=2,
+    kernel=_matmul,
+    rule=bilinear(_left, _right),
+    infix="@",
+    sympy=lambda sympy, a, b, *, ranks: _matmul(np, a, b, ranks=ranks),
+    shape=_matmul_shape,
+)
+solve: Primitive = Primitive(
+    name="solve",
+    arity=2,
+    kernel=_solve,
+    rule=tangent(
+        lambda t, y, a, b, *, ranks: -solve(a, _times(t, y), ranks=ranks),
+        Transpose(lambda t, a, b, *, ranks: solve(turned(a), t, ranks=ranks)),
+    ),
+    mpmath=_by_matrix(lambda mp, a, b: mp.lu_solve(a, b) if b.cols == 1 else mp.inverse(a) * b),
+    sympy=_by_matrix(lambda sympy, a, b: a.LUsolve(b)),
+    defined="a matrix that is not singular",
+    shape=lambda shapes, *, ranks: shapes[1],
+)
+inv: Primitive = Primitive(
+    name="inv",
+    arity=1,
+    kernel=_inv,
+    rule=tangent(lambda t, y, a: -_times(_times(y, t), y)),
+    mpmath=_by_matrix(lambda mp, a: mp.inverse(a)),
+    sympy=_by_matrix(lambda sympy, a: a.inv()),
+    defined="a matrix that is not singular",
+    shape=lambda shapes: shapes[0],
+)
+det: Primitive = Primitive(
+    name="det",
+    arity=1,
+    kernel=lambda xp, a: xp.linalg.det(a),
+    rule=tangent(lambda t, y, a: y * _trace_of(turned(inv(a)), t)),
+    mpmath=_by_matrix(lambda mp, a: mp.det(a)),
+    sympy=_by_matrix(lambda sympy, a: a.det()),
+    convention="no derivative at a singular matrix: nan",
+    shape=lambda shapes: shapes[0][:-2],
+)
+logdet: Primitive = Primitive(
+    name="logdet",
+    arity=1,
+    kernel=_logdet,
+    rule=tangent(lambda t, y, a: _trace_of(turned(inv(a)), t)),
+    mpmath=_by_matrix(lambda mp, a: mp.log(mp.det(a))),
+    sympy=_by_matrix(lambda sympy, a: sympy.log(a.det())),
+    defined="a matrix with a positive determinant",
+    shape=lambda shapes: shapes[0][:-2],
+)
+cholesky: Primitive = Primitive(
+    name="cholesky",
+    arity=1,
+    kernel=lambda xp, a: _cholesky(xp, (a + xp.swapaxes(a, -1, -2)) / 2),
+    rule=tangent(_cholesky_slope),
+    mpmath=_by_matrix(lambda mp, a: mp.cholesky((a + a.T) / 2)),
+    sympy=_by_matrix(lambda sympy, a: ((a + a.T) / 2).cholesky(hermitian=False)),
+    defined="a positive definite matrix; its symmetric part counts",
+    analytic=False,
+    shape=lambda shapes: shapes[0],
+)

@@ -1,0 +1,155 @@
+"""Rows that rearrange arrays: transpose, concatenate, take and put, diagonals, and constants.
+
+Batch axes lead: every kernel counts axes from the end. May import `core` and `structure`.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from difflab.core.primitive import Primitive, elementwise, linear
+from difflab.primitives.structure import index
+
+__all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
+
+Array = Any
+Shape = tuple[int, ...]
+
+
+def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
+    batch = x.ndim - len(axes)
+    return xp.transpose(x, (*range(batch), *(axis + x.ndim for axis in axes)))
+
+
+def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the permutation, of axes counted from the end, that undoes `axes`."""
+    rank = len(axes)
+    return tuple(axes.index(axis - rank) - rank for axis in range(rank))
+
+
+def _concatenate(xp: ModuleType, *parts: Array, axis: int, rank: int) -> Array:
+    batches = [part.shape[: part.ndim - rank] for part in parts]
+    batch = xp.broadcast_shapes(*batches)
+    whole = [
+        xp.broadcast_to(part, batch + part.shape[part.ndim - rank :]) if own != batch else part
+        for part, own in zip(parts, batches, strict=True)
+    ]
+    return xp.concatenate(whole, axis=axis)
+
+
+def _concatenated_shape(shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Shape:
+    place = axis + rank
+    size = sum(shape[place] for shape in shapes)
+    return (*shapes[0][:place], size, *shapes[0][place + 1 :])
+
+
+def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Any:
+    """Cut the part of one argument out of the whole."""
+    place = axis + rank
+    start = sum(shape[place] for shape in shapes[:position])
+    key: list[Any] = [(0, size, 1) for size in shapes[position]]
+    key[place] = (start, start + shapes[position][place], 1)
+    return index(t, key=tuple(key), rank=rank)
+
+
+def _taken_shape(
+    shapes: tuple[Shape, ...], *, places: tuple[int, ...], axis: int, rank: int
+) -> Shape:
+    place = axis + rank
+    return (*shapes[0][:place], len(places), *shapes[0][place + 1 :])
+
+
+def _put(
+    xp: ModuleType, x: Array, *, places: tuple[int, ...], axis: int, rank: int, size: int
+) -> Array:
+    moved = xp.moveaxis(x, axis, 0)
+    out = xp.zeros((size, *moved.shape[1:]), dtype=x.dtype)
+    xp.add.at(out, list(places), moved)
+    return xp.moveaxis(out, 0, axis)
+
+
+def _put_shape(
+    shapes: tuple[Shape, ...], *, places: tuple[int, ...], axis: int, rank: int, size: int
+) -> Shape:
+    place = axis + rank
+    return (*shapes[0][:place], size, *shapes[0][place + 1 :])
+
+
+def _diag(xp: ModuleType, x: Array) -> Array:
+    size = x.shape[-1]
+    out = xp.zeros((*x.shape, size), dtype=x.dtype)
+    places = xp.arange(size)
+    out[..., places, places] = x
+    return out
+
+
+def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:
+    return xp.frombuffer(values, dtype=xp.float64).reshape(shape)
+
+
+transpose: Primitive = Primitive(
+    name="transpose",
+    arity=1,
+    kernel=_transpose,
+    rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=_inverse(axes))),
+    structural=True,
+    shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
+)
+concatenate: Primitive = Primitive(
+    name="concatenate",
+    arity=None,
+    kernel=_concatenate,
+    rule=linear(_cut),
+    structural=True,
+    shape=_concatenated_shape,
+)
+take: Primitive = Primitive(
+    name="take",
+    arity=1,
+    kernel=lambda xp, x, *, places, axis, rank: xp.take(x, list(places), axis=axis),
+    rule=linear(
+        lambda t, position, shapes, *, places, axis, rank: put(
+            t, places=places, axis=axis, rank=rank, size=shapes[0][axis + rank]
+        )
+    ),
+    structural=True,
+    shape=_taken_shape,
+)
+# The transpose of `take`: adds each part into its place.
+put: Primitive = Primitive(
+    name="put",
+    arity=1,
+    kernel=_put,
+    rule=linear(
+        lambda t, position, shapes, *, places, axis, rank, size: take(
+            t, places=places, axis=axis, rank=rank
+        )
+    ),
+    structural=True,
+    shape=_put_shape,
+)
+diag: Primitive = Primitive(
+    name="diag",
+    arity=1,
+    kernel=_diag,
+    rule=linear(lambda t, position, shapes: diagonal(t)),
+    structural=True,
+    shape=lambda shapes: (*shapes[0], shapes[0][-1]),
+)
+diagonal: Primitive = Primitive(
+    name="diagonal",
+    arity=1,
+    kernel=lambda xp, x: xp.diagonal(x, axis1=-2, axis2=-1),
+    rule=linear(lambda t, position, shapes: diag(t)),
+    structural=True,
+    shape=lambda shapes: shapes[0][:-1],
+)
+constant_array: Primitive = Primitive(
+    name="constant_array",
+    arity=0,
+    kernel=_constant_array,
+    rule=elementwise(),
+    structural=True,
+    shape=lambda shapes, *, shape, values: shape,
+)
