@@ -13,7 +13,7 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.arrays.products import matmul
-from difflab.arrays.reductions import log_softmax, max, mean, sum
+from difflab.arrays.reductions import beside, log_softmax, max, mean, sum
 from difflab.arrays.shapes import (
     Array,
     Axis,
@@ -92,7 +92,7 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     logs = log_softmax(logits)
     count = 1 if len(shape) == 1 else shape[0]
     if shape_of(target) == shape:
-        return -sum(target * logs) / count
+        return -sum(target * logs) if count == 1 else -sum(target * logs) / count
     classes = np.atleast_1d(np.asarray(target, dtype=int))
     if classes.shape != (count,) or classes.min() < 0 or classes.max() >= shape[-1]:
         raise mismatch(
@@ -103,11 +103,16 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
 
 
 def _normalised(x: Array, axis: Axis, epsilon: float) -> Array:
-    centred = x - mean(x, axis, keepdims=True)
-    return centred / rows.sqrt(mean(centred**2, axis, keepdims=True) + epsilon)
+    centred = x - beside(mean, x, axis)
+    return centred / rows.sqrt(beside(mean, centred**2, axis) + epsilon)
 
 
-def layer_norm(x: Array, weight: Any = 1.0, bias: Any = 0.0, epsilon: float = 1e-5) -> Array:
+def _scaled(x: Array, weight: Any, bias: Any) -> Array:
+    scaled = x if weight is None else x * weight
+    return scaled if bias is None else scaled + bias
+
+
+def layer_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
     """Return x with mean 0 and variance 1 along the last axis, times `weight` plus `bias`.
 
     Examples
@@ -115,16 +120,16 @@ def layer_norm(x: Array, weight: Any = 1.0, bias: Any = 0.0, epsilon: float = 1e
     >>> layer_norm(np.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
-    return _normalised(x, -1, epsilon) * weight + bias
+    return _scaled(_normalised(x, -1, epsilon), weight, bias)
 
 
-def batch_norm(x: Array, weight: Any = 1.0, bias: Any = 0.0, epsilon: float = 1e-5) -> Array:
+def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
     """Return x with mean 0 and variance 1 over all axes but the second, as in training.
 
     Parameters
     ----------
     x : (n, features) or (n, channels, height, width) array
-    weight, bias : number or (features,) array
+    weight, bias : number or (features,) array, optional
     epsilon : float
         Added to the variance.
 
@@ -137,8 +142,11 @@ def batch_norm(x: Array, weight: Any = 1.0, bias: Any = 0.0, epsilon: float = 1e
     if rank < 2:
         raise mismatch(f"batch_norm takes at least two axes, not the shape {shape_of(x)}")
     axes = [axis for axis in range(rank) if axis != 1]
-    lined = [reshape(p, (-1, *(1,) * (rank - 2))) if shape_of(p) else p for p in (weight, bias)]
-    return _normalised(x, axes, epsilon) * lined[0] + lined[1]
+    lined = [
+        reshape(part, (-1, *(1,) * (rank - 2))) if part is not None and shape_of(part) else part
+        for part in (weight, bias)
+    ]
+    return _scaled(_normalised(x, axes, epsilon), *lined)
 
 
 def _windows(x: Array, size: tuple[int, int], stride: int) -> list[Array]:

@@ -102,7 +102,7 @@ def outer(a: Array, b: Array) -> Array:
     >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
-    return reshape(a, (-1, 1)) * reshape(b, (1, -1))
+    return reshape(a, (-1, 1)) * reshape(b, -1)
 
 
 def trace(x: Array) -> Array:

@@ -7,6 +7,7 @@ May import `shapes`, `primitives`, `core`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from difflab.core.primitive import Primitive
 
 __all__ = [
     "argmax",
+    "beside",
     "cumsum",
     "log_softmax",
     "logsumexp",
@@ -148,6 +150,14 @@ def _along(row: Primitive, x: Array, axis: Axis) -> Array:
     return apply(row, x, axes=counted(row.name, axis, shape), rank=len(shape))
 
 
+def beside(reduce: Callable[..., Array], x: Array, axis: Axis) -> Array:
+    """Reduce so that the result broadcasts against `x`; leading axes need not be kept for it."""
+    rank = len(shape_of(x))
+    axes = counted("a reduction", axis, shape_of(x))
+    leading = axes == tuple(range(-rank, -rank + len(axes)))
+    return reduce(x, axis, keepdims=not leading)
+
+
 def softmax(x: Array, axis: Axis = -1) -> Array:
     """Return eˣ/Σeˣ along axes, without overflow.
 
@@ -167,7 +177,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
     >>> log_softmax(np.array([-1000.0, 1000.0])).tolist()
     [-2000.0, 0.0]
     """
-    return x - logsumexp(x, axis, keepdims=True)
+    return x - beside(logsumexp, x, axis)
 
 
 def cumsum(x: Array, axis: int | None = None) -> Array:

@@ -18,7 +18,7 @@ from difflab.autodiff.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
@@ -60,7 +60,8 @@ def pulled(
     args = sweep.args(number)
     shapes = tuple(map(sweep.graph.shape, args))
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
-    mask = _any(sweep, y_bar.mask, shapes[place])
+    ends = sweep.resolves and sweep.opcode[args[place]] == INPUT
+    mask = None if ends else _any(sweep, y_bar.mask, shapes[place])
     if isinstance(entry, Transpose):
         operands = map(sweep.node, args)
         bar: Node = entry.map(t, *operands, **sweep.graph.params(number))

@@ -13,7 +13,7 @@ from difflab.errors import ParseError
 from difflab.language.complaints import shown, stray, unclosed
 from difflab.language.lexer import Kind
 
-__all__ = ["Key", "read_key", "read_shape"]
+__all__ = ["Key", "read_integers", "read_key", "read_shape"]
 
 Tokens = Iterator[tuple[int, int, int]]
 Entry = int | tuple[int, int | None, int]
@@ -107,6 +107,28 @@ def read_shape(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...],
         message = "an array input holds at most 2^40 elements on 32 axes"
         raise reader.complaint(message, (opener, reader.end))
     return tuple(shape), reader.end
+
+
+def read_integers(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...], int]:
+    """Read the integers behind ``[``, such as axes; return them and where they end.
+
+    Raises
+    ------
+    ParseError
+        If it is not a list of integers, or an empty one.
+    """
+    reader = _Reader(text, tokens, opener)
+    if reader.kind == Kind.UNBRACKET:
+        raise reader.complaint("nothing between the brackets", (opener, reader.end))
+    found: list[int] = []
+    more = True
+    while more:
+        integer = reader.integer()
+        if integer is None:
+            raise reader.no_integer()
+        found.append(integer)
+        more = reader.separated()
+    return tuple(found), reader.end
 
 
 def read_key(text: str, tokens: Tokens, opener: int, shape: tuple[int, ...]) -> tuple[Key, int]:

@@ -2,7 +2,7 @@
 
 Every complaint names its place and, where there is one, what to write instead. Shown pieces of
 the user's text are cut, so that ten megabytes of noise still get a short message.
-Imports `difflab.errors` and `primitives`.
+Imports `difflab.errors`, `primitives` and the language's words.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from difflab.core.primitive import Primitive
 from difflab.errors import ParseError
+from difflab.language.calls import CALLS
 from difflab.primitives import by_spelling
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "array_operation",
     "assignment",
     "behind",
+    "behind_list",
     "chained",
     "comma",
     "empty",
@@ -35,6 +36,7 @@ __all__ = [
     "unopened",
     "unraised",
     "wrong_count",
+    "wrong_list",
 ]
 
 Span = tuple[int, int]
@@ -102,7 +104,7 @@ def unknown_function(text: str, span: Span) -> ParseError:
     """Complain about a call of something that is no function, naming the nearest one."""
     name = text[slice(*span)]
     message = f"unknown function '{shown(name)}'"
-    nearest = _nearest(name, by_spelling)
+    nearest = _nearest(name, (*by_spelling, *CALLS))
     hint: str | None
     if name in _REWRITES:
         hint = _REWRITES[name]
@@ -172,13 +174,19 @@ def function_without_call(text: str, span: Span, token: str) -> ParseError:
     return ParseError(message, text=text, span=span, hint=hint)
 
 
-def wrong_count(text: str, span: Span, row: Primitive, count: int, at_least: bool) -> ParseError:
+def wrong_count(text: str, span: Span, takes: str, count: int) -> ParseError:
     """Complain about a call with too few or too many arguments."""
     name = text[span[0] :].split("(", 1)[0].strip()
-    few = "at least " if at_least else ""
-    plural = "" if row.arity == 1 else "s"
-    message = f"{shown(name)} takes {few}{row.arity} argument{plural}, not {count}"
-    return ParseError(message, text=text, span=span)
+    return ParseError(f"{shown(name)} takes {takes}, not {count}", text=text, span=span)
+
+
+def wrong_list(text: str, span: Span, lists: str, missing: bool) -> ParseError:
+    """Complain about brackets in a call, missing or too many."""
+    name = shown(text[span[0] :].split("(", 1)[0].strip())
+    if missing:
+        hint = f"write {name}(x, [2, 3])"
+        return ParseError(f"{name} needs {lists} in brackets", text=text, span=span, hint=hint)
+    return ParseError(f"{name} takes no list", text=text, span=span)
 
 
 def chained(text: str, span: Span) -> ParseError:
@@ -218,13 +226,19 @@ def unopened(text: str, span: Span, opener: int | None) -> ParseError:
     return ParseError(message, text=text, span=span)
 
 
+def behind_list(text: str, span: Span) -> ParseError:
+    """Complain about something behind the list in a call."""
+    message = "a list of integers comes last in a call"
+    return ParseError(message, text=text, span=span, hint="close the parenthesis behind it: )")
+
+
 def array_operation(text: str, span: Span) -> ParseError:
-    """Complain about what only arrays can do, which the language does not have yet."""
+    """Complain about a list, or an ``@``, where none can stand."""
     token = text[slice(*span)]
     if token == "@":
-        return ParseError("'@' multiplies matrices, which is not supported", text=text, span=span)
+        return ParseError("'@' has nothing to its left", text=text, span=span)
     message = "a list can only be the last line, where it holds the outputs"
-    hint = "an array input is declared by a line such as x: [3]"
+    hint = "an array input is declared by a line such as x: [3]; axes come last: sum(x, [0])"
     return ParseError(message, text=text, span=span, hint=hint)
 
 

@@ -10,18 +10,21 @@ Imports `difflab.errors`, `graph`, `primitives` and the language's own modules.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from difflab.core.primitive import Primitive
-from difflab.errors import ParseError
-from difflab.graph.builder import Builder
+from difflab.errors import ParseError, ShapeError
+from difflab.graph.builder import NOWHERE, Builder
+from difflab.graph.node import Node
 from difflab.language import complaints
-from difflab.language.brackets import read_key
+from difflab.language.brackets import read_integers, read_key
+from difflab.language.calls import CALLS, Call
 from difflab.language.lexer import Kind, clean_name, number, superscript, tokens
 from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, UNARY
 from difflab.language.scope import Scope
-from difflab.primitives import by_spelling, index, maximum, minimum, negative, power, sum_
+from difflab.primitives import by_spelling, index, negative, power
 
 __all__ = ["ExpressionParser", "Handler", "table"]
 
@@ -31,13 +34,13 @@ _OPENERS = frozenset({int(Kind.OPEN), int(Kind.BRACKET)})
 _DEEPEST = 1_000_000
 """Parentheses open at once; ten megabytes of `(` are noise."""
 
-_FOLDED = frozenset({minimum, maximum})
+_BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
 
 
 class Frame(NamedTuple):
     """What is open: a call's row, the operands below it, where it and its bracket start."""
 
-    row: Primitive | None
+    row: Primitive | Call | None
     base: int
     start: int
     opener: int
@@ -69,12 +72,15 @@ class ExpressionParser:
         self.places: list[int] = [0]
         self.frames: list[Frame] = []
         self.literals: dict[str, int] = {}
-        self.function: tuple[Primitive, int, int] | None = None
+        self.function: tuple[Primitive | Call, int, int] | None = None
+        self.integers: tuple[int, ...] | None = None
         self.target: str | None = None
         self.line = -1
         self.at_operand = table(self.operand_handlers(), self._no_expression)
         self.at_operator = table(self.operator_handlers(), self._no_expression)
         self.at_call = table({Kind.OPEN: self._call, Kind.BAD: self.stray}, self._no_call)
+        closing = {Kind.CLOSE: self._close, Kind.NEWLINE: self.nothing, Kind.BAD: self.stray}
+        self.at_close = table(closing, self._list_is_last)
         self.state = self.at_operand
 
     def operand_handlers(self) -> dict[int, Handler]:
@@ -86,7 +92,7 @@ class ExpressionParser:
             Kind.PLUS: self.nothing,
             Kind.OPEN: self._open,
             Kind.CLOSE: self._close_empty,
-            Kind.BRACKET: self._array,
+            Kind.BRACKET: self._list,
             Kind.NOT: self._not,
             Kind.ROOT: self._prefix,
             Kind.CUBE_ROOT: self._prefix,
@@ -97,13 +103,13 @@ class ExpressionParser:
     def operator_handlers(self) -> dict[int, Handler]:
         """Return what tokens mean behind a value."""
         values = (Kind.NUMBER, Kind.NAME, Kind.OPEN, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT)
-        binary = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.POWER, Kind.AND, Kind.OR)
+        binary = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.MATMUL)
+        binary += (Kind.POWER, Kind.AND, Kind.OR)
         handlers: dict[int, Handler] = dict.fromkeys(binary, self._binary)
         handlers |= dict.fromkeys(COMPARISONS, self._comparison)
         handlers |= dict.fromkeys(values, self._adjacent)
         return handlers | {
             Kind.SUPERSCRIPT: self._superscript,
-            Kind.MATMUL: self._array,
             Kind.BRACKET: self._index,
             Kind.CLOSE: self._close,
             Kind.COMMA: self._comma,
@@ -136,6 +142,8 @@ class ExpressionParser:
         if node is None:
             name = clean_name(self.text, start, end)
             row = by_spelling.get(name)
+            if name in CALLS and (row is not None or _BEFORE_CALL.match(self.text, end)):
+                row = CALLS[name]
             if row is not None:
                 self.function = row, start, end
                 self.state = self.at_call
@@ -176,9 +184,7 @@ class ExpressionParser:
         frame = self.frames[-1] if self.frames else None
         empty = frame is not None and not self.text[frame.opener + 1 : start].strip()
         if frame is not None and frame.row is not None and empty:
-            raise complaints.wrong_count(
-                self.text, (frame.start, end), frame.row, 0, frame.row in _FOLDED
-            )
+            raise complaints.wrong_count(self.text, (frame.start, end), _takes(frame.row), 0)
         self._no_expression(kind, start, end)
 
     # Behind a value.
@@ -198,7 +204,10 @@ class ExpressionParser:
                 right, end = nodes.pop(), ends.pop()
                 starts.pop()
                 span = (starts[-1], end)
-                nodes[-1] = self.builder.emit(row, (nodes[-1], right), (), span)
+                if kind == Kind.MATMUL:
+                    nodes[-1] = self._emit_words(CALLS["matmul"], (nodes[-1], right), span)
+                else:
+                    nodes[-1] = self.builder.emit(row, (nodes[-1], right), (), span)
                 ends[-1] = end
 
     def _emit_prefix(self, row: Primitive, place: int) -> int:
@@ -272,21 +281,47 @@ class ExpressionParser:
         node = self._emit_call(frame.row, args, (frame.start, end))
         self.push(node, frame.start, end)
 
-    def _emit_call(self, row: Primitive, args: tuple[int, ...], span: tuple[int, int]) -> int:
-        """Emit a function of the table; `min` and `max` of more than two fold to the left."""
-        emit = self.builder.emit
-        if row in _FOLDED and len(args) > 2:
-            node = args[0]
-            for other in args[1:]:
-                node = emit(row, (node, other), (), span)
-            return node
+    def _list(self, kind: int, start: int, end: int) -> None:
+        """Read the integers that come last in a call of a function of arrays."""
+        row = self.frames[-1].row if self.frames else None
+        if not isinstance(row, Call) or self.operators[-1] != Kind.OPEN:
+            raise complaints.array_operation(self.text, (start, end))
+        self.integers, stop = read_integers(self.text, self.tokens, start)
+        if not row.lists:
+            span = (self.frames[-1].start, stop)
+            raise complaints.wrong_list(self.text, span, row.lists, missing=False)
+        self.state = self.at_close
+
+    def _emit_call(
+        self, row: Primitive | Call, args: tuple[int, ...], span: tuple[int, int]
+    ) -> int:
+        """Emit a function of the table, or what a function of arrays is made of."""
+        if isinstance(row, Call):
+            most = len(args) if row.most is None else row.most
+            single = row.most is None and row.lists == "axes" and len(args) == 1
+            scalar = single and not self.builder.shape(args[0])
+            if scalar or not row.least <= len(args) <= most:
+                takes = "at least 2 arguments" if scalar else row.takes
+                raise complaints.wrong_count(self.text, span, takes, len(args))
+            return self._emit_words(row, args, span)
         if row.arity is not None and len(args) != row.arity:
-            raise complaints.wrong_count(self.text, span, row, len(args), row in _FOLDED)
-        if row is sum_:
-            rank = len(self.builder.shape(args[0]))
-            params = (("axes", tuple(range(-rank, 0))), ("rank", rank))
-            return emit(sum_, args, params, span) if rank else args[0]
-        return emit(row, args, (), span)
+            raise complaints.wrong_count(self.text, span, _takes(row), len(args))
+        return self.builder.emit(row, args, (), span)
+
+    def _emit_words(self, call: Call, args: tuple[int, ...], span: tuple[int, int]) -> int:
+        """Emit the operations of a function of arrays; all of them have its place."""
+        integers, self.integers = self.integers, None
+        if call.needs_list and integers is None:
+            raise complaints.wrong_list(self.text, span, call.lists, missing=True)
+        builder = self.builder
+        builder.span = span[0] << 32 | span[1]
+        try:
+            found: Node = call.compute([Node(builder, node) for node in args], integers)
+        except ShapeError as error:
+            raise ShapeError(error.message, text=self.text, span=span, hint=error.hint) from None
+        finally:
+            builder.span = NOWHERE
+        return found.id
 
     # What cannot stand where it stands.
 
@@ -315,5 +350,14 @@ class ExpressionParser:
             raise complaints.unknown_function(self.text, left)
         raise complaints.adjacent(self.text, left, (start, end))
 
-    def _array(self, kind: int, start: int, end: int) -> None:
-        raise complaints.array_operation(self.text, (start, end))
+    def _list_is_last(self, kind: int, start: int, end: int) -> None:
+        if kind in {Kind.END, Kind.SEMICOLON}:
+            raise complaints.unclosed(self.text, self.frames[-1].opener)
+        raise complaints.behind_list(self.text, (start, end))
+
+
+def _takes(row: Primitive | Call) -> str:
+    """Return how many arguments a function takes, in words."""
+    if isinstance(row, Call):
+        return row.takes
+    return f"{row.arity} argument{'' if row.arity == 1 else 's'}"

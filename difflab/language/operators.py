@@ -2,7 +2,7 @@
 
 From loose to tight::
 
-    or < and < not < comparisons < + - < * / < unary minus < ^ < √
+    or < and < not < comparisons < + - < * / @ < unary minus < ^ < √
 
 ``^`` is right-associative and comparisons do not chain. A prefix operator may follow any
 operator that binds looser, and unary minus and ``√`` any at all: ``2^-3``.
@@ -34,7 +34,7 @@ _LEVELS: tuple[dict[int, str], ...] = (
         Kind.NOT_EQUAL: "not_equal",
     },
     {Kind.PLUS: "add", Kind.MINUS: "subtract"},
-    {Kind.TIMES: "multiply", Kind.DIVIDE: "divide"},
+    {Kind.TIMES: "multiply", Kind.DIVIDE: "divide", Kind.MATMUL: "matmul"},
     {NEGATE: "negative"},
     {Kind.POWER: "power"},
     {Kind.ROOT: "sqrt", Kind.CUBE_ROOT: "cbrt"},

@@ -195,6 +195,7 @@ matmul: Primitive = Primitive(
     kernel=_matmul,
     rule=bilinear(_left, _right),
     infix="@",
+    latex="{0} {1}",
     sympy=lambda sympy, a, b, *, ranks: _matmul(np, a, b, ranks=ranks),
     shape=_matmul_shape,
 )

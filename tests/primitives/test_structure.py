@@ -15,7 +15,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import TABLE
 
-MOVING = [name for name, row in TABLE.items() if not row.samples]
+MOVING = [name for name, row in TABLE.items() if isinstance(row.rule, Linear)]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
 VECTOR, MATRIX = (3,), (2, 3)
 MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
@@ -30,6 +30,19 @@ MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
     ],
     "scatter": [(((), ()), {"keys": ((0,), (2,)), "shape": VECTOR})],
     "pack": [(((), VECTOR), {"ranks": (0, 1)})],
+    "transpose": [
+        ((MATRIX,), {"axes": (-1, -2)}),
+        (((2, 3, 4),), {"axes": (-2, -1, -3)}),
+    ],
+    "concatenate": [
+        ((VECTOR, (2,)), {"axis": -1, "rank": 1}),
+        ((MATRIX, (1, 3)), {"axis": -2, "rank": 2}),
+    ],
+    "take": [((MATRIX,), {"places": (2, 0, 2), "axis": -1, "rank": 2})],
+    "put": [((MATRIX,), {"places": (3, 3), "axis": -2, "rank": 2, "size": 5})],
+    "diag": [((VECTOR,), {}), ((MATRIX,), {})],
+    "diagonal": [(((3, 3),), {}), (((2, 2, 2),), {})],
+    "cumsum": [((VECTOR,), {"axes": (-1,), "rank": 1}), ((MATRIX,), {"axes": (-2,), "rank": 2})],
     "sum": [((MATRIX,), {"axes": (-2,), "rank": 2}), ((MATRIX,), {"axes": (-2, -1), "rank": 2})],
 }
 

@@ -7,10 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from difflab.core.primitive import Primitive
 from difflab.language.printers.forms import ANYTHING, ATOM
 from difflab.language.printers.view import View
 from difflab.language.printers.writer import Part
-from difflab.primitives import index, pack, reshape, scatter, sum_
+from difflab.primitives import (
+    broadcast,
+    concatenate,
+    constant_array,
+    cumsum,
+    index,
+    pack,
+    put,
+    reshape,
+    scatter,
+    softmax,
+    take,
+    transpose,
+)
 
 __all__ = ["ArrayForms", "written_key"]
 
@@ -50,14 +64,31 @@ class ArrayForms:
             if row is scatter:
                 place = f" at {written_key(params['keys'][position], params['shape'])}"
             parts += [(child, ANYTHING), f"{place}, "]
-        if row is sum_:
-            every = params["axes"] == tuple(range(-params["rank"], 0))
-            parts.append("" if every else f"axes {list(params['axes'])}")
-        else:
-            parts.append("" if row is pack else str(list(self.graph.shape(node))))
+        parts.append("" if row is pack else self._integers(node, row, children))
         if not parts[-1]:
             parts[-2] = str(parts[-2]).removesuffix(", ")
         return [*parts, ")"]
+
+    def _integers(self, node: int, row: Primitive | None, children: Sequence[int]) -> str:
+        """Return the integers in brackets behind the arguments; empty where they are implied."""
+        params = self.graph.params(node)
+        rank = params.get("rank", 0)
+        if "axes" in params:
+            axes = params["axes"]
+            if row is transpose:
+                return "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else _counted(axes)
+            implied = (-1,) if row is softmax else tuple(range(-rank, 0))
+            if row is cumsum and rank > 1:
+                implied = ()
+            return "" if axes == implied else _counted(axes, rank)
+        if row is concatenate:
+            return "" if params["axis"] == -rank else _counted((params["axis"],), rank)
+        if row is take or row is put:
+            along = "" if params["axis"] == -rank else f" along {params['axis'] + rank}"
+            return f"{list(params['places'])}{along}"
+        if row is reshape or row is broadcast or row is scatter or row is constant_array:
+            return str(list(self.graph.shape(node)))
+        return ""
 
     def cells(self, node: int) -> list[Part] | None:
         """Return the elements of a node that lists numbers, in order; None for others."""
@@ -81,6 +112,11 @@ class ArrayForms:
         if not single or len(places) < len(children) or size > 4 * len(places):
             return None
         return [(places[place], ANYTHING) if place in places else "0" for place in range(size)]
+
+
+def _counted(axes: Sequence[int], rank: int = 0) -> str:
+    """Return axes as they are counted from the first."""
+    return str([axis + (rank or len(axes)) for axis in axes])
 
 
 def _nested(parts: Sequence[Part], shape: Sequence[int]) -> list[Part]:

@@ -154,7 +154,7 @@ class _Printer:
         children = self.view.children[node]
         if row is None:
             return _number(*self.graph.constants[node])
-        if row.shape is not None:
+        if row.shape is not None and not row.latex:
             return self._structure(node, row, children)
         form = _form(row)
         parts: list[Part] = [

@@ -12,12 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import broadcast, index, scatter
+from difflab.primitives import broadcast, index, pack, reshape, scatter, sum_
 
-__all__ = ["Move", "moves", "place"]
+__all__ = ["MOVED", "Move", "moves", "place"]
 
 Shape = tuple[int, ...]
 Key = Sequence[int | tuple[int, int | None, int]]
+
+
+MOVED = frozenset({broadcast, index, pack, reshape, scatter, sum_})
+"""The rows that are loops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from difflab.graph.function import Function
 from difflab.language.naming import Names
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
-from difflab.language.printers.moves import Move, moves, place
+from difflab.language.printers.moves import MOVED, Move, moves, place
 from difflab.language.printers.view import View
 from difflab.language.printers.writer import Part, write
 from difflab.primitives import index, reshape
@@ -49,6 +49,8 @@ class Straight(ABC):
         for row in self.graph.primitives:
             if row.shape is None:
                 self.forms[row] = self._form(row)
+            elif row not in MOVED:
+                raise UnsupportedError(f"{self.language} has no loops for '{row.name}'")
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
         self.listed = self._listed()

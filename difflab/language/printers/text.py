@@ -18,7 +18,7 @@ from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make
 from difflab.language.printers.view import View
 from difflab.language.printers.writer import Part, write
 from difflab.language.scope import CONSTANTS, KEYWORDS
-from difflab.primitives import as_number, broadcast, by_spelling, index, negative
+from difflab.primitives import as_number, broadcast, by_spelling, index, matmul, negative
 
 __all__ = ["text"]
 
@@ -144,7 +144,7 @@ class _Printer:
         children = self.view.children[node]
         if row is None:
             return _number(*self.graph.constants[node])
-        if row.shape is not None:
+        if row.shape is not None and row is not matmul:
             return self.arrays.describe(node), ATOM
         form = _form(row)
         parts: list[Part] = [
