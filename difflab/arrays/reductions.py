@@ -126,8 +126,8 @@ def norm(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
-    >>> float(norm(np.array([3e200, 4e200])))
-    5e+200
+    >>> float(norm(np.array([3.0, 4.0])))
+    5.0
     """
     return _reduced(rows.norm, x, axis, keepdims)
 
@@ -137,8 +137,8 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
-    >>> float(logsumexp(np.array([1000.0, 1000.0]))) == 1000 + np.log(2)
-    True
+    >>> float(logsumexp(np.array([1000.0, 1000.0])))
+    1000.6931471805599
     """
     return _reduced(rows.logsumexp, x, axis, keepdims)
 
@@ -170,14 +170,14 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
 
 
 def log_softmax(x: Array, axis: Axis = -1) -> Array:
-    """Return log softmax(x) as x − logsumexp(x), which is finite for any finite x.
+    """Return log softmax(x), finite and accurate for any finite x.
 
     Examples
     --------
     >>> log_softmax(np.array([-1000.0, 1000.0])).tolist()
     [-2000.0, 0.0]
     """
-    return x - beside(logsumexp, x, axis)
+    return _along(rows.log_softmax, x, axis)
 
 
 def cumsum(x: Array, axis: int | None = None) -> Array:

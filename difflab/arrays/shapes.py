@@ -27,6 +27,7 @@ __all__ = [
     "diag",
     "diagonal",
     "mismatch",
+    "one_axis",
     "pad",
     "reshape",
     "shape_of",
@@ -77,6 +78,13 @@ def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise mismatch(f"{name} takes an axis twice: {tuple(wanted)}")
     return tuple(found)
+
+
+def one_axis(name: str, axis: int, shape: Shape) -> int:
+    """Return one axis as a negative number."""
+    if axis is None:
+        raise mismatch(f"{name} needs an axis")
+    return counted(name, axis, shape)[0]
 
 
 def reshape(x: Array, shape: int | Sequence[int]) -> Array:
@@ -191,7 +199,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
     shapes = [shape_of(x) for x in arrays]
     if not shapes or not shapes[0]:
         raise mismatch("concatenate needs arrays with at least one axis")
-    (place,) = counted("concatenate", axis, shapes[0])
+    place = one_axis("concatenate", axis, shapes[0])
     rank = len(shapes[0])
     for shape in shapes[1:]:
         others = [s[: place + rank] + s[place + rank + 1 :] for s in (shapes[0], shape)]
@@ -221,7 +229,7 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
     for shape in shapes[1:]:
         if shape != shapes[0]:
             raise mismatch(f"stack cannot join the shapes {shapes[0]} and {shape}")
-    (place,) = counted("stack", axis, (*shapes[0], 1))
+    place = one_axis("stack", axis, (*shapes[0], 1))
     opened = list(shapes[0])
     opened.insert(place + len(opened) + 1, 1)
     return concatenate([reshape(x, opened) for x in arrays], place)
@@ -264,7 +272,7 @@ def take(x: Array, places: Sequence[int] | int, axis: int = 0) -> Array:
     [7.0, 5.0, 5.0]
     """
     shape = shape_of(x)
-    (along,) = counted("take", axis, shape)
+    along = one_axis("take", axis, shape)
     wanted = np.atleast_1d(np.asarray(places, dtype=int))
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:

@@ -20,7 +20,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Shape
-from difflab.primitives import as_number, broadcast, not_equal
+from difflab.primitives import as_number, broadcast, not_equal, reshape
 
 __all__ = ["Builder"]
 
@@ -198,11 +198,9 @@ class Builder:
 
     def number(self, node: int) -> Number | None:
         """Return the number that a node holds, also through a broadcast; else None."""
-        if node in self.constants:
-            return self.constants[node][0]
-        if self.primitive(node) is broadcast:
-            return self.number(self.args[self.starts[node]])
-        return None
+        while self.primitive(node) is broadcast or self.primitive(node) is reshape:
+            node = self.args[self.starts[node]]
+        return self.constants[node][0] if node in self.constants else None
 
     def freeze(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
         """Return the graph of what `outputs` need, all inputs included, and their new numbers."""

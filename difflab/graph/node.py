@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.primitives import (
-    TABLE,
     absolute,
     add,
     constant_array,
@@ -163,6 +162,13 @@ class Node:
         return self._binary(not_equal, other)
 
     def __getitem__(self, key: Any) -> Node:
+        entries = key if isinstance(key, tuple) else (key,)
+        if any(entry is None for entry in entries):
+            chosen = self[tuple(entry for entry in entries if entry is not None)]
+            return chosen.reshape(opened_shape(entries, self.ndim, chosen.shape))
+        if isinstance(key, list | np.ndarray):
+            taken: Node = arrays.take(self, np.asarray(key).tolist())
+            return taken
         shape = self.shape
         full = static_key(key, shape)
         params = (("key", full), ("rank", len(shape)))
@@ -177,7 +183,7 @@ class Node:
         return (self[position] for position in range(len(self)))
 
     @property
-    def T(self) -> Node:  # noqa: N802  # NumPy's name
+    def T(self) -> Node:
         """The axes in reverse order."""
         turned: Node = arrays.transpose(self)
         return turned
@@ -227,7 +233,7 @@ class Node:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
-        row = _rows_by_numpy_name().get(ufunc.__name__)
+        row = rows_by_numpy_name().get(ufunc.__name__)
         known = row is not None or ufunc is np.matmul
         if not known or method != "__call__" or kwargs:
             raise TraceError(f"difflab has no primitive for numpy.{ufunc.__name__} used this way")
@@ -239,7 +245,7 @@ class Node:
     ) -> Any:
         """NEP 18: the array functions that difflab has."""
         compute = ARRAY_FUNCTIONS.get(function)
-        row = _rows_by_numpy_name().get(function.__name__)
+        row = rows_by_numpy_name().get(function.__name__)
         if compute is None and row is not None and not kwargs:
             return row(*args)
         try:
@@ -296,92 +302,6 @@ def _leaves(builder: Builder, args: tuple[Any, ...]) -> list[Any]:
     ]
 
 
-def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-    """Return the Euclidean norm, the only one here."""
-    if ord not in (None, 2, "fro") or (ord == 2 and axis is None and len(x.shape) > 1):
-        raise TraceError(
-            f"difflab has no norm of order {ord!r}", hint="the Euclidean norm has none"
-        )
-    return arrays.norm(x, axis, keepdims)
-
-
-def _swapped(a: Any, axis1: int, axis2: int) -> Any:
-    order = list(range(len(a.shape)))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return arrays.transpose(a, order)
-
-
-def _opened(a: Any, axis: int) -> Any:
-    shape = list(a.shape)
-    shape.insert(axis % (len(shape) + 1), 1)
-    return arrays.reshape(a, shape)
-
-
-# Parameters that NumPy has and that cannot be honoured make a call fail to bind.
-ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
-    **{
-        getattr(np, name): getattr(arrays, name)
-        for name in (
-            "argmax",
-            "broadcast_to",
-            "concatenate",
-            "cumsum",
-            "diag",
-            "diagonal",
-            "dot",
-            "einsum",
-            "max",
-            "mean",
-            "min",
-            "outer",
-            "pad",
-            "prod",
-            "reshape",
-            "squeeze",
-            "stack",
-            "sum",
-            "take",
-            "trace",
-            "transpose",
-        )
-    },
-    **{
-        getattr(np.linalg, name): getattr(arrays, name)
-        for name in (
-            "cholesky",
-            "det",
-            "inv",
-            "solve",
-        )
-    },
-    np.linalg.norm: _norm,
-    np.swapaxes: _swapped,
-    np.expand_dims: _opened,
-    np.ravel: lambda a: arrays.reshape(a, -1),
-    np.inner: lambda a, b: arrays.matmul(a, b),
-}
-
-
-@cache
-def _rows_by_numpy_name() -> Mapping[str, Primitive]:
-    """Map NumPy's names of functions to rows."""
-    kernels = {row.kernel: row for row in TABLE.values() if isinstance(row.kernel, str)}
-    by_row_name = {"heaviside", "cbrt", "hypot", "where", "clip"}
-    rows = {str(name).removeprefix("special."): row for name, row in kernels.items()}
-    rows |= {name: TABLE[name] for name in by_row_name if name != "heaviside"}
-    return rows | {
-        "arctan2": TABLE["atan2"],
-        "absolute": TABLE["absolute"],
-        "fabs": TABLE["absolute"],
-        "remainder": TABLE["mod"],
-        "true_divide": TABLE["divide"],
-        "float_power": TABLE["power"],
-        "expit": TABLE["sigmoid"],
-        "psi": TABLE["digamma"],
-        "gammaln": TABLE["loggamma"],
-    }
-
-
 def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
     """Return an indexing key with one entry per axis, slices as ``(start, stop, step)``.
 
@@ -411,6 +331,26 @@ def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
     if len(entries) > len(shape):
         raise IndexError(f"{len(entries)} indices for the shape {shape}")
     return tuple(_static_entry(entry, size) for entry, size in zip(entries, shape, strict=True))
+
+
+def opened_shape(entries: tuple[Any, ...], rank: int, shape: Shape) -> Shape:
+    """Return `shape` with a 1 for every None among the entries of a key.
+
+    Examples
+    --------
+    >>> opened_shape((None, 0, Ellipsis, None), 3, (5, 6))
+    (1, 5, 6, 1)
+    """
+    sizes, opened = list(shape), []
+    for entry in entries:
+        if entry is None:
+            opened.append(1)
+        elif entry is Ellipsis:
+            named = sum(part is not None and part is not Ellipsis for part in entries)
+            opened += [sizes.pop(0) for _ in range(rank - named)]
+        elif isinstance(entry, slice):
+            opened.append(sizes.pop(0))
+    return (*opened, *sizes)
 
 
 def _static_entry(entry: Any, size: int) -> Any:

@@ -18,7 +18,6 @@ from difflab.primitives import by_spelling
 
 __all__ = [
     "adjacent",
-    "array_operation",
     "assignment",
     "behind",
     "behind_list",
@@ -30,6 +29,7 @@ __all__ = [
     "reserved",
     "shown",
     "stray",
+    "stray_list",
     "too_deep",
     "unclosed",
     "unknown_function",
@@ -232,13 +232,10 @@ def behind_list(text: str, span: Span) -> ParseError:
     return ParseError(message, text=text, span=span, hint="close the parenthesis behind it: )")
 
 
-def array_operation(text: str, span: Span) -> ParseError:
-    """Complain about a list, or an ``@``, where none can stand."""
-    token = text[slice(*span)]
-    if token == "@":
-        return ParseError("'@' has nothing to its left", text=text, span=span)
+def stray_list(text: str, span: Span) -> ParseError:
+    """Complain about a list where none can stand."""
     message = "a list can only be the last line, where it holds the outputs"
-    hint = "an array input is declared by a line such as x: [3]; axes come last: sum(x, [0])"
+    hint = "an array input is declared by a line such as x: [3]"
     return ParseError(message, text=text, span=span, hint=hint)
 
 

@@ -79,8 +79,8 @@ class ExpressionParser:
         self.at_operand = table(self.operand_handlers(), self._no_expression)
         self.at_operator = table(self.operator_handlers(), self._no_expression)
         self.at_call = table({Kind.OPEN: self._call, Kind.BAD: self.stray}, self._no_call)
-        closing = {Kind.CLOSE: self._close, Kind.NEWLINE: self.nothing, Kind.BAD: self.stray}
-        self.at_close = table(closing, self._list_is_last)
+        closing: dict[int, Handler] = {Kind.CLOSE: self._close, Kind.NEWLINE: self.nothing}
+        self.at_close = table(closing | {Kind.BAD: self.stray}, self._list_is_last)
         self.state = self.at_operand
 
     def operand_handlers(self) -> dict[int, Handler]:
@@ -103,8 +103,8 @@ class ExpressionParser:
     def operator_handlers(self) -> dict[int, Handler]:
         """Return what tokens mean behind a value."""
         values = (Kind.NUMBER, Kind.NAME, Kind.OPEN, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT)
-        binary = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.MATMUL)
-        binary += (Kind.POWER, Kind.AND, Kind.OR)
+        arithmetic = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.MATMUL, Kind.POWER)
+        binary = (*arithmetic, Kind.AND, Kind.OR)
         handlers: dict[int, Handler] = dict.fromkeys(binary, self._binary)
         handlers |= dict.fromkeys(COMPARISONS, self._comparison)
         handlers |= dict.fromkeys(values, self._adjacent)
@@ -141,7 +141,7 @@ class ExpressionParser:
         node = self.scope.spellings.get(self.text[start:end])
         if node is None:
             name = clean_name(self.text, start, end)
-            row = by_spelling.get(name)
+            row: Primitive | Call | None = by_spelling.get(name)
             if name in CALLS and (row is not None or _BEFORE_CALL.match(self.text, end)):
                 row = CALLS[name]
             if row is not None:
@@ -285,7 +285,7 @@ class ExpressionParser:
         """Read the integers that come last in a call of a function of arrays."""
         row = self.frames[-1].row if self.frames else None
         if not isinstance(row, Call) or self.operators[-1] != Kind.OPEN:
-            raise complaints.array_operation(self.text, (start, end))
+            raise complaints.stray_list(self.text, (start, end))
         self.integers, stop = read_integers(self.text, self.tokens, start)
         if not row.lists:
             span = (self.frames[-1].start, stop)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise, linear, tangent
+from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
 from difflab.primitives.piecewise import where
 from difflab.primitives.structure import broadcast, index, reshape, sum_
@@ -22,6 +23,7 @@ __all__ = [
     "argmax",
     "cumsum",
     "is_maximum",
+    "log_softmax",
     "logsumexp",
     "max_",
     "min_",
@@ -146,7 +148,9 @@ def _folded(name: str) -> Callable[..., Any]:
     """Return SymPy's Max or Min over the axes."""
 
     def fold(sympy: Any, x: Array, *, axes: Axes, rank: int) -> Array:
-        return np.frompyfunc(getattr(sympy, name), 2, 1).reduce(x, axis=axes)
+        for axis in sorted(axes):
+            x = np.frompyfunc(getattr(sympy, name), 2, 1).reduce(x, axis=axis)
+        return x
 
     return fold
 
@@ -164,9 +168,10 @@ def _ordinary(name: str) -> Callable[..., Any]:
 
 
 def _norm(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
-    """√Σx² without overflow or underflow of the squares."""
+    """√Σx² without overflow or underflow of the squares: a power of two scales exactly."""
     scale = xp.max(xp.abs(xp.real(x)), axis=axes, keepdims=True)
     scale = xp.where((scale == 0) | ~xp.isfinite(scale), 1.0, scale)
+    scale = xp.exp2(xp.floor(xp.log2(scale)))
     root = xp.sqrt(xp.sum((x / scale) ** 2, axis=axes))
     return root * scale.reshape(root.shape)
 
@@ -196,6 +201,12 @@ def _softmax(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
     return parts / xp.sum(parts, axis=axes, keepdims=True)
 
 
+def _log_softmax(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
+    """Log softmax(x): nothing large is left when the largest number is subtracted first."""
+    top, parts = _shifted(xp, x, axes)
+    return (x - top) - xp.log(xp.sum(parts, axis=axes, keepdims=True))
+
+
 def _exact_shifted(library: Any, x: Array, axes: Axes) -> tuple[Array, Array]:
     """Return a shift and eˣ⁻ᵐ on exact numbers: SymPy's expressions need none."""
     if hasattr(library, "Symbol"):
@@ -210,6 +221,12 @@ def _exact_logsumexp(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
     return np.frompyfunc(library.log, 1, 1)(np.sum(parts, axis=axes)) + np.sum(top, axis=axes)
 
 
+def _exact_log_softmax(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
+    top, parts = _exact_shifted(library, x, axes)
+    total = np.sum(parts, axis=axes, keepdims=True)
+    return (x - top) - np.frompyfunc(library.log, 1, 1)(total)
+
+
 def _exact_softmax(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
     _, parts = _exact_shifted(library, x, axes)
     return parts / np.sum(parts, axis=axes, keepdims=True)
@@ -221,6 +238,10 @@ def _exact_norm(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
 
 def _softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
     return y * (t - spread_over(sum_(y * t, axes=axes, rank=rank), x, axes))
+
+
+def _log_softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
+    return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x, axes)
 
 
 # --- the rows ---------------------------------------------------------------------------------
@@ -306,6 +327,15 @@ softmax: Primitive = Primitive(
     rule=tangent(_softmax_slope),
     sympy=_exact_softmax,
     mpmath=_exact_softmax,
+    shape=lambda shapes, *, axes, rank: shapes[0],
+)
+log_softmax: Primitive = Primitive(
+    name="log_softmax",
+    arity=1,
+    kernel=_log_softmax,
+    rule=tangent(_log_softmax_slope),
+    sympy=_exact_log_softmax,
+    mpmath=_exact_log_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 cumsum: Primitive = Primitive(

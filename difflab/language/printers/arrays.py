@@ -17,6 +17,7 @@ from difflab.primitives import (
     constant_array,
     cumsum,
     index,
+    log_softmax,
     pack,
     put,
     reshape,
@@ -77,7 +78,7 @@ class ArrayForms:
             axes = params["axes"]
             if row is transpose:
                 return "" if axes == tuple(range(-1, -len(axes) - 1, -1)) else _counted(axes)
-            implied = (-1,) if row is softmax else tuple(range(-rank, 0))
+            implied = (-1,) if row is softmax or row is log_softmax else tuple(range(-rank, 0))
             if row is cumsum and rank > 1:
                 implied = ()
             return "" if axes == implied else _counted(axes, rank)

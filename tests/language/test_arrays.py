@@ -1,0 +1,230 @@
+"""Functions of arrays in the language: what they compute, how they are printed, what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.special
+
+from difflab.errors import ShapeError, UnsupportedError
+from difflab.language import parse
+from difflab.language.calls import CALLS
+from difflab.language.printers.c import c
+from difflab.language.printers.latex import latex
+from difflab.language.printers.text import text
+
+DECLARED = "x: [3]; y: [3]; M: [2, 3]; A: [3, 3]; T: [1, 4, 4]; F: [2, 1, 3, 3]; v: [2]; "
+RNG = np.random.default_rng(11)
+VALUES = {
+    "x": np.array([0.3, -1.2, 0.8]),
+    "y": np.array([1.1, 0.4, -0.6]),
+    "M": RNG.normal(size=(2, 3)),
+    "A": np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.2], [0.5, -0.2, 2.0]]),
+    "T": RNG.normal(size=(1, 4, 4)),
+    "F": RNG.normal(size=(2, 1, 3, 3)),
+    "v": np.array([0.2, 0.7]),
+}
+
+
+def normal(x: Any, axes: Any) -> Any:
+    centred = x - x.mean(axis=axes, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=axes, keepdims=True) + 1e-5)
+
+
+def correlated(x: Any, w: Any) -> Any:
+    """Convolve by the definition."""
+    out = np.zeros((2, 2, 2))
+    for o in range(2):
+        for p in range(2):
+            for q in range(2):
+                out[o, p, q] = np.sum(x[:, p : p + 3, q : q + 3] * w[o])
+    return out
+
+
+# Each word with what NumPy or SciPy says.
+EXPECTED: list[tuple[str, Callable[..., Any]]] = [
+    ("sum(M)", lambda M, **_: M.sum()),
+    ("sum(M, [0])", lambda M, **_: M.sum(axis=0)),
+    ("sum(M, [0, -1])", lambda M, **_: M.sum()),
+    ("prod(M, [1])", lambda M, **_: M.prod(axis=1)),
+    ("mean(M, [0])", lambda M, **_: M.mean(axis=0)),
+    ("norm(x)", lambda x, **_: np.linalg.norm(x)),
+    ("logsumexp(M, [1])", lambda M, **_: scipy.special.logsumexp(M, axis=1)),
+    ("squeeze(T)", lambda T, **_: T[0]),
+    ("max(M)", lambda M, **_: M.max()),
+    ("max(M, [0])", lambda M, **_: M.max(axis=0)),
+    ("max(x, y)", lambda x, y, **_: np.maximum(x, y)),
+    ("min(M, [1])", lambda M, **_: M.min(axis=1)),
+    ("min(x, y, 0)", lambda x, y, **_: np.minimum(np.minimum(x, y), 0)),
+    ("argmax(M)", lambda M, **_: M.argmax()),
+    ("argmax(M, [1])", lambda M, **_: M.argmax(axis=1)),
+    ("cumsum(M)", lambda M, **_: M.cumsum()),
+    ("cumsum(M, [1])", lambda M, **_: M.cumsum(axis=1)),
+    ("softmax(M)", lambda M, **_: scipy.special.softmax(M, axis=1)),
+    ("softmax(M, [0])", lambda M, **_: scipy.special.softmax(M, axis=0)),
+    ("log_softmax(x)", lambda x, **_: scipy.special.log_softmax(x)),
+    ("log_softmax(M)", lambda M, **_: scipy.special.log_softmax(M, axis=1)),
+    ("dot(x, y)", lambda x, y, **_: x @ y),
+    ("M @ x", lambda M, x, **_: M @ x),
+    ("x @ A", lambda A, x, **_: x @ A),
+    ("matmul(M, A)", lambda M, A, **_: M @ A),
+    ("outer(x, v)", lambda x, v, **_: np.outer(x, v)),
+    ("solve(A, x)", lambda A, x, **_: np.linalg.solve(A, x)),
+    ("inv(A)", lambda A, **_: np.linalg.inv(A)),
+    ("det(A)", lambda A, **_: np.linalg.det(A)),
+    ("logdet(A)", lambda A, **_: np.linalg.slogdet(A)[1]),
+    ("cholesky(A)", lambda A, **_: scipy.linalg.cholesky(A, lower=True)),
+    ("trace(A)", lambda A, **_: np.trace(A)),
+    ("diag(x)", lambda x, **_: np.diag(x)),
+    ("diag(A)", lambda A, **_: np.diag(A)),
+    ("diagonal(A)", lambda A, **_: np.diag(A)),
+    ("transpose(M)", lambda M, **_: M.T),
+    ("transpose(F, [1, 0, 3, 2])", lambda F, **_: F.transpose(1, 0, 3, 2)),
+    ("reshape(M, [3, -1])", lambda M, **_: M.reshape(3, 2)),
+    ("broadcast(x, [2, 3])", lambda x, **_: np.broadcast_to(x, (2, 3))),
+    ("take(x, [2, 0, 2, -1])", lambda x, **_: x[[2, 0, 2, -1]]),
+    ("concatenate(x, v, y)", lambda x, v, y, **_: np.concatenate([x, v, y])),
+    ("concatenate(M, M*2, [1])", lambda M, **_: np.concatenate([M, M * 2], axis=1)),
+    ("stack(x, y)", lambda x, y, **_: np.stack([x, y])),
+    ("stack(x, y, [1])", lambda x, y, **_: np.stack([x, y], axis=1)),
+    ("leaky_relu(x)", lambda x, **_: np.where(x > 0, x, 0.01 * x)),
+    ("gelu(x)", lambda x, **_: x * scipy.special.ndtr(x)),
+    ("mse(x, y)", lambda x, y, **_: np.mean((x - y) ** 2)),
+    ("cross_entropy(x, [2])", lambda x, **_: -scipy.special.log_softmax(x)[2]),
+    (
+        "cross_entropy(M, [2, 0])",
+        lambda M, **_: -np.mean(scipy.special.log_softmax(M, axis=1)[[0, 1], [2, 0]]),
+    ),
+    ("cross_entropy(x, y)", lambda x, y, **_: -y @ scipy.special.log_softmax(x)),
+    ("layer_norm(M)", lambda M, **_: normal(M, 1)),
+    ("layer_norm(M, x, y)", lambda M, x, y, **_: normal(M, 1) * x + y),
+    ("batch_norm(M, x)", lambda M, x, **_: normal(M, 0) * x),
+    ("conv2d(T, F)", lambda T, F, **_: correlated(T, F)),
+    ("conv2d(T, F, v)", lambda T, F, v, **_: correlated(T, F) + v[:, None, None]),
+    (
+        "max_pool(T, [2])",
+        lambda T, **_: T.reshape(1, 2, 2, 2, 2).max(axis=(2, 4)),
+    ),
+    ("relu(M @ x + v)", lambda M, x, v, **_: np.maximum(M @ x + v, 0)),
+]
+EACH = pytest.mark.parametrize(("program", "expected"), EXPECTED, ids=[e for e, _ in EXPECTED])
+
+
+def test_every_word_is_tested() -> None:
+    written = " ".join(program for program, _ in EXPECTED)
+    assert all(f"{word}(" in written for word in CALLS)
+
+
+@EACH
+def test_a_word_computes_what_numpy_does(program: str, expected: Callable[..., Any]) -> None:
+    function = parse(DECLARED + program)
+    found = function(**VALUES)
+    truth = expected(**VALUES)
+    assert function.output_shapes == (np.shape(truth),) == (np.shape(found),)
+    np.testing.assert_allclose(found, truth, rtol=1e-13, atol=1e-14)
+
+
+@EACH
+def test_printing_and_parsing_give_the_same_function(
+    program: str, expected: Callable[..., Any]
+) -> None:
+    function = parse(DECLARED + program)
+    assert parse(text(function)) == function
+    assert latex(function)
+
+
+@EACH
+def test_the_place_of_every_operation_is_known(program: str, expected: Any) -> None:
+    function = parse(DECLARED + program)
+    graph = function.graph
+    for node in range(len(graph)):
+        if graph.primitive(node) is not None:
+            span = graph.span(node)
+            assert span is None or span[0] >= len(DECLARED)
+    span = graph.span(function.outputs[0])
+    assert span is not None
+    assert graph.text is not None
+    assert graph.text[slice(*span)] in program
+
+
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [
+        ("2 * x @ y", "2*x @ y"),
+        ("2 * (x @ y)", "2*(x @ y)"),
+        ("x @ A @ y", "x @ A @ y"),
+        ("x @ (A @ y)", "x @ (A @ y)"),
+        ("x @ -y", "x @ -y"),
+        ("-x @ y", "-x @ y"),
+        ("(x + y) @ A", "(x + y) @ A"),
+        ("x @ y ^ 2", "x @ y^2"),
+    ],
+)
+def test_matmul_binds_as_a_product(written: str, printed: str) -> None:
+    function = parse(DECLARED + written)
+    assert text(function).splitlines()[-1] == printed
+    expected = eval(printed.replace("^", "**"), {}, VALUES)
+    np.testing.assert_allclose(function(**VALUES), expected, rtol=1e-14)
+
+
+def test_words_before_no_parenthesis_are_variables() -> None:
+    function = parse("mean = 2*det; mean + norm")
+    assert function.inputs == ("det", "norm")
+    assert function(3.0, 1.0) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("program", "message", "marked"),
+    [
+        ("W: [4, 3]; x: [4]; W @ x", "matmul cannot multiply the shapes (4, 3) and (4,)", "W @ x"),
+        ("x @ y", "matmul cannot multiply the shapes () and ()", "x @ y"),
+        ("x: [3]; sum(x, [1])", "sum along axis 1 of the shape (3,)", "sum(x, [1])"),
+        (
+            "x: [3]; y: [4]; 1 + mse(x, y)",
+            "subtract cannot combine the shapes (3,) and (4,)",
+            "mse(x, y)",
+        ),
+        ("A: [2, 3]; inv(A)", "inv takes square matrices, not the shape (2, 3)", "inv(A)"),
+        (
+            "A: [2, 2]; b: [3]; solve(A, b)",
+            "solve cannot combine the shapes (2, 2) and (3,)",
+            "solve(A, b)",
+        ),
+        (
+            "x: [2]; y: [2, 2]; concatenate(x, y)",
+            "concatenate cannot join the shapes (2,) and (2, 2)",
+            "concatenate(x, y)",
+        ),
+        ("x: [6]; reshape(x, [4, -1])", "reshape cannot turn the shape (6,) into (4, -1)", None),
+        ("x: [3]; take(x, [3])", "take at 3 is outside an axis of size 3", "take(x, [3])"),
+        (
+            "x: [1, 4, 4]; F: [1, 2, 2, 2]; conv2d(x, F)",
+            "conv2d cannot combine the shapes (1, 4, 4) and (1, 2, 2, 2)",
+            "conv2d(x, F)",
+        ),
+    ],
+)
+def test_a_mismatch_names_operation_shapes_and_place(
+    program: str, message: str, marked: str | None
+) -> None:
+    with pytest.raises(ShapeError) as caught:
+        parse(program)
+    error = caught.value
+    assert error.message == message
+    assert error.span is not None
+    assert marked is None or program[slice(*error.span)] == marked
+    assert "^" in str(error)
+
+
+def test_latex_of_a_layer() -> None:
+    function = parse("W: [4, 3]; x: [3]; b: [4]; W @ (x + 1) + b")
+    assert latex(function) == "W \\left(x + 1\\right) + b"
+
+
+def test_languages_without_matrices_say_so() -> None:
+    with pytest.raises(UnsupportedError, match="matmul"):
+        c(parse("W: [4, 3]; x: [3]; W @ x"))
