@@ -60,7 +60,9 @@ def pulled(
     args = sweep.args(number)
     shapes = tuple(map(sweep.graph.shape, args))
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
-    ends = sweep.resolves and sweep.opcode[args[place]] == INPUT
+    # What is zero stays so in a product; other maps may have singular slopes.
+    product = all(isinstance(part, Transpose) for part in rule.entries)
+    ends = product and sweep.resolves and sweep.opcode[args[place]] == INPUT
     mask = None if ends else _any(sweep, y_bar.mask, shapes[place])
     if isinstance(entry, Transpose):
         operands = map(sweep.node, args)

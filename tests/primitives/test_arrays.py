@@ -97,7 +97,8 @@ def point_of(name: str, case: int) -> Array:
 @cache
 def truth(name: str, case: int, order: int) -> Array:
     """Return the referee's derivative."""
-    found = refer(function_of(name, case), point_of(name, case).tolist(), order=order, timeout=60.0)
+    point = point_of(name, case).tolist()
+    found = refer(function_of(name, case), point, order=order, timeout=60.0)
     assert found.status == "smooth"
     return np.array(found.jacobian, dtype=float)
 
@@ -333,3 +334,14 @@ def test_a_singular_matrix_is_nan_and_its_neighbours_in_a_batch_are_not(name: st
 def test_solving_with_a_singular_matrix_is_nan() -> None:
     function = function_of("solve", 0, weighted=False)
     assert np.isnan(function(np.zeros((3, 3)), RIGHT)).all()
+
+
+@MODES
+@pytest.mark.parametrize("name", ["inv", "det", "logdet"])
+def test_an_untaken_singular_matrix_counts_exactly_zero(name: str, mode: str) -> None:
+    builder = Builder()
+    a, c = Node(builder, builder.input("a", (2, 2))), Node(builder, builder.input("c"))
+    result = where(c > 0, TABLE[name](a).sum(), 0.0)
+    function = Function.build(builder, [a.id, c.id], [result.id], ["y"])
+    found = jacobian(function, mode)(np.zeros((2, 2)), -1.0)
+    np.testing.assert_array_equal(found, np.zeros((1, 5)))
