@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from difflab import arrays
     from difflab.autodiff import (
         gradient,
         hessian,
@@ -42,6 +43,7 @@ __all__ = [
     "DifflabError",
     "Function",
     "__version__",
+    "arrays",
     "compare",
     "compile",
     "count",
@@ -85,10 +87,10 @@ def __getattr__(name: str) -> object:
     """Find a public name on its floor, once."""
     from importlib import import_module
 
-    if name == "methods":
+    if name in ("arrays", "methods"):
         # Importing a subpackage binds its name here, so `dl.methods` is the package in any
         # case; the package itself can be called.
-        return import_module("difflab.methods")
+        return import_module(f"difflab.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'difflab' has no attribute {name!r}")

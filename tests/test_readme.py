@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import pytest
 
+from difflab.language.calls import CALLS
 from difflab.primitives import TABLE
 from difflab.testing import check_gradient
 
@@ -160,7 +161,7 @@ def test_conventions_are_those_of_the_table():
     spellings: dict[str, list[str]] = {}
     for row in TABLE.values():
         if row.convention:
-            spelling = row.names[0] if row.names else row.infix
+            spelling = row.names[0] if row.names else row.infix or row.name
             spellings.setdefault(row.convention, []).append(f"`{spelling}`")
     expected = [f"| {', '.join(names)} | {text} |" for text, names in spellings.items()]
     start = README.index("| function | convention |")
@@ -171,7 +172,7 @@ def test_every_function_of_the_language_is_named():
     section = README[README.index("## The language") : README.index("## See how")]
     named = set(re.findall(r"\w+", section))
     # The second spelling of a function that has a short one need not be named.
-    assert {row.names[0] for row in TABLE.values() if row.names} <= named
+    assert {row.names[0] for row in TABLE.values() if row.names} | set(CALLS) <= named
 
 
 def test_the_gradient_test_of_the_readme_fails_as_it_should(workshop, monkeypatch):

@@ -26,7 +26,9 @@ from difflab.primitives import (
     multiply,
     negative,
     power,
+    reshape,
     subtract,
+    transpose,
     where,
 )
 
@@ -42,6 +44,8 @@ def simplified(
     builder: Builder, primitive: Primitive, args: tuple[int, ...], params: Any
 ) -> int | None:
     """Return the node that ``primitive(*args)`` reduces to, or None."""
+    if primitive is reshape or primitive is transpose:
+        return _moved_again(builder, primitive, args[0], dict(params))
     identity = _IDENTITIES.get(primitive)
     if identity is not None:
         node = identity(builder, args)
@@ -62,6 +66,23 @@ def _folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> in
     if not math.isfinite(value):
         return None
     return builder.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
+
+
+def _moved_again(
+    builder: Builder, primitive: Primitive, node: int, params: dict[str, Any]
+) -> int | None:
+    """Reshape what is reshaped, or transpose what is transposed, at once; or not at all."""
+    if builder.primitive(node) is primitive:
+        (source,) = builder.arguments(node)
+        if primitive is reshape:
+            params["rank"] = len(builder.shape(source))
+        else:
+            inner = builder.params(node)["axes"]
+            params["axes"] = tuple(inner[axis] for axis in params["axes"])
+        return builder.emit(primitive, (source,), tuple(sorted(params.items())))
+    if primitive is reshape:
+        return node if params["shape"] == builder.shape(node) else None
+    return node if params["axes"] == tuple(range(-len(params["axes"]), 0)) else None
 
 
 def _negated(builder: Builder, node: int) -> int | None:
@@ -207,5 +228,5 @@ _IDENTITIES: dict[Primitive, Identity] = {
 REDUCIBLE = frozenset({negative, subtract, broadcast, logical_not})
 """Rows whose result, like a constant, as an argument can make an identity apply."""
 
-ALWAYS_TRIED = frozenset({where, logical_and, logical_or})
-"""Rows whose identities look at whether their arguments are the same."""
+ALWAYS_TRIED = frozenset({where, logical_and, logical_or, reshape, transpose})
+"""Rows whose identities look at more than whether an argument is reducible."""

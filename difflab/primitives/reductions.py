@@ -178,7 +178,7 @@ def _norm(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
 
 def _direction(y: Any, x: Any, axes: Axes) -> Any:
     """x/‖x‖, and 0 at the origin."""
-    return where(y == 0, 0, x / where(y == 0, 1, y))
+    return where(y == 0, 0, x / y)
 
 
 def _shifted(xp: ModuleType, x: Array, axes: Axes) -> tuple[Array, Array]:
@@ -267,7 +267,7 @@ max_: Primitive = Primitive(
     rule=tangent(_largest),
     sympy=_folded("Max"),
     mpmath=_ordinary("max"),
-    convention="at a tie the derivative of the last number",
+    convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
 )
@@ -278,7 +278,7 @@ min_: Primitive = Primitive(
     rule=tangent(_smallest),
     sympy=_folded("Min"),
     mpmath=_ordinary("min"),
-    convention="at a tie the derivative of the last number",
+    convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
 )
