@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff import jacobian, jvp, vjp
 from difflab.core.primitive import ByArgument, Linear, Primitive, Transpose
+from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
@@ -345,3 +346,14 @@ def test_an_untaken_singular_matrix_counts_exactly_zero(name: str, mode: str) ->
     function = Function.build(builder, [a.id, c.id], [result.id], ["y"])
     found = jacobian(function, mode)(np.zeros((2, 2)), -1.0)
     np.testing.assert_array_equal(found, np.zeros((1, 5)))
+
+
+def test_sympy_takes_arrays_up_to_a_stated_size() -> None:
+    for name, size, limit in (("det", 7, "36"), ("cumsum", 101, "10,000")):
+        builder = Builder()
+        a = Node(builder, builder.input("a", (size, size)))
+        params = ROWWISE if name == "cumsum" else {}
+        function = Function.build(builder, [a.id], [TABLE[name](a, **params).id], ["y"])
+        symbols = np.array(sympy.symbols(f"s0:{size * size}")).reshape(size, size)
+        with pytest.raises(UnsupportedError, match=f"up to {limit} elements"):
+            evaluate(function, [symbols], SympyInterpreter())
