@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         value_and_gradient,
         vjp,
     )
+    from difflab.eager import Tensor, enable_grad, no_grad, tensor
     from difflab.errors import DifflabError
     from difflab.execute import compile
     from difflab.graph.counts import count
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
 __all__ = [
     "DifflabError",
     "Function",
+    "Tensor",
     "__version__",
     "arrays",
     "compare",
     "compile",
     "count",
     "differentiate",
+    "enable_grad",
     "evaluate",
     "gradient",
     "hessian",
@@ -55,7 +58,9 @@ __all__ = [
     "jacobian",
     "jvp",
     "methods",
+    "no_grad",
     "parse",
+    "tensor",
     "trace",
     "value_and_gradient",
     "vjp",
@@ -66,17 +71,21 @@ __version__ = "0.1.0"
 _HOMES = {
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
+    "Tensor": "difflab.eager",
     "compare": "difflab.report.result",
     "compile": "difflab.execute",
     "count": "difflab.graph.counts",
     "differentiate": "difflab.methods.differentiate",
+    "enable_grad": "difflab.eager",
     "evaluate": "difflab.graph.function",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
     "hvp": "difflab.autodiff",
     "jacobian": "difflab.autodiff",
     "jvp": "difflab.autodiff",
+    "no_grad": "difflab.eager",
     "parse": "difflab.language",
+    "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
     "value_and_gradient": "difflab.autodiff",
     "vjp": "difflab.autodiff",

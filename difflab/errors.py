@@ -8,7 +8,8 @@
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
     │   ├── PointError             values are missing, unknown or of the wrong shape
     │   ├── DomainError            the function is undefined at the point
-    │   └── TraceError             Python code that cannot be recorded as a graph
+    │   ├── TraceError             Python code that cannot be recorded as a graph
+    │   └── TapeError              an eager tensor cannot do this with its tape as it is
     ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
     │   └── MissingDependencyError an optional package is not installed
     └── MethodTimeout              a method was stopped at its limit
@@ -27,6 +28,7 @@ __all__ = [
     "ParseError",
     "PointError",
     "ShapeError",
+    "TapeError",
     "TraceError",
     "UnsupportedError",
     "printable",
@@ -164,6 +166,10 @@ class DomainError(InputError):
 
 class TraceError(InputError):
     """Python code did something that cannot be recorded as a graph."""
+
+
+class TapeError(InputError):
+    """What was asked does not go with the tape: nothing recorded, freed, or changed in place."""
 
 
 class UnsupportedError(DifflabError):

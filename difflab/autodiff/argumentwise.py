@@ -22,7 +22,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
-__all__ = ["pulled", "pushed"]
+__all__ = ["cotangent", "pulled", "pushed"]
 
 Params = tuple[tuple[str, Any], ...]
 Shapes = tuple[Shape, ...]
@@ -68,7 +68,7 @@ def pulled(
         operands = map(sweep.node, args)
         bar: Node = entry.map(t, *operands, **sweep.graph.params(number))
         return Masked(bar.id, mask)
-    recorded = _cotangent(
+    recorded = cotangent(
         entry, place, _params(sweep, number), shapes, sweep.graph.shape(number), pull_back
     )
     value, *chosen = _stamp(sweep.builder, recorded, [t.id, number, *args])
@@ -111,7 +111,7 @@ def _tangent(
 
 
 @lru_cache(REMEMBERED)
-def _cotangent(
+def cotangent(
     entry: Callable[..., Any],
     place: int,
     params: Params,
@@ -119,7 +119,10 @@ def _cotangent(
     shape: Shape,
     pull_back: PullBack,
 ) -> Function:
-    """Transpose a tangent map: a function of ȳ, y and the arguments."""
+    """Transpose a tangent map: a function of ȳ, y and the arguments.
+
+    Its outputs are the cotangent and, where it has one, its mask.
+    """
     sweep = Sweep(_tangent(entry, place, params, shapes, shape), resolves=False)
     source, *others = sweep.function.input_nodes
     seed = Node(sweep.builder, sweep.builder.input("y_bar", shape))

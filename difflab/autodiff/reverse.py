@@ -19,7 +19,7 @@ from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 
-__all__ = ["pull_back"]
+__all__ = ["pull_back", "pull_back_masked"]
 
 
 def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
@@ -40,13 +40,13 @@ def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -
         The cotangents; sources that no seed depends on are absent.
     """
     found = {}
-    for number, bar in _pulled_back(sweep, seeds, sources).items():
+    for number, bar in pull_back_masked(sweep, seeds, sources).items():
         sweep.at(number)
         found[number] = sweep.node(resolved(sweep.builder, bar))
     return found
 
 
-def _pulled_back(
+def pull_back_masked(
     sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]
 ) -> dict[int, Masked]:
     """Return the cotangents of `sources` under their masks."""
@@ -94,7 +94,7 @@ def _contributions(
                 continue
             part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
         elif isinstance(rule, ByArgument):
-            flowing = pulled(sweep, number, rule, position, y_bar, _pulled_back)
+            flowing = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
             if flowing is None:
                 continue
             part = flowing

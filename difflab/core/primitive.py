@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -209,7 +209,7 @@ class Primitive:
     def _bind(self, xp: ModuleType) -> Callable[..., Any]:
         kernel = self.kernel
         if callable(kernel):
-            return lambda *args, **params: kernel(xp, *args, **params)
+            return partial(kernel, xp)
         home: Any = xp
         *modules, name = kernel.split(".")
         if modules:

@@ -19,6 +19,8 @@ Shape = tuple[int, ...]
 
 def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
     batch = x.ndim - len(axes)
+    if batch == 0:
+        return x.transpose(axes)
     return xp.transpose(x, (*range(batch), *(axis + x.ndim for axis in axes)))
 
 

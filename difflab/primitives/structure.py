@@ -31,6 +31,8 @@ def _as_array(xp: ModuleType, value: Array) -> Array:
 
 def _broadcast(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
     x = _as_array(xp, x)
+    if x.ndim == rank:
+        return x if x.shape == shape else xp.broadcast_to(x, shape)
     batch = _batch(x, rank)
     core = x.shape[len(batch) :]
     return xp.broadcast_to(x.reshape(batch + (1,) * (len(shape) - rank) + core), batch + shape)

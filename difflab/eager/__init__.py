@@ -1,0 +1,11 @@
+"""Define-by-run: tensors that record what is done with them, and go backward through it.
+
+The third way to the same rules, beside parsing and tracing: Python's own control flow decides
+what is computed, and the tape holds what was. May import `autodiff`, `graph`, `primitives`,
+`core`, `errors`.
+"""
+
+from difflab.eager.mode import enable_grad, no_grad
+from difflab.eager.tensors import Tensor, tensor
+
+__all__ = ["Tensor", "enable_grad", "no_grad", "tensor"]

@@ -1,0 +1,234 @@
+"""Operators, indexing and NumPy's functions on tensors, and changes in place.
+
+NEP 13 and NEP 18 bring NumPy's functions here; each is a row of the table or a composition of
+rows. May import `record`, `tape`, `mode`, `graph.node`, `primitives`, `core`, `errors`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
+from difflab.core.place import python_place
+from difflab.core.primitive import Primitive
+from difflab.eager.mode import MODE
+from difflab.eager.record import Recorded, record
+from difflab.eager.tape import Accumulation, memory_of
+from difflab.errors import InputError, ShapeError, TapeError
+from difflab.graph.node import static_key
+from difflab.primitives import (
+    absolute,
+    add,
+    divide,
+    equal,
+    floor,
+    greater,
+    greater_equal,
+    index,
+    less,
+    less_equal,
+    matmul,
+    mod,
+    multiply,
+    negative,
+    not_equal,
+    power,
+    scatter,
+    subtract,
+    where,
+)
+
+__all__ = ["Operators"]
+
+MATRICES = MappingProxyType({"ranks": (2, 2)})
+
+
+def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
+    return lambda self, other: record(row, (self, other))
+
+
+def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
+    return lambda self, other: record(row, (other, self))
+
+
+def _unary(row: Primitive) -> Callable[[Any], Any]:
+    return lambda self: record(row, (self,))
+
+
+def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
+    def operator(self: Any, other: Any) -> Any:
+        _overwrite(self, record(row, (self, other)), f"in-place {row.name}")
+        return self
+
+    return operator
+
+
+class Operators(Recorded):
+    """What Python's and NumPy's spellings do on a tensor."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__  # `==` compares the numbers; a tensor is one object all the same
+
+    __add__, __radd__, __iadd__ = _binary(add), _reflected(add), _in_place(add)
+    __sub__, __rsub__, __isub__ = _binary(subtract), _reflected(subtract), _in_place(subtract)
+    __mul__, __rmul__, __imul__ = _binary(multiply), _reflected(multiply), _in_place(multiply)
+    __truediv__, __rtruediv__ = _binary(divide), _reflected(divide)
+    __itruediv__ = _in_place(divide)
+    __pow__, __rpow__, __ipow__ = _binary(power), _reflected(power), _in_place(power)
+    __mod__, __rmod__, __imod__ = _binary(mod), _reflected(mod), _in_place(mod)
+    __neg__, __abs__ = _unary(negative), _unary(absolute)
+    __lt__, __le__ = _binary(less), _binary(less_equal)
+    __gt__, __ge__ = _binary(greater), _binary(greater_equal)
+    __eq__, __ne__ = _binary(equal), _binary(not_equal)
+
+    def __floordiv__(self, other: Any) -> Self:
+        quotient: Self = floor(self / other)
+        return quotient
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __matmul__(self, other: Any) -> Any:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _product(other, self)
+
+    @property
+    def T(self) -> Any:  # NumPy's name
+        """The axes in reverse order."""
+        return arrays.transpose(self)
+
+    def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Sum over `axis`, all axes when None."""
+        return arrays.sum(self, axis, keepdims)
+
+    def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Return the average over `axis`, all axes when None."""
+        return arrays.mean(self, axis, keepdims)
+
+    def dot(self, other: Any) -> Any:
+        """Return the product with a vector or matrix."""
+        return arrays.dot(self, other)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return the same values in another shape."""
+        return arrays.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        shape = self._data.shape
+        return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if MODE.enabled and (self._step is not None or getattr(value, "_step", None) is not None):
+            _overwrite(self, _assigned(self, key, value), "item assignment")
+            return
+        changed = np.array(self._data)
+        where_to = key._data if isinstance(key, Recorded) else key
+        changed[where_to] = value._data if isinstance(value, Recorded) else value
+        _overwrite(self, type(self)(changed), "item assignment")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method == "__call__" and not kwargs:
+            if ufunc is np.matmul:
+                return _product(*inputs)
+            row = rows_by_numpy_name().get(ufunc.__name__)
+            if row is not None:
+                return record(row, inputs)
+        if kwargs.get("out") is not None:
+            raise InputError(
+                f"numpy.{ufunc.__name__} cannot write a tensor into a NumPy array",
+                hint="write a = a + tensor, or take the numbers by tensor.detach().numpy()",
+            )
+        plain = [_plain(value, ufunc.__name__) for value in inputs]
+        return getattr(ufunc, method)(*plain, **kwargs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
+    ) -> Any:
+        compute = ARRAY_FUNCTIONS.get(function) or rows_by_numpy_name().get(function.__name__)
+        if compute is not None and _binds(compute, args, kwargs):
+            return compute(*args, **kwargs)
+        plain = [_plain(value, function.__name__) for value in args]
+        return function(*plain, **kwargs)
+
+
+def _binds(compute: Callable[..., Any], args: Any, kwargs: Any) -> bool:
+    """Whether difflab's form of a function takes what NumPy's was given."""
+    if isinstance(compute, Primitive):
+        return not kwargs
+    if len(args) == 1 and not kwargs:
+        return True
+    try:
+        inspect.signature(compute).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+def _product(a: Any, b: Any) -> Any:
+    """Return ``a @ b``; two matrices that fit need no further look at their shapes."""
+    left: tuple[int, ...] = getattr(a, "shape", ())
+    right: tuple[int, ...] = getattr(b, "shape", ())
+    if len(left) == 2 == len(right) and left[1] == right[0]:
+        return record(matmul, (a, b), MATRICES)
+    return arrays.matmul(a, b)
+
+
+def _plain(value: Any, name: str) -> Any:
+    """Return an operand as NumPy's, for functions that nothing flows through."""
+    if isinstance(value, list | tuple):
+        return type(value)(_plain(part, name) for part in value)
+    if not isinstance(value, Recorded):
+        return value
+    if value._step is not None and MODE.enabled:
+        raise InputError(
+            f"difflab has no derivative for numpy.{name} used this way",
+            hint="write it with functions that difflab has, or give it tensor.detach()",
+        )
+    return value._data
+
+
+def _assigned(target: Operators, key: Any, value: Any) -> Any:
+    """Return `target` with ``[key]`` replaced, on the tape."""
+    shape = target._data.shape
+    if isinstance(key, Recorded):
+        key = key._data
+    chosen = np.zeros(shape, dtype=bool)
+    chosen[key] = True
+    if isinstance(key, np.ndarray) and key.dtype == bool:
+        return record(where, (chosen, value, target))
+    static = static_key(key, shape)
+    wide = value + np.zeros(chosen[key].shape)
+    spread = record(scatter, (wide,), {"keys": (static,), "shape": shape})
+    return record(where, (chosen, spread, target))
+
+
+def _overwrite(target: Operators, new: Recorded, what: str) -> None:
+    """Put the numbers and the step of `new` into `target`, and remember that it was changed."""
+    if new._step is not None and type(target._step) is Accumulation:
+        raise TapeError(
+            f"{what} would change a leaf that requires grad, whose gradient is still to come",
+            hint="update it inside `with dl.no_grad():`, or write a new value: t = t + 1",
+        )
+    data = target._data
+    if new._data.shape != data.shape:
+        raise ShapeError(f"{what} cannot give shape {new._data.shape} to a tensor of {data.shape}")
+    if isinstance(data, np.ndarray) and data.base is None:
+        data[...] = new._data
+    else:
+        target._data = np.array(new._data)
+        if isinstance(data, np.ndarray):  # a view: what it is a view of stays as it is
+            target._memory = None
+    memory = memory_of(target)
+    memory.changes += 1
+    place = python_place()
+    memory.last = what if place is None else f"{what} ({place.where}: {place.text})"
+    if new._step is not None:
+        target._step = new._step

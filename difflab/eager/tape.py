@@ -1,0 +1,160 @@
+"""The tape: a step for every recorded operation, linked to the steps it came from.
+
+A step holds what going backward needs and nothing else: the row, the edges, the values that its
+rule reads, and the shapes to un-broadcast to. May import `plan`, `errors`, `core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from difflab.core.primitive import Primitive
+from difflab.eager.plan import Plan
+from difflab.errors import TapeError
+
+__all__ = ["Accumulation", "Hook", "Memory", "Step", "memory_of", "next_number"]
+
+Shape = tuple[int, ...]
+next_number = count(1).__next__
+"""Steps are numbered as they are made: a step's number is above those of what it takes."""
+
+
+class Memory:
+    """How often an array has been changed in place, and how it was last."""
+
+    __slots__ = ("changes", "last")
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.last = ""
+
+
+def memory_of(tensor: Any) -> Memory:
+    """Return the memory of a tensor, which gets one when it first matters."""
+    memory: Memory | None = tensor._memory
+    if memory is None:
+        memory = tensor._memory = Memory()
+    return memory
+
+
+class Accumulation:
+    """The end of the tape at a leaf: what arrives is added to `grad`."""
+
+    __slots__ = ("grad", "hooks")
+
+    name = "accumulate"
+    next_functions = ()
+
+    def __init__(self, grad: Any = None) -> None:
+        self.grad = grad
+        self.hooks: dict[int, Callable[..., Any]] | None = None
+
+    def __repr__(self) -> str:
+        return "<accumulate>"
+
+
+class Step:
+    """One recorded operation: what ``tensor.grad_fn`` is.
+
+    Attributes
+    ----------
+    number : int
+        Counts the steps as they are made.
+    row : Primitive
+        What was applied.
+    params : mapping
+        Its static parameters.
+    plan : Plan
+        How it goes backward.
+    edges : tuple
+        For each argument the step or accumulation it came from, or None; None as a whole once
+        the step is freed.
+    shapes : list
+        Of every active argument; of every argument where the rule needs them all.
+    slots : list
+        What the rule's maps read: place for t, the result, the arguments; None for the others.
+    numbers : tuple
+        The slots that hold plain numbers, with them: their recipes are simpler.
+    guards : tuple
+        The memories of what is in the slots, and how often they had been changed.
+    hooks : dict or None
+        What is shown the cotangent.
+    retained : weak reference or None
+        The tensor that keeps it.
+    """
+
+    __slots__ = (
+        "edges",
+        "guards",
+        "hooks",
+        "number",
+        "numbers",
+        "params",
+        "plan",
+        "retained",
+        "row",
+        "shapes",
+        "slots",
+    )
+
+    number: int
+    row: Primitive
+    params: Mapping[str, Any]
+    plan: Plan
+    edges: tuple[Step | Accumulation | None, ...] | None
+    shapes: list[Shape]
+    slots: list[Any]
+    numbers: tuple[tuple[int, float], ...]
+    guards: tuple[tuple[Memory, int], ...]
+    hooks: dict[int, Callable[..., Any]] | None
+    retained: Any
+
+    @property
+    def name(self) -> str:
+        """The row's name."""
+        return self.row.name
+
+    @property
+    def next_functions(self) -> tuple[tuple[Step | Accumulation | None, int], ...]:
+        """What the arguments came from, as pairs with 0; empty once the step is freed."""
+        return tuple((edge, 0) for edge in self.edges or ())
+
+    @property
+    def saved(self) -> tuple[Any, ...]:
+        """The values that this step keeps for going backward."""
+        return tuple(slot for slot in self.slots if slot is not None)
+
+    def check(self) -> None:
+        """Raise `TapeError` if the step is freed, or a value it kept has been changed."""
+        if self.edges is None:
+            raise TapeError(
+                f"backward came to '{self.name}', which an earlier backward() has freed",
+                hint="pass retain_graph=True to the earlier backward(), or compute it again",
+            )
+        for memory, changes in self.guards:
+            if memory.changes != changes:
+                raise TapeError(
+                    f"a value that the derivative of '{self.name}' needs was changed in place"
+                    f" after it was used, by {memory.last}",
+                    hint="write the change as a new value (t = t + 1), or make it after backward()",
+                )
+
+    def __repr__(self) -> str:
+        return f"<step {self.name}>"
+
+
+class Hook:
+    """A registered hook; `remove` takes it away."""
+
+    __slots__ = ("hooks", "number")
+
+    def __init__(self, hooks: dict[int, Any], hook: Callable[..., Any]) -> None:
+        self.hooks = hooks
+        self.number = max(hooks, default=0) + 1
+        hooks[self.number] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; once more does nothing."""
+        self.hooks.pop(self.number, None)

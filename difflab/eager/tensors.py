@@ -1,0 +1,390 @@
+"""`Tensor`: an array that records, while it computes, how it was computed.
+
+It carries Python's operators and takes NumPy's functions. The names mean what they mean in
+PyTorch. May import the rest of `eager`, `autodiff`, `graph`, `primitives`, `core`, `errors`.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from difflab.eager.backward import pull_back
+from difflab.eager.mode import MODE
+from difflab.eager.operators import Operators
+from difflab.eager.tape import Accumulation, Hook, Step, memory_of
+from difflab.eager.values import Calculator
+from difflab.errors import InputError, ShapeError, TapeError
+
+__all__ = ["Tensor", "tensor"]
+
+
+class Tensor(Operators):
+    """An array with a derivative; made by `tensor`, and by operations on tensors.
+
+    Attributes
+    ----------
+    grad : Tensor or None
+        What `backward` calls have added up so far; only leaves keep it, and tensors that were
+        told to by `retain_grad`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> x = dl.tensor([1.0, 2.0], requires_grad=True)
+    >>> np.sum(x * x).backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ()
+
+    # What it is.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        shape: tuple[int, ...] = self._data.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of numbers."""
+        return int(self._data.size)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the numbers."""
+        dtype: np.dtype[Any] = self._data.dtype
+        return dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether derivatives flow to or through this tensor; may be set on leaves."""
+        return self._step is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if isinstance(self._step, Step):
+            if not wanted:
+                raise TapeError(
+                    "requires_grad can be switched off only on leaves",
+                    hint="use tensor.detach() for the same values without the tape",
+                )
+            return
+        if wanted == self.requires_grad:
+            return
+        grad = self.grad
+        if wanted:
+            _require_floating(self._data)
+        self._step = Accumulation(grad) if wanted else None
+        self._grad = grad
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the user made it, rather than a recorded operation."""
+        return not isinstance(self._step, Step)
+
+    @property
+    def grad_fn(self) -> Step | None:
+        """The recorded operation that made it; None for leaves."""
+        return self._step if isinstance(self._step, Step) else None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        if isinstance(self._step, Accumulation):
+            return self._step.grad  # type: ignore[no-any-return]  # a tensor, below in the house
+        if self._grad is None and isinstance(self._step, Step) and not self.retains_grad:
+            warnings.warn(
+                "the gradient of a tensor that is not a leaf is not kept;"
+                " call its retain_grad() before backward()",
+                stacklevel=2,
+            )
+        return self._grad  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise InputError(f"grad is a tensor or None, not {type(value).__name__}")
+        if value is not None and value.shape != self.shape:
+            raise ShapeError(f"a gradient of shape {value.shape} for a tensor of {self.shape}")
+        if isinstance(self._step, Accumulation):
+            self._step.grad = value
+        else:
+            self._grad = value
+
+    def zero_grad(self) -> None:
+        """Forget the accumulated gradient: `grad` is None again."""
+        self.grad = None
+
+    # Values out of the tape.
+
+    def item(self) -> Any:
+        """Return the one number as a Python number."""
+        if self._data.size != 1:
+            raise ShapeError(f"item() takes one number out, but the shape is {self.shape}")
+        return self._data.item()
+
+    def numpy(self) -> NDArray[Any]:
+        """Return the values as a NumPy array that cannot be written to.
+
+        Raises
+        ------
+        TapeError
+            The tensor requires grad: what NumPy makes of the array would not be recorded.
+        """
+        if self._step is not None:
+            raise TapeError(
+                "a tensor that requires grad does not become a NumPy array by itself, because"
+                " no derivative would flow back from it",
+                hint="say so by tensor.detach().numpy(), or use NumPy's functions on the tensor",
+            )
+        view = np.asarray(self._data).view()
+        view.flags.writeable = False
+        return view
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def detach(self) -> Tensor:
+        """Return the same values, in the same memory, without the tape."""
+        return Tensor(self._data, None, memory_of(self))
+
+    def _number(self, convert: Callable[[Any], Any]) -> Any:
+        if self._step is not None:
+            raise TapeError(
+                f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
+                hint="take the number by tensor.item(), or use NumPy's functions (np.sin) instead"
+                " of those of `math`",
+            )
+        return convert(self.item())
+
+    def __float__(self) -> float:
+        number: float = self._number(float)
+        return number
+
+    def __int__(self) -> int:
+        number: int = self._number(int)
+        return number
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise ShapeError(f"the truth of a tensor of shape {self.shape} is not one truth")
+        return bool(self._data)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[position] for position in range(len(self)))
+
+    def __repr__(self) -> str:
+        numbers = np.array2string(np.asarray(self._data), separator=", ", prefix="tensor(")
+        step = self._step
+        note = f", grad_fn={step}" if isinstance(step, Step) else ", requires_grad=True"
+        return f"tensor({numbers}{note if step is not None else ''})"
+
+    # Derivatives.
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
+        """Call `hook` with the gradient whenever one arrives; what it returns replaces it.
+
+        Returns
+        -------
+        Hook
+            Its ``remove()`` takes the hook away.
+        """
+        if self._step is None:
+            raise TapeError(
+                "a hook on a tensor that does not require grad would never be called",
+                hint="make the tensor by dl.tensor(…, requires_grad=True)",
+            )
+        if self._step.hooks is None:
+            self._step.hooks = {}
+        return Hook(self._step.hooks, hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient in `grad` although this is not a leaf."""
+        if self._step is None:
+            raise TapeError("retain_grad() on a tensor that does not require grad")
+        if isinstance(self._step, Step):
+            self._step.retained = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a tensor that is not a leaf keeps its gradient."""
+        step = self._step
+        return isinstance(step, Step) and step.retained is not None and step.retained() is self
+
+    def backward(
+        self,
+        gradient: Tensor | ArrayLike | None = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+    ) -> None:
+        """Add ∂(this)/∂(leaf), times `gradient`, to the `grad` of every leaf it depends on.
+
+        Parameters
+        ----------
+        gradient : tensor or array, optional
+            The cotangent ȳ of this tensor's shape; 1 for a single number when left out.
+        retain_graph : bool
+            Keep the tape, so that it can be gone through again. Otherwise it is freed.
+        create_graph : bool
+            Record the derivative too, so that it can be differentiated; keeps the tape.
+
+        Raises
+        ------
+        TapeError
+            Nothing was recorded, the tape was freed, a value it needs was changed in place, or
+            this is not one number and no `gradient` says which direction to take.
+        """
+        if self._step is None:
+            raise TapeError(
+                "backward() has nothing to go back through: this tensor does not require grad",
+                hint="make the inputs by dl.tensor(…, requires_grad=True), and do not compute under"
+                " no_grad() or from detach()ed values",
+            )
+        seed = self._seed(gradient, create_graph)
+        before, MODE.enabled = MODE.enabled, create_graph
+        try:
+            with np.errstate(all="ignore"):
+                found: list[tuple[Any, Any]] = [(self._step, seed)]
+                if isinstance(self._step, Step):
+                    keep = retain_graph or create_graph
+                    calculator = Calculator(Tensor if create_graph else None)
+                    found[:] = pull_back(
+                        self._step, seed, keep=keep, calculator=calculator, watch=_watch
+                    )
+                _arrive(found)
+        finally:
+            MODE.enabled = before
+
+    def _seed(self, gradient: Any, create_graph: bool) -> Any:
+        """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
+        if gradient is None:
+            if self._data.size != 1:
+                raise TapeError(
+                    f"backward() of a tensor of shape {self.shape} needs a direction",
+                    hint="pass gradient=…, of that shape, or take the sum() first",
+                )
+            seed: Any = np.float64(1) if self.shape == () else np.ones(self.shape)
+        else:
+            seed = gradient if isinstance(gradient, Tensor) else np.array(gradient, float)
+            if seed.shape != self.shape:
+                raise ShapeError(f"a gradient of shape {seed.shape} for a tensor of {self.shape}")
+        if create_graph:
+            return seed if isinstance(seed, Tensor) else Tensor(seed)
+        return np.array(seed._data) if isinstance(seed, Tensor) else seed
+
+
+def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:
+    """Return a tensor of its own memory, holding a copy of `data`.
+
+    Parameters
+    ----------
+    data : array_like or Tensor
+        Numbers. Integers become float64, so that they can have derivatives.
+    requires_grad : bool
+        Whether operations on it are recorded, for `Tensor.backward`.
+    dtype : dtype, optional
+        The type of the numbers.
+
+    Returns
+    -------
+    Tensor
+        A leaf.
+
+    Raises
+    ------
+    InputError
+        `data` are not numbers, or gradients were asked of numbers that have none.
+
+    Examples
+    --------
+    The derivative of z = (x + y)·y at (2, 3) is (y, x + 2y):
+
+    >>> import difflab as dl
+    >>> x, y = dl.tensor(2.0, requires_grad=True), dl.tensor(3.0, requires_grad=True)
+    >>> z = (x + y) * y
+    >>> z.backward()
+    >>> x.grad.item(), y.grad.item()
+    (3.0, 8.0)
+    """
+    source = data._data if isinstance(data, Tensor) else data
+    try:
+        array = np.array(source, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a tensor is made of numbers: {error}") from None
+    if dtype is None and array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"a tensor is made of real numbers, not of {array.dtype}")
+    if requires_grad:
+        _require_floating(array)
+    return Tensor(array, Accumulation() if requires_grad else None)
+
+
+def _require_floating(array: Any) -> None:
+    if array.dtype.kind != "f":
+        raise InputError(
+            f"numbers of type {array.dtype} cannot require grad", hint="pass dtype=float"
+        )
+
+
+def _hooked(hooks: Mapping[int, Callable[[Tensor], Any]], bar: Any) -> Any:
+    """Show a cotangent to hooks, each of which may replace it."""
+    plain = not isinstance(bar, Tensor)
+    gradient = Tensor(bar) if plain else bar
+    for hook in tuple(hooks.values()):
+        replaced = hook(gradient)
+        if replaced is None:
+            continue
+        replaced = replaced if isinstance(replaced, Tensor) else tensor(replaced)
+        if replaced.shape != gradient.shape:
+            raise ShapeError(
+                f"a hook returned shape {replaced.shape} for a gradient of {gradient.shape}"
+            )
+        gradient = replaced
+    return gradient._data if plain else gradient
+
+
+def _watch(step: Step, bar: Any) -> Any:
+    """Show the cotangent of a step to its hooks and to the tensor that retains it."""
+    if step.hooks:
+        bar = _hooked(step.hooks, bar)
+    keeper = step.retained and step.retained()
+    if keeper is not None:
+        gradient = bar if isinstance(bar, Tensor) else Tensor(np.array(bar))
+        keeper._grad = gradient if keeper._grad is None else keeper._grad + gradient
+    return bar
+
+
+def _arrive(found: list[tuple[Any, Any]]) -> None:
+    """Add cotangents to the gradients of leaves; every gradient has memory of its own."""
+    taken: set[int] = set()
+    for leaf, bar in found:
+        if leaf.hooks:
+            bar = _hooked(leaf.hooks, bar)
+        if isinstance(bar, Tensor):
+            leaf.grad = bar if leaf.grad is None else leaf.grad + bar
+        elif leaf.grad is not None:
+            leaf.grad = Tensor(leaf.grad._data + bar)
+        else:
+            own = bar.base is None and id(bar) not in taken
+            leaf.grad = Tensor(bar if own else np.array(bar))
+            taken.add(id(bar))

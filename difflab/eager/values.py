@@ -1,0 +1,180 @@
+"""Operations on the values themselves, in the form in which the sweeps write into a graph.
+
+`autodiff.masked` says how derivatives under masks add up, for any writer: a graph's `Builder`
+appends nodes, a `Calculator` computes, on arrays or, for derivatives of derivatives, on tensors.
+May import `autodiff.masked`, `graph`, `primitives`, `core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.masked import Masked, accumulate
+from difflab.core.primitive import Primitive
+from difflab.primitives import add, broadcast, not_equal, scatter, where
+
+__all__ = ["Calculator", "Scattered"]
+
+Shape = tuple[int, ...]
+Revive = Callable[[Any, Any], Any]
+
+
+class Scattered:
+    """The cotangent of ``x[key]``, not yet written into zeros of the shape of x.
+
+    All that arrive at one array are written together, so that a loop over the elements of x
+    goes backward in linear time.
+    """
+
+    __slots__ = ("key", "part", "shape")
+
+    def __init__(self, part: Any, key: tuple[Any, ...], shape: Shape) -> None:
+        self.part = part
+        self.key = key
+        self.shape = shape
+
+
+class Calculator:
+    """A writer (see `autodiff.masked`) whose nodes are values; one for each sweep.
+
+    Parameters
+    ----------
+    revive : callable or None
+        Makes a tensor of a kept value and its edge; None to compute on arrays.
+    """
+
+    def __init__(self, revive: Revive | None = None) -> None:
+        self.revive = revive
+        self.settled_last: tuple[Any, Any, Any] = (None, None, None)
+
+    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
+        """Compute."""
+        dense = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
+        if self.revive is None:
+            return primitive.computer(np)(*dense, **dict(params))
+        return primitive(*dense, **dict(params))
+
+    def constant(self, value: float) -> Any:
+        """Return the number itself."""
+        return value
+
+    def primitive(self, node: Any) -> Primitive | None:
+        """Return `scatter` for what is not yet written into its array."""
+        return scatter if type(node) is Scattered else None
+
+    def arguments(self, node: Scattered) -> tuple[Any, ...]:
+        """Return the part."""
+        return (node.part,)
+
+    def params(self, node: Scattered) -> dict[str, Any]:
+        """Return where the part belongs."""
+        return {"keys": (node.key,)}
+
+    def shape(self, node: Scattered) -> Shape:
+        """Return the array's shape."""
+        return node.shape
+
+    def dense(self, value: Scattered) -> Any:
+        """Return what is scattered, written into zeros."""
+        return scatter(value.part, keys=(value.key,), shape=value.shape)
+
+    def join(self, parts: list[Masked], value: Any, mask: Any) -> None:
+        """Add to what has arrived at one place, at once where that keeps a graph's order."""
+        if parts and mask is None and type(value) is not Scattered:
+            last, last_mask, _ = parts[-1]
+            same = last_mask is None and type(last) is not Scattered and last.shape == value.shape
+            if same and len(parts) == 1:
+                parts[-1] = Masked(self.emit(add, (last, value)))
+                return
+        parts.append(Masked(value, mask))
+
+    def total(self, parts: list[Masked], shape: Shape | None, *, final: bool) -> Masked:
+        """Add up what arrived at one place; what is wider than `shape` is un-broadcast."""
+        if shape is not None:
+            parts = self._narrowed(parts, shape, final=final)
+        part = parts[0] if len(parts) == 1 else accumulate(self, parts)
+        if type(part.value) is Scattered:
+            return Masked(self.dense(part.value), part.mask)
+        return part
+
+    def _narrowed(self, parts: list[Masked], shape: Shape, *, final: bool) -> list[Masked]:
+        """Add what is equally wide, then sum it once: as at the broadcast node of a graph.
+
+        That node comes before all its users, so its turn is after the last of them.
+        """
+        groups: dict[Any, list[Masked]] = {}
+        for number, part in enumerate(parts):
+            wide = part.value.shape
+            key = number if wide == shape else wide
+            group = groups.pop(key, [])
+            group.append(part)
+            groups[key] = group
+        narrow = []
+        for key, group in groups.items():
+            part = accumulate(self, group)
+            if isinstance(key, tuple):
+                part = Masked(*self.unbroadcast(part.value, part.mask, shape, final=final))
+            narrow.append(part)
+        return narrow
+
+    def settled(self, value: Any, mask: Any) -> Any:
+        """Return a derivative with zeros where its mask does not hold.
+
+        What feeds several arguments is asked for several times in a row.
+        """
+        if mask is None:
+            return value
+        last_value, last_mask, result = self.settled_last
+        if value is not last_value or mask is not last_mask:
+            result = self.emit(where, (mask, value, 0))
+            self.settled_last = (value, mask, result)
+        return result
+
+    def holds_anywhere(self, mask: Any) -> bool:
+        """Whether a mask holds for any number."""
+        return bool((mask if self.revive is None else mask.numpy()).any())
+
+    def moved(
+        self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
+    ) -> tuple[Any, Any]:
+        """Send a cotangent through a linear map of arrays; its mask too, unless it is `final`."""
+        bar = move(self.settled(value, mask))
+        if mask is None or final:
+            return bar, None
+        return bar, self.emit(not_equal, (move(mask * 1.0), 0))
+
+    def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
+        """Sum a cotangent over the axes along which an operand of `shape` was repeated."""
+        wide = value.shape
+        rule: Any = broadcast.rule
+        if self.revive is None:
+            axes, enough = _repeated(shape, wide)
+
+            def move(t: Any) -> Any:
+                summed = np.add.reduce(t, axis=axes)
+                return summed if enough else summed.reshape(shape)
+        else:
+
+            def move(t: Any) -> Any:
+                return rule.transpose(t, 0, (shape,), shape=wide, rank=len(shape))
+
+        return self.moved(value, mask, move, final=final)
+
+
+@lru_cache(maxsize=4096)
+def _repeated(shape: Shape, wide: Shape) -> tuple[tuple[int, ...], bool]:
+    """Return the axes of `wide` along which `shape` is repeated, and whether summing is all.
+
+    It is what the transpose of `broadcast` does, with the axes remembered.
+    """
+    lead = len(wide) - len(shape)
+    axes = tuple(
+        axis - len(wide)
+        for axis, size in enumerate(wide)
+        if axis < lead or (shape[axis - lead] == 1 and size != 1)
+    )
+    return axes, len(axes) == lead
