@@ -70,9 +70,9 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
     try:
         y = row.computer(np)(*values, **params) if params else row.computer(np)(*values)
     except (TypeError, ValueError) as error:
-        y = _retried(row, values, params, error)
+        y = _retried(row, values, params, None, error)
     if y.dtype is not FLOAT64 and not row.boolean:
-        y = _retried(row, values, params, None)
+        y = _retried(row, values, params, y, None)
     made = _new(kind)
     made._data = y
     made._grad = made._step = None
@@ -139,7 +139,11 @@ def _operand(value: Any) -> Any:
 
 
 def _retried(
-    row: Primitive, values: list[Any], params: Mapping[str, Any], error: Exception | None
+    row: Primitive,
+    values: list[Any],
+    params: Mapping[str, Any],
+    y: Any,
+    error: Exception | None,
 ) -> Any:
     """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic."""
     numbers = [
@@ -149,8 +153,10 @@ def _retried(
         for position, value in enumerate(values)
     ]
     changed = any(number is not value for number, value in zip(numbers, values, strict=True))
-    if error is None or changed:
-        return np.asarray(row.computer(np)(*numbers, **params))
+    if changed:
+        return row.computer(np)(*numbers, **params)
+    if error is None:
+        return y
     shapes = " and ".join(str(np.shape(value)) for value in values)
     raise ShapeError(
         f"{row.name} cannot combine the shapes {shapes}",

@@ -282,9 +282,10 @@ class Tensor(Operators):
                     f"backward() of a tensor of shape {self.shape} needs a direction",
                     hint="pass gradient=…, of that shape, or take the sum() first",
                 )
-            seed: Any = np.float64(1) if self.shape == () else np.ones(self.shape)
+            one: Any = self.dtype.type(1)
+            seed: Any = one if self.shape == () else np.full(self.shape, one)
         else:
-            seed = gradient if isinstance(gradient, Tensor) else np.array(gradient, float)
+            seed = gradient if isinstance(gradient, Tensor) else np.array(gradient, self.dtype)
             if seed.shape != self.shape:
                 raise ShapeError(f"a gradient of shape {seed.shape} for a tensor of {self.shape}")
         if create_graph:

@@ -339,3 +339,19 @@ def test_warnings_are_not_raised_by_going_back() -> None:
         warnings.simplefilter("error")
         np.sqrt(x).backward()
     assert x.grad.item() == np.inf
+
+
+def test_a_leaf_goes_backward_to_itself() -> None:
+    x = leaf(2.0)
+    x.backward()
+    x.backward(3.0)
+    assert x.grad.item() == 4.0
+
+
+def test_narrower_numbers_stay_narrow() -> None:
+    x = dl.tensor([1.0, 2.0], requires_grad=True, dtype=np.float32)
+    y = np.sum(np.exp(x) * 2.0)
+    y.backward()
+    assert y.dtype == np.float32
+    assert x.grad.dtype == np.float32
+    assert np.allclose(x.grad, 2 * np.exp([1.0, 2.0]), rtol=1e-6)
