@@ -20,13 +20,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from difflab.autodiff import (
+        grad,
         gradient,
         hessian,
         hvp,
+        jacfwd,
         jacobian,
+        jacrev,
         jvp,
+        linearize,
+        value_and_grad,
         value_and_gradient,
         vjp,
+        vmap,
     )
     from difflab.errors import DifflabError
     from difflab.execute import compile
@@ -47,16 +53,22 @@ __all__ = [
     "count",
     "differentiate",
     "evaluate",
+    "grad",
     "gradient",
     "hessian",
     "hvp",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
+    "linearize",
     "methods",
     "parse",
     "trace",
+    "value_and_grad",
     "value_and_gradient",
     "vjp",
+    "vmap",
 ]
 
 __version__ = "0.1.0"
@@ -69,15 +81,21 @@ _HOMES = {
     "count": "difflab.graph.counts",
     "differentiate": "difflab.methods.differentiate",
     "evaluate": "difflab.graph.function",
+    "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
     "hvp": "difflab.autodiff",
+    "jacfwd": "difflab.autodiff",
     "jacobian": "difflab.autodiff",
+    "jacrev": "difflab.autodiff",
     "jvp": "difflab.autodiff",
+    "linearize": "difflab.autodiff",
     "parse": "difflab.language",
     "trace": "difflab.graph.trace",
+    "value_and_grad": "difflab.autodiff",
     "value_and_gradient": "difflab.autodiff",
     "vjp": "difflab.autodiff",
+    "vmap": "difflab.autodiff",
 }
 
 

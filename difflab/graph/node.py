@@ -1,13 +1,13 @@
 """`Node`: a value of a graph under construction, to write derivative rules and traces with.
 
 It carries Python's operators and takes NumPy's functions (NEP 13 and NEP 18), so code written
-for numbers and arrays writes graphs. May import `builder`, `ir`, `primitives`, `core`,
-`errors`.
+for numbers and arrays writes graphs. May import `builder`, `ir`, `place`, `primitives`,
+`core`, `errors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NoReturn
 
@@ -17,6 +17,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
+from difflab.graph.place import users_line
 from difflab.primitives import (
     TABLE,
     absolute,
@@ -39,7 +40,7 @@ from difflab.primitives import (
     sum_,
 )
 
-__all__ = ["Node", "static_key"]
+__all__ = ["Node", "meeting", "static_key"]
 
 
 class Node:
@@ -74,17 +75,19 @@ class Node:
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
     ) -> Node:
-        builder = self.builder
+        builder = _innermost(args)
         ids = tuple([_leaf(builder, value) for value in args])
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
     def _binary(self, primitive: Primitive, other: Any) -> Node:
-        builder = self.builder
-        return Node(builder, builder.emit(primitive, (self.id, _leaf(builder, other))))
+        builder = _innermost((self, other))
+        ids = (_leaf(builder, self), _leaf(builder, other))
+        return Node(builder, builder.emit(primitive, ids))
 
     def _reflected(self, primitive: Primitive, other: Any) -> Node:
-        builder = self.builder
-        return Node(builder, builder.emit(primitive, (_leaf(builder, other), self.id)))
+        builder = _innermost((self, other))
+        ids = (_leaf(builder, other), _leaf(builder, self))
+        return Node(builder, builder.emit(primitive, ids))
 
     def __add__(self, other: Any) -> Node:
         return self._binary(add, other)
@@ -185,13 +188,14 @@ class Node:
 
     def __bool__(self) -> NoReturn:
         raise TraceError(
-            "a branch on a traced value cannot be recorded in a graph",
-            hint="write difflab.primitives.where(condition, a, b) or numpy.where instead of `if`",
+            f"a branch on a traced value cannot be recorded in a graph{users_line()}",
+            hint="write numpy.where(condition, a, b) instead of `if`, or run the code on "
+            "difflab.tensor, which computes at once and may branch",
         )
 
     def __float__(self) -> NoReturn:
         raise TraceError(
-            "a traced value has no number yet",
+            f"a traced value has no number yet{users_line()}",
             hint="use NumPy's functions (np.sin) instead of those of `math`",
         )
 
@@ -201,7 +205,7 @@ class Node:
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TraceError(
-            "a traced value cannot be turned into a NumPy array",
+            f"a traced value cannot be turned into a NumPy array{users_line()}",
             hint="build arrays from traced values with NumPy's functions on the values themselves",
         )
 
@@ -229,12 +233,24 @@ class Node:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
 
 
+def _innermost(operands: Sequence[Any]) -> Builder:
+    """Return the builder of the trace that began last among those of the operands."""
+    builders = [value.builder for value in operands if isinstance(value, Node)]
+    return builders[0] if len(builders) == 1 else max(builders, key=lambda item: item.depth)
+
+
 def _leaf(builder: Builder, value: Any) -> int:
-    """Return the node of an operand: its own, or a constant's."""
-    if isinstance(value, Node):
-        if value.builder is not builder:
-            raise TraceError("a value of one trace is used in another")
+    """Return the node of an operand: its own, a constant's, or what a trace took it as."""
+    if isinstance(value, Node) and value.builder is builder:
         return value.id
+    taken = builder.taken(value)
+    if taken is not None:
+        return taken
+    if isinstance(value, Node):
+        raise TraceError(
+            f"a value of one trace is used in another{users_line()}",
+            hint="return traced values from the function instead of keeping them elsewhere",
+        )
     if isinstance(value, bool | np.bool_):
         value = int(value)
     if isinstance(value, int | float):
@@ -242,6 +258,17 @@ def _leaf(builder: Builder, value: Any) -> int:
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return builder.constant(value.item())
     raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
+
+
+def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
+    """Return the innermost trace that `values` belong to, and their nodes there.
+
+    None where no value is traced.
+    """
+    if not any(isinstance(value, Node) for value in values):
+        return None
+    builder = _innermost(values)
+    return builder, [_leaf(builder, value) for value in values]
 
 
 @cache
