@@ -19,7 +19,7 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, meeting
-from difflab.graph.place import users_line
+from difflab.graph.place import at_users_line
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import Trace
 
@@ -240,9 +240,10 @@ def as_value(leaf: Any, what: str) -> Any:
         if array.dtype.kind in "fiub":
             return array.astype(np.float64)[()] if array.ndim == 0 else array.astype(np.float64)
     found = f"{leaf.dtype} values" if isinstance(leaf, np.ndarray | np.generic) else repr(leaf)
-    raise InputError(
-        f"{what} is not real: {found[:60]}{users_line()}",
-        hint="derivatives are taken by float64 numbers and arrays",
+    raise at_users_line(
+        InputError,
+        f"{what} is not real: {found[:60]}",
+        "derivatives are taken by float64 numbers and arrays",
     )
 
 
@@ -257,8 +258,9 @@ def as_real(leaf: Any, what: str) -> Any:
     kind = "f" if isinstance(leaf, Node) else np.asarray(leaf).dtype.kind
     if isinstance(leaf, int | np.generic | np.ndarray) and kind in "iub":
         found = type(leaf).__name__ if isinstance(leaf, int) else f"{np.asarray(leaf).dtype}"
-        raise InputError(
-            f"{what} is of type {found}, and there is no derivative by integers{users_line()}",
-            hint="write 3.0 for 3, or convert arrays with .astype(float)",
+        raise at_users_line(
+            InputError,
+            f"{what} is of type {found}, and there is no derivative by integers",
+            "write 3.0 for 3, or convert arrays with .astype(float)",
         )
     return as_value(leaf, what)

@@ -17,7 +17,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
-from difflab.graph.place import users_line
+from difflab.graph.place import at_users_line
 from difflab.primitives import (
     TABLE,
     absolute,
@@ -187,16 +187,18 @@ class Node:
         return shaped
 
     def __bool__(self) -> NoReturn:
-        raise TraceError(
-            f"a branch on a traced value cannot be recorded in a graph{users_line()}",
-            hint="write numpy.where(condition, a, b) instead of `if`, or run the code on "
+        raise at_users_line(
+            TraceError,
+            "a branch on a traced value cannot be recorded in a graph",
+            "write numpy.where(condition, a, b) instead of `if`, or run the code on "
             "difflab.tensor, which computes at once and may branch",
         )
 
     def __float__(self) -> NoReturn:
-        raise TraceError(
-            f"a traced value has no number yet{users_line()}",
-            hint="use NumPy's functions (np.sin) instead of those of `math`",
+        raise at_users_line(
+            TraceError,
+            "a traced value has no number yet",
+            "use NumPy's functions (np.sin) instead of those of `math`",
         )
 
     __int__ = __float__
@@ -204,9 +206,10 @@ class Node:
     __complex__ = __float__
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TraceError(
-            f"a traced value cannot be turned into a NumPy array{users_line()}",
-            hint="build arrays from traced values with NumPy's functions on the values themselves",
+        raise at_users_line(
+            TraceError,
+            "a traced value cannot be turned into a NumPy array",
+            "build arrays from traced values with NumPy's functions on the values themselves",
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -247,9 +250,10 @@ def _leaf(builder: Builder, value: Any) -> int:
     if taken is not None:
         return taken
     if isinstance(value, Node):
-        raise TraceError(
-            f"a value of one trace is used in another{users_line()}",
-            hint="return traced values from the function instead of keeping them elsewhere",
+        raise at_users_line(
+            TraceError,
+            "a value of one trace is used in another",
+            "return traced values from the function instead of keeping them elsewhere",
         )
     if isinstance(value, bool | np.bool_):
         value = int(value)

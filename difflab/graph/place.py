@@ -1,42 +1,29 @@
-"""Where the user's own code is, when tracing has to say that it cannot go on.
-
-May import nothing of the package.
-"""
+"""Errors that point at the line of the user's Python code. May import `core`, `errors`."""
 
 from __future__ import annotations
 
-import linecache
-import sys
-from types import FrameType
+from typing import TypeVar
 
-__all__ = ["users_line"]
+from difflab.core.place import python_place
+from difflab.errors import InputError
 
-_NOT_USERS = frozenset({"difflab", "numpy", "scipy", "functools"})
+__all__ = ["at_users_line"]
+
+Error = TypeVar("Error", bound=InputError)
 
 
-def users_line() -> str:
-    r"""Return the file, line number and text of the innermost line outside the libraries.
-
-    Returns
-    -------
-    str
-        Such as ``" at model.py, line 12: if x > 0:"``, to go after a message; empty where
-        there is no such line.
+def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:
+    r"""Return an error of a kind that names the innermost line outside the package.
 
     Examples
     --------
-    >>> code = compile("place = users_line()", "model.py", "exec")
-    >>> names = {"__name__": "model", "users_line": users_line}
-    >>> exec(code, names)
-    >>> names["place"]
-    ' at model.py, line 1'
+    >>> from difflab.errors import TraceError
+    >>> names = {"__name__": "model", "error": at_users_line, "kind": TraceError}
+    >>> exec(compile("found = error(kind, 'a branch')", "model.py", "exec"), names)
+    >>> names["found"].message
+    'a branch'
     """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package not in _NOT_USERS:
-            name, line = frame.f_code.co_filename, frame.f_lineno
-            text = linecache.getline(name, line).strip()
-            return f" at {name}, line {line}" + (f": {text}" if text else "")
-        frame = frame.f_back
-    return ""
+    place = python_place()
+    if place is None:
+        return kind(message, hint=hint)
+    return kind(f"{message} ({place.where})", text=place.text, span=place.span, hint=hint)

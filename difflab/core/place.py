@@ -1,0 +1,55 @@
+"""Where the user's Python code is: the place that an error about a traced value points at.
+
+Imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import NamedTuple
+
+__all__ = ["Place", "python_place"]
+
+OWN = "difflab"
+LANGUAGE = "difflab.language"
+
+
+class Place(NamedTuple):
+    """A line of Python: where it is, its text, and the part of it that runs."""
+
+    where: str
+    text: str
+    span: tuple[int, int]
+
+
+def python_place() -> Place | None:
+    """Return the innermost place outside of difflab; None below the parser, which has its own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(LANGUAGE):
+            return None
+        if module.partition(".")[0] not in (OWN, "numpy"):
+            return _place(frame)
+        frame = frame.f_back
+    return None
+
+
+def _place(frame: FrameType) -> Place | None:
+    """Return the line that a frame is at, and the columns of the call in it."""
+    code, line = frame.f_code, frame.f_lineno
+    text = linecache.getline(code.co_filename, line, frame.f_globals).rstrip("\n")
+    if not text.strip():
+        return None
+    _, last, start, end = list(code.co_positions())[frame.f_lasti // 2]
+    if start is None or end is None or last != line:
+        start, end = len(text) - len(text.lstrip()), len(text)
+    # Columns are counted in bytes of UTF-8.
+    before = len(text.encode()[:start].decode(errors="ignore"))
+    behind = len(text.encode()[:end].decode(errors="ignore"))
+    margin = len(text) - len(text.lstrip())
+    where = f"{Path(code.co_filename).name}, line {line}"
+    return Place(where, text.strip(), (before - margin, behind - margin))
