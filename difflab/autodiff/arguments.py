@@ -14,7 +14,7 @@ from difflab.errors import InputError
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["Argnums", "Chosen", "composed", "places"]
+__all__ = ["Argnums", "Chosen", "composed", "places", "require_callable"]
 
 Argnums = int | Sequence[int]
 
@@ -52,6 +52,12 @@ def places(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bo
     if not found or len(set(found)) < len(found):
         raise InputError(f"argnums of {what} names {'an argument twice' if found else 'nothing'}")
     return tuple(found), single
+
+
+def require_callable(fun: Any, what: str) -> None:
+    """Refuse what is no function."""
+    if not callable(fun):
+        raise InputError(f"{what} takes a function, not {type(fun).__name__}")
 
 
 class Chosen:

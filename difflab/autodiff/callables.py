@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from difflab.autodiff import transforms
-from difflab.autodiff.arguments import Argnums, Chosen, composed, places
+from difflab.autodiff.arguments import Argnums, Chosen, composed, places, require_callable
 from difflab.autodiff.recording import Recording, computed
 from difflab.autodiff.selected import gradients, jacobians, swept
 from difflab.autodiff.sweep import Sweep
@@ -126,8 +126,9 @@ def _gradient_of(
     fun: AnyCallable, argnums: Argnums, has_aux: bool, *, with_value: bool
 ) -> AnyCallable:
     what = "value_and_grad" if with_value else "grad"
+    require_callable(fun, what)
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)
@@ -286,8 +287,9 @@ def _jacobian_of(
         if has_aux:
             raise InputError(f"{what} takes the Jacobian of every output of a Function")
         return _function_jacobian(fun, argnums, what, forward=forward)
+    require_callable(fun, what)
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = Chosen(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)

@@ -1,6 +1,6 @@
 """`vmap`: a function of one example as a function of many.
 
-May import `batching`, `recording`, `sweep`, `graph`, `errors`.
+May import `arguments`, `batching`, `recording`, `sweep`, `graph`, `errors`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.autodiff.arguments import require_callable
 from difflab.autodiff.batching import batched, stacked, unstacked
 from difflab.autodiff.recording import Recording, as_value, computed, record
 from difflab.autodiff.sweep import Sweep, reached_from
@@ -33,9 +34,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         Of one example, written with NumPy.
     in_axes : int, None or tuple
         Which axis of each argument counts the examples; None for an argument that all of
-        them share. A tuple has an entry for each positional argument, which may itself be a
-        tree with the beginning of the argument's structure. Arguments by keyword are mapped
-        over their first axis.
+        them share, which is passed on as it is. A tuple has an entry for each positional
+        argument, which may itself be a tree with the beginning of the argument's structure.
+        Arguments by keyword are mapped over their first axis.
     out_axes : int, None or tree
         Where the axis goes in the results; None for a result that is the same in all examples.
 
@@ -61,33 +62,32 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     >>> dl.vmap(dl.grad(lambda x: x[0] * x[1]))(points).tolist()
     [[2.0, 1.0], [4.0, 3.0], [6.0, 5.0]]
     """
+    require_callable(fun, "vmap")
 
-    @wraps(fun)
+    @wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = flatten((args, kwargs))
-        values = [as_value(leaf, "an argument of vmap") for leaf in leaves]
         positional = _axes(in_axes, flatten(args)[1], "in_axes")
-        axes = positional + [0] * (len(values) - len(positional))
+        axes = positional + [0] * (len(leaves) - len(positional))
+        mapped_leaves = [place for place, axis in enumerate(axes) if axis is not None]
         stacks = [
-            value if axis is None else _to_front(value, axis, "in_axes")
-            for value, axis in zip(values, axes, strict=True)
+            _to_front(as_value(leaves[place], "what vmap maps over"), axes[place], "in_axes")
+            for place in mapped_leaves
         ]
-        flags = [axis is not None for axis in axes]
-        size = _size(stacks, flags)
+        size = _size(stacks)
 
         def call(nodes: list[Node]) -> Any:
-            example_args, example_kwargs = unflatten(structure, nodes)
+            filled = list(leaves)
+            for place, node in zip(mapped_leaves, nodes, strict=True):
+                filled[place] = node
+            example_args, example_kwargs = unflatten(structure, filled)
             return fun(*example_args, **example_kwargs)
 
-        shapes = [
-            stack.shape[1:] if flag else stack.shape
-            for stack, flag in zip(stacks, flags, strict=True)
-        ]
-        run = record(call, shapes, has_aux=False)
+        run = record(call, [stack.shape[1:] for stack in stacks], has_aux=False)
         places = _axes(out_axes, run.structure, "out_axes")
         if None in places:
-            _require_shared(run, flags, places)
-        results = _computed(run, stacks, flags, size)
+            _require_shared(run, len(stacks), places)
+        results = _computed(run, stacks, size)
         return unflatten(
             run.structure,
             [_from_front(result, axis) for result, axis in zip(results, places, strict=True)],
@@ -96,9 +96,9 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
     return mapped
 
 
-def _size(stacks: Sequence[Any], flags: Sequence[bool]) -> int:
+def _size(stacks: Sequence[Any]) -> int:
     """Return how many examples there are."""
-    sizes = {stack.shape[0] for stack, flag in zip(stacks, flags, strict=True) if flag}
+    sizes = {stack.shape[0] for stack in stacks}
     if not sizes:
         raise InputError("vmap needs at least one argument to map over")
     if len(sizes) > 1:
@@ -110,13 +110,13 @@ def _size(stacks: Sequence[Any], flags: Sequence[bool]) -> int:
     return size
 
 
-def _computed(run: Recording, stacks: Sequence[Any], flags: Sequence[bool], size: int) -> list[Any]:
+def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
     """Return the results with the examples along the first axis."""
     values = [*stacks, *run.captured]
     if meeting(values) is None:
-        return computed(run.function, values, stack=size)
-    whole_flags = (*flags, *(False for _ in run.captured))
-    return computed(run.derived(batched, whole_flags, size), values)
+        return computed(run.function, values, stack=size)[: run.results]
+    flags = (True,) * len(stacks) + (False,) * len(run.captured)
+    return computed(run.derived(batched, flags, size), values)[: run.results]
 
 
 def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:
@@ -162,9 +162,9 @@ def _checked(axis: int, ndim: int, what: str) -> int:
     return int(axis) % ndim
 
 
-def _to_front(value: Any, axis: int, what: str) -> Any:
+def _to_front(value: Any, axis: int | None, what: str) -> Any:
     """Return a stack with its examples along the first axis."""
-    place = _checked(axis, value.ndim, what)
+    place = _checked(axis or 0, value.ndim, what)
     if isinstance(value, Node):
         return value if place == 0 else stacked(unstacked(value, place))
     return np.ascontiguousarray(np.moveaxis(value, place, 0))
@@ -180,11 +180,10 @@ def _from_front(result: Any, axis: int | None) -> Any:
     return np.ascontiguousarray(np.moveaxis(result, 0, place))
 
 
-def _require_shared(run: Recording, flags: Sequence[bool], places: Sequence[int | None]) -> None:
+def _require_shared(run: Recording, count: int, places: Sequence[int | None]) -> None:
     """Refuse to return one value where there is one for each example."""
     function = run.function
-    mapped = zip(function.input_nodes, flags, strict=False)
-    reach = reached_from(Sweep(function), [node for node, flag in mapped if flag])
-    for output, place in zip(function.outputs, places, strict=False):
+    reach = reached_from(Sweep(function), function.input_nodes[:count])
+    for output, place in zip(function.outputs, places, strict=True):
         if place is None and reach[output]:
             raise InputError("out_axes is None for a result that differs between the examples")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from difflab.autodiff import transforms
-from difflab.autodiff.arguments import Chosen
+from difflab.autodiff.arguments import Chosen, require_callable
 from difflab.autodiff.callables import grad
 from difflab.autodiff.recording import Recording, as_value, computed
 from difflab.autodiff.selected import pulled, pushed, split
@@ -257,6 +257,7 @@ def _alone(fun: AnyCallable, what: str, needed: str) -> Function:
 
 def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> Chosen:
     """Return all arguments of a call, as the ones to differentiate by."""
+    require_callable(fun, what)
     if not isinstance(primals, tuple | list):
         raise InputError(
             f"the primals of {what} are a tuple or list of arguments, not one "

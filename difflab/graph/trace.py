@@ -15,6 +15,7 @@ import numpy as np
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
 __all__ = ["Trace", "trace"]
@@ -48,7 +49,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     (('a', 'b'), 0.0)
     """
     names = _names(function, len(examples))
-    shapes = [np.shape(example) for example in examples]
+    shapes = [_shape(example) for example in examples]
     with Trace() as builder:
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
         result = function(*(Node(builder, node) for node in inputs))
@@ -125,6 +126,10 @@ class Trace(Builder):
         self._inputs[key] = (node, value)
         self.captured[node] = value
         return node
+
+
+def _shape(example: Any) -> Shape:
+    return example.shape if isinstance(example, Node) else np.shape(example)
 
 
 def _names(function: Callable[..., Any], wanted: int) -> list[str]:

@@ -133,6 +133,14 @@ def test_a_derivative_inside_a_traced_function() -> None:
     assert np.allclose(slopes, expected, rtol=1e-14)
 
 
+def test_a_trace_inside_a_derivative() -> None:
+    def outer(x):
+        square = dl.trace(lambda z: z * z, x)
+        return np.sum(square(x))
+
+    assert dl.grad(outer)(X).tolist() == (2 * X).tolist()
+
+
 def test_trees_in_and_out() -> None:
     def loss(model, x, scale=1.0):
         layers, (bias, nothing) = model["layers"], model["rest"]
@@ -363,6 +371,8 @@ def test_a_branch_names_the_line_and_what_to_write() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: dl.grad(3.0), "grad takes a function, not float"),
+        (lambda: dl.jacrev(None), "jacrev takes a function"),
         (lambda: dl.grad(lambda x: x * 2)(X), r"one number.*shape \(3,\)"),
         (lambda: dl.grad(lambda x: (x, x))(1.0), r"returns \(\*, \*\)"),
         (lambda: dl.grad(lambda x: x)(3), "type int.*(?s:.*)write 3.0"),

@@ -90,6 +90,12 @@ def test_every_row_inside_and_outside_a_trace() -> None:
             assert np.allclose(part, wanted, rtol=1e-13)
 
 
+def test_functions_are_mapped_as_any_other_code() -> None:
+    F = dl.parse("x: [3]; s: []\ns*sum(x)")
+    assert dl.vmap(F, in_axes=(None, 0))(2.0, A).tolist() == [6, 24]
+    assert dl.vmap(F, in_axes=(0, None))(V, V).tolist() == (V * V.sum()).tolist()
+
+
 def test_axes_are_moved_inside_a_trace() -> None:
     def rows(a):
         return dl.vmap(lambda x: x * x[0], in_axes=1, out_axes=-1)(a)
@@ -117,6 +123,17 @@ def test_integers_may_be_mapped_and_are_computed_as_float64() -> None:
     assert squares.tolist() == [0, 1, 4, 9]
 
 
+def test_shared_arguments_stay_python_values() -> None:
+    def power(x, n, kind):
+        assert kind == "product"
+        result = 1.0
+        for _ in range(n):
+            result = result * x
+        return result
+
+    assert dl.vmap(power, in_axes=(0, None, None))(A, 3, "product").tolist() == (A**3).tolist()
+
+
 def test_what_does_not_depend_on_the_example_is_repeated() -> None:
     same, constant = dl.vmap(lambda x: (V, 3.0))(A)
     assert same.tolist() == [V.tolist()] * 2
@@ -135,6 +152,7 @@ def test_what_does_not_depend_on_the_example_is_repeated() -> None:
         (lambda: dl.vmap(np.sin, out_axes=3)(A), InputError, "out_axes"),
         (lambda: dl.vmap(np.sin, out_axes=None)(A), InputError, "differs between the examples"),
         (lambda: dl.vmap(np.sin)("text"), InputError, "not real"),
+        (lambda: dl.vmap(3), InputError, "takes a function, not int"),
         (lambda: dl.vmap(lambda x: x if x > 0 else -x)(V), TraceError, "test_mapping.py"),
     ],
 )

@@ -147,6 +147,7 @@ def test_a_pull_back_may_be_used_inside_another_trace() -> None:
         (lambda: dl.jvp(np.sin, (1.0,), (1.0, 2.0)), InputError, r"\(\*, \*\) instead of \(\*,\)"),
         (lambda: dl.jvp(np.sin, (X,), (X[:2],)), ShapeError, r"\(2,\) where \(3,\)"),
         (lambda: dl.jvp(np.sin, (1,), (1.0,)), InputError, "integers"),
+        (lambda: dl.vjp(1.0, 1.0), InputError, "vjp takes a function"),
         (lambda: dl.jvp(np.sin), InputError, "needs primals"),
         (lambda: dl.hvp(np.sin), InputError, "needs primals"),
         (lambda: dl.vjp(np.sin), InputError, "at least one argument"),
