@@ -1,27 +1,27 @@
 """`grad`, `value_and_grad`, `jacfwd`, `jacrev`, `hessian`: of Python functions, as JAX has them.
 
-Given a `Function` each returns a `Function`. May import `arguments`, `recording`, `selected`,
-`transforms`, `graph`, `errors`.
+Given a `Function` each returns a `Function`. May import `arguments`, `functions`, `recording`,
+`selected`, `transforms`, `graph`, `errors`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, overload
 
 import numpy as np
 
 from difflab.autodiff import transforms
-from difflab.autodiff.arguments import Argnums, Chosen, composed, places, require_callable
+from difflab.autodiff.arguments import Argnums, Chosen, composed, require_callable
+from difflab.autodiff.functions import function_gradient, function_jacobian
 from difflab.autodiff.recording import Recording, computed
 from difflab.autodiff.selected import gradients, jacobians, swept
-from difflab.autodiff.sweep import Sweep
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+from difflab.graph.pytree import LEAF, unflatten
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "value_and_grad"]
 
@@ -79,7 +79,7 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
     (np.float64(30.0), np.float64(9.0))
     """
     if isinstance(fun, Function):
-        return _function_gradient(fun, argnums, has_aux, with_value=False)
+        return function_gradient(fun, argnums, has_aux, with_value=False)
     return _gradient_of(fun, argnums, has_aux, with_value=False)
 
 
@@ -118,7 +118,7 @@ def value_and_grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False
     (np.float64(45.0), (np.float64(30.0), np.float64(9.0)))
     """
     if isinstance(fun, Function):
-        return _function_gradient(fun, argnums, has_aux, with_value=True)
+        return function_gradient(fun, argnums, has_aux, with_value=True)
     return _gradient_of(fun, argnums, has_aux, with_value=True)
 
 
@@ -157,46 +157,6 @@ def _require_number(run: Recording, what: str) -> None:
             f"shape {run.function.output_shapes[0]}",
             hint="reduce it (np.sum), or use jacrev or jacfwd",
         )
-
-
-def _function_gradient(
-    function: Function, argnums: Argnums, has_aux: bool, *, with_value: bool
-) -> Function:
-    """Return the gradient as a function with an output per argument."""
-    what = "value_and_grad" if with_value else "grad"
-    sources, single = places(argnums, len(function.inputs), what)
-    extra = len(function.outputs) - 1
-    if math.prod(function.output_shapes[0]) != 1 or (extra and not has_aux):
-        raise InputError(
-            f"{what} needs a function with one output number, this one has {function.m}",
-            hint="use jacrev or jacfwd, or has_aux=True where other outputs are auxiliary",
-        )
-    if has_aux and not extra:
-        raise InputError(f"has_aux=True of {what} needs a function with further outputs")
-    whole = gradients(function, sources)
-    slopes: Any = 0 if single else (0,) * len(sources)
-    aux: Any = 0 if extra == 1 else (0,) * extra
-    value: Any = (0, aux) if has_aux else 0
-    form = (value, slopes) if with_value else (slopes, aux) if has_aux else slopes
-    count = 1 + extra
-    slope_outputs = range(count, count + len(sources))
-    if with_value:
-        order = [*range(count), *slope_outputs]
-    else:
-        order = [*slope_outputs, *range(1, count)]
-    return _reordered(whole, order, flatten(form)[1])
-
-
-def _reordered(function: Function, order: Sequence[int], structure: Structure) -> Function:
-    """Return a function with some of the outputs, in a new order and form."""
-    builder = Sweep(function).builder
-    return Function.build(
-        builder,
-        function.input_nodes,
-        [function.outputs[place] for place in order],
-        [function.output_names[place] for place in order],
-        None if structure == LEAF else structure,
-    )
 
 
 @overload
@@ -286,7 +246,7 @@ def _jacobian_of(
     if isinstance(fun, Function):
         if has_aux:
             raise InputError(f"{what} takes the Jacobian of every output of a Function")
-        return _function_jacobian(fun, argnums, what, forward=forward)
+        return function_jacobian(fun, argnums, what, forward=forward)
     require_callable(fun, what)
 
     @wraps(fun, updated=())
@@ -299,20 +259,6 @@ def _jacobian_of(
         return (tree, run.aux(computed(run.function, values))) if has_aux else tree
 
     return jacobian
-
-
-def _function_jacobian(
-    function: Function, argnums: Argnums, what: str, *, forward: bool
-) -> Function:
-    """Return the Jacobians as a function with an output per output and argument."""
-    sources, single = places(argnums, len(function.inputs), what)
-    outputs = tuple(range(len(function.outputs)))
-    whole = jacobians(function, sources, outputs, forward=forward)
-    results = function.structure
-    if results is None:
-        results = LEAF if len(outputs) == 1 else flatten(outputs)[1]
-    structure = composed(results, LEAF if single else flatten(sources)[1])
-    return _reordered(whole, range(len(whole.outputs)), structure)
 
 
 def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> list[Any]:

@@ -146,57 +146,68 @@ def split(function: Function, known: int, early: int) -> tuple[Function, Functio
         The first takes the known inputs and returns the early outputs, then the residuals.
         The second takes the residuals, then the other inputs, and returns the other outputs.
     """
-    graph = function.graph
-    sweep = Sweep(function)
-    late = reached_from(sweep, function.input_nodes[known:])
-    first, second = Builder(), Builder()
-    there = [0] * len(graph)
-    here: dict[int, int] = {}
-    residuals: list[int] = []
-
-    def in_second(number: int) -> int:
-        if number not in here:
-            if number in graph.constants:
-                here[number] = second.constant(*graph.constants[number])
-            else:
-                residuals.append(number)
-                name = f"residual{len(residuals)}"
-                here[number] = second.input(name, graph.shape(number))
-        return here[number]
-
-    for position, number in enumerate(function.input_nodes):
-        builder = first if position < known else second
-        node = builder.input(f"x{position + 1}", graph.shape(number))
-        if position < known:
-            there[number] = node
-        else:
-            here[number] = node
-    for number, (opcode, args) in enumerate(graph.rows()):
-        if opcode == CONSTANT:
-            there[number] = first.constant(*graph.constants[number])
-        elif opcode >= FIRST_ROW:
-            row = graph.primitives[opcode - FIRST_ROW]
-            params = graph.param_table[graph.param_ids[number]]
-            if late[number]:
-                here[number] = second.emit(row, [in_second(arg) for arg in args], params)
-            else:
-                there[number] = first.emit(row, [there[arg] for arg in args], params)
-    later = [in_second(number) for number in function.outputs[early:]]
-    kept = [*function.outputs[:early], *residuals]
+    halves = _Halves(function, known)
+    halves.copy()
+    later = [halves.in_second(number) for number in function.outputs[early:]]
+    kept = [*function.outputs[:early], *halves.residuals]
     prepare = Function.build(
-        first,
-        [there[number] for number in function.input_nodes[:known]],
-        [there[number] for number in kept],
+        halves.first,
+        [halves.there[number] for number in function.input_nodes[:known]],
+        [halves.there[number] for number in kept],
         [f"y{i + 1}" for i in range(len(kept))],
     )
-    inputs = [*residuals, *function.input_nodes[known:]]
     apply = Function.build(
-        second,
-        [here[number] for number in inputs],
+        halves.second,
+        [halves.here[n] for n in (*halves.residuals, *function.input_nodes[known:])],
         later,
-        [f"y{i + 1}" for i in range(len(later))],
+        function.output_names[early:],
     )
     return prepare, apply
+
+
+class _Halves:
+    """The two graphs that `split` makes, and where the nodes of the whole are in each."""
+
+    def __init__(self, function: Function, known: int) -> None:
+        self.graph = graph = function.graph
+        self.first, self.second = Builder(), Builder()
+        self.late = reached_from(Sweep(function), function.input_nodes[known:])
+        self.there: dict[int, int] = {}
+        self.here: dict[int, int] = {}
+        self.residuals: list[int] = []
+        for position, number in enumerate(function.input_nodes):
+            name, shape = f"x{position + 1}", graph.shape(number)
+            if position < known:
+                self.there[number] = self.first.input(name, shape)
+            else:
+                self.here[number] = self.second.input(name, shape)
+
+    def copy(self) -> None:
+        """Append every node to the half that computes it."""
+        graph = self.graph
+        for number, (opcode, args) in enumerate(graph.rows()):
+            if opcode == CONSTANT:
+                self.there[number] = self.first.constant(*graph.constants[number])
+            elif opcode >= FIRST_ROW:
+                row = graph.primitives[opcode - FIRST_ROW]
+                params = graph.param_table[graph.param_ids[number]]
+                if self.late[number]:
+                    operands = [self.in_second(arg) for arg in args]
+                    self.here[number] = self.second.emit(row, operands, params)
+                else:
+                    operands = [self.there[arg] for arg in args]
+                    self.there[number] = self.first.emit(row, operands, params)
+
+    def in_second(self, number: int) -> int:
+        """Return a node in the second graph; what the first computes becomes an input."""
+        if number not in self.here:
+            if number in self.graph.constants:
+                self.here[number] = self.second.constant(*self.graph.constants[number])
+            else:
+                self.residuals.append(number)
+                name = f"residual{len(self.residuals)}"
+                self.here[number] = self.second.input(name, self.graph.shape(number))
+        return self.here[number]
 
 
 def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Places) -> list[Node]:
