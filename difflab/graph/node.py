@@ -79,13 +79,19 @@ class Node:
         ids = tuple([_leaf(builder, value) for value in args])
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
+    def _met(self, other: Any) -> Builder:
+        """Return the builder that an operation with `other` belongs to."""
+        if isinstance(other, Node) and other.builder is not self.builder:
+            return _innermost((self, other))
+        return self.builder
+
     def _binary(self, primitive: Primitive, other: Any) -> Node:
-        builder = _innermost((self, other))
+        builder = self._met(other)
         ids = (_leaf(builder, self), _leaf(builder, other))
         return Node(builder, builder.emit(primitive, ids))
 
     def _reflected(self, primitive: Primitive, other: Any) -> Node:
-        builder = _innermost((self, other))
+        builder = self._met(other)
         ids = (_leaf(builder, other), _leaf(builder, self))
         return Node(builder, builder.emit(primitive, ids))
 
@@ -244,12 +250,12 @@ def _innermost(operands: Sequence[Any]) -> Builder:
 
 def _leaf(builder: Builder, value: Any) -> int:
     """Return the node of an operand: its own, a constant's, or what a trace took it as."""
-    if isinstance(value, Node) and value.builder is builder:
-        return value.id
-    taken = builder.taken(value)
-    if taken is not None:
-        return taken
     if isinstance(value, Node):
+        if value.builder is builder:
+            return value.id
+        taken = builder.taken(value)
+        if taken is not None:
+            return taken
         raise at_users_line(
             TraceError,
             "a value of one trace is used in another",
@@ -261,6 +267,9 @@ def _leaf(builder: Builder, value: Any) -> int:
         return builder.constant(value)
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return builder.constant(value.item())
+    taken = builder.taken(value)
+    if taken is not None:
+        return taken
     raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -326,6 +328,18 @@ def test_functions_give_functions() -> None:
     assert batch.shape == (2, 3)
     twice = dl.grad(dl.grad(dl.parse("x^4")))
     assert twice(2.0) == 48
+
+
+def test_the_form_of_a_functions_outputs_is_part_of_it() -> None:
+    F = dl.parse("x^2*y")
+    flat, nested = dl.value_and_grad(F), dl.value_and_grad(F, argnums=(0,))
+    assert flat(2.0, 5.0) == (20, 20)
+    assert nested(2.0, 5.0) == (20, (20,))
+    assert flat != nested
+    again = pickle.loads(pickle.dumps(nested))
+    assert again == nested
+    assert again(2.0, 5.0) == (20, (20,))
+    assert nested.returned("ab") == ("a", ("b",))
 
 
 @pytest.mark.parametrize("jacobian", [dl.jacfwd, dl.jacrev])
