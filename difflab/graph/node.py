@@ -242,6 +242,17 @@ class Node:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
 
 
+def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
+    """Return the innermost trace that `values` belong to, and their nodes there.
+
+    None where no value is traced.
+    """
+    if not any(isinstance(value, Node) for value in values):
+        return None
+    builder = _innermost(values)
+    return builder, [_leaf(builder, value) for value in values]
+
+
 def _innermost(operands: Sequence[Any]) -> Builder:
     """Return the builder of the trace that began last among those of the operands."""
     builders = [value.builder for value in operands if isinstance(value, Node)]
@@ -265,23 +276,12 @@ def _leaf(builder: Builder, value: Any) -> int:
         value = int(value)
     if isinstance(value, int | float):
         return builder.constant(value)
-    if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return builder.constant(value.item())
     taken = builder.taken(value)
     if taken is not None:
         return taken
+    if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
+        return builder.constant(value.item())
     raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
-
-
-def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
-    """Return the innermost trace that `values` belong to, and their nodes there.
-
-    None where no value is traced.
-    """
-    if not any(isinstance(value, Node) for value in values):
-        return None
-    builder = _innermost(values)
-    return builder, [_leaf(builder, value) for value in values]
 
 
 @cache
