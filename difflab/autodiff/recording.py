@@ -100,7 +100,8 @@ class _Contents:
             graph.primitives,
             graph.param_table,
             graph.shape_table,
-            tuple([(node, *map(_exact, entry)) for node, entry in graph.constants.items()]),
+            # repr tells 0.0 from -0.0 and 1 from 1.0.
+            tuple([(node, repr(entry)) for node, entry in graph.constants.items()]),
             function.input_nodes,
             function.outputs,
         )
@@ -111,13 +112,6 @@ class _Contents:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Contents) and self.key == other.key
-
-
-def _exact(value: Any) -> Any:
-    """Return what tells constants apart, also 0.0 from -0.0 and 1 from 1.0."""
-    if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes())
-    return repr(value)
 
 
 @lru_cache(maxsize=256)

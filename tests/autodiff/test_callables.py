@@ -273,6 +273,7 @@ def test_other_arguments_stay_python_values() -> None:
 
 def test_constant_and_identity_functions() -> None:
     assert dl.grad(lambda x: 4.0)(2.0) == 0
+    assert dl.grad(lambda x: np.array(4.0))(2.0) == 0
     assert dl.grad(lambda x: x)(2.0) == 1
     identity = dl.jacfwd(lambda x: x)(X)
     assert np.array_equal(identity, np.eye(3))

@@ -90,6 +90,13 @@ def test_every_row_inside_and_outside_a_trace() -> None:
             assert np.allclose(part, wanted, rtol=1e-13)
 
 
+def test_a_tree_with_nothing_and_with_dicts() -> None:
+    tree = {"a": A, "n": None}
+    mapped = dl.vmap(lambda t: {"out": t["a"] * 2, "none": t["n"]}, in_axes=({"a": 1, "n": 0},))
+    assert mapped(tree)["out"].tolist() == (2 * A.T).tolist()
+    assert mapped(tree)["none"] is None
+
+
 def test_functions_are_mapped_as_any_other_code() -> None:
     F = dl.parse("x: [3]; s: []\ns*sum(x)")
     assert dl.vmap(F, in_axes=(None, 0))(2.0, A).tolist() == [6, 24]
@@ -107,14 +114,33 @@ def test_axes_are_moved_inside_a_trace() -> None:
 
 def test_rows_without_a_rule_are_applied_one_by_one(monkeypatch) -> None:
     from difflab.autodiff import batching
+    from difflab.graph.function import Function
     from difflab.primitives import index, sum_
 
+    f = dl.trace(lambda x, c: c * np.sum(x[1:] * x[0]), A[0], 1.0)
+    with_rules = batching.batched(f, (True, False), 2)
     rules = {row: rule for row, rule in batching._RULES.items() if row not in (index, sum_)}
-    with_rules = dl.trace(lambda a: dl.vmap(lambda x: np.sum(x[1:] * x[0]))(a), A)
     monkeypatch.setattr(batching, "_RULES", rules)
-    without = dl.trace(lambda a: dl.vmap(lambda x: np.sum(x[1:] * x[0]))(a + 0), A)
+    without = batching.batched(f, (True, False), 2)
+    assert isinstance(without, Function)
     assert len(without.graph) > len(with_rules.graph)
-    assert without(A).tolist() == with_rules(A).tolist() == [0, 27]
+    assert without(A, 2.0).tolist() == with_rules(A, 2.0).tolist() == [0, 2 * 27]
+
+
+def test_parts_of_every_shape_are_packed() -> None:
+    from difflab.autodiff.batching import batched
+    from difflab.autodiff.transforms import gradient
+
+    f = dl.trace(lambda w, s, c: s * np.sum(w * w) * np.sum(c), A, 1.0, V)
+    mapped = batched(gradient(f), (True, False, False), 2)
+    stack = np.stack([A, A + 1])
+    expected = [gradient(f)(a, 3.0, V).tolist() for a in stack]
+    assert mapped.output_shapes == ((2, 10),)
+    assert mapped(stack, 3.0, V).tolist() == expected
+    constant = batched(dl.trace(lambda x, c: (c, np.sum(c)), 1.0, V), (True, False), 2)
+    same, total = constant(np.ones(2), V)
+    assert same.tolist() == [V.tolist()] * 2
+    assert total.tolist() == [V.sum()] * 2
 
 
 def test_integers_may_be_mapped_and_are_computed_as_float64() -> None:
@@ -149,6 +175,9 @@ def test_what_does_not_depend_on_the_example_is_repeated() -> None:
         (lambda: dl.vmap(np.sin, in_axes=2)(A), InputError, "axis 2 for a value of 2 axes"),
         (lambda: dl.vmap(np.sin)(1.0), InputError, "axis 0 for a value of 0 axes"),
         (lambda: dl.vmap(np.sin, in_axes="x")(A), InputError, "in_axes"),
+        (lambda: dl.vmap(np.sin, in_axes=((0,),))(A), InputError, "an axis belongs"),
+        (lambda: dl.vmap(np.sin, in_axes=(0, 0))(A), InputError, "structure"),
+        (lambda: dl.vmap(lambda t: t["a"], in_axes=({"b": 0},))({"a": A}), InputError, "structure"),
         (lambda: dl.vmap(np.sin, out_axes=3)(A), InputError, "out_axes"),
         (lambda: dl.vmap(np.sin, out_axes=None)(A), InputError, "differs between the examples"),
         (lambda: dl.vmap(np.sin)("text"), InputError, "not real"),
