@@ -152,6 +152,8 @@ def _outputs(builder: Builder, result: Any) -> list[int]:
         if isinstance(part, np.ndarray) and part.dtype == object:
             nodes += _outputs(builder, part.ravel().tolist())
         elif isinstance(part, Node):
+            if part.builder is not builder:
+                raise TraceError("traced code returned a value of another trace")
             nodes.append(part.id)
         elif isinstance(part, int | float | np.number):
             nodes.append(builder.constant(float(part)))
