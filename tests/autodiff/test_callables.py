@@ -343,6 +343,18 @@ def test_the_form_of_a_functions_outputs_is_part_of_it() -> None:
     assert nested.returned("ab") == ("a", ("b",))
 
 
+@pytest.mark.parametrize("target", ["auto", "python", "numpy"])
+def test_compiled_functions_keep_the_form(target: str) -> None:
+    G = dl.value_and_grad(dl.parse("x^2*y"), argnums=(0, 1))
+    fast = dl.compile(G, target=target)
+    assert fast(2.0, 5.0) == (20, (20, 4))
+    value, (by_x, by_y) = fast(np.array([2.0, 3.0]), 5.0)
+    assert (value.tolist(), by_x.tolist(), by_y.tolist()) == ([20, 45], [20, 30], [4, 9])
+    assert dl.compile(G, target=target, packed=True)(np.array([2.0, 5.0])) == (20, (20, 4))
+    (only,) = dl.compile(dl.grad(dl.parse("x^2"), (0,)), target=target)(3.0)
+    assert only == 6
+
+
 @pytest.mark.parametrize("jacobian", [dl.jacfwd, dl.jacrev])
 def test_jacobians_of_functions(jacobian) -> None:
     F = dl.parse("x: [3]; s: []\n[s*x, x[0]*x[2]]")
