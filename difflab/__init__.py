@@ -21,13 +21,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from difflab import arrays
     from difflab.autodiff import (
+        grad,
         gradient,
         hessian,
         hvp,
+        jacfwd,
         jacobian,
+        jacrev,
         jvp,
+        linearize,
+        value_and_grad,
         value_and_gradient,
         vjp,
+        vmap,
     )
     from difflab.eager import Tensor, enable_grad, no_grad, tensor
     from difflab.errors import DifflabError
@@ -52,18 +58,24 @@ __all__ = [
     "differentiate",
     "enable_grad",
     "evaluate",
+    "grad",
     "gradient",
     "hessian",
     "hvp",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
+    "linearize",
     "methods",
     "no_grad",
     "parse",
     "tensor",
     "trace",
+    "value_and_grad",
     "value_and_gradient",
     "vjp",
+    "vmap",
 ]
 
 __version__ = "0.1.0"
@@ -78,17 +90,23 @@ _HOMES = {
     "differentiate": "difflab.methods.differentiate",
     "enable_grad": "difflab.eager",
     "evaluate": "difflab.graph.function",
+    "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
     "hvp": "difflab.autodiff",
+    "jacfwd": "difflab.autodiff",
     "jacobian": "difflab.autodiff",
+    "jacrev": "difflab.autodiff",
     "jvp": "difflab.autodiff",
+    "linearize": "difflab.autodiff",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
     "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
+    "value_and_grad": "difflab.autodiff",
     "value_and_gradient": "difflab.autodiff",
     "vjp": "difflab.autodiff",
+    "vmap": "difflab.autodiff",
 }
 
 

@@ -3,14 +3,23 @@
 May import `graph`, `primitives`, `core`, `errors`.
 """
 
-from difflab.autodiff.transforms import (
-    gradient,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    value_and_gradient,
-    vjp,
-)
+from difflab.autodiff.callables import grad, hessian, jacfwd, jacrev, value_and_grad
+from difflab.autodiff.mapping import vmap
+from difflab.autodiff.products import hvp, jvp, linearize, vjp
+from difflab.autodiff.transforms import gradient, jacobian, value_and_gradient
 
-__all__ = ["gradient", "hessian", "hvp", "jacobian", "jvp", "value_and_gradient", "vjp"]
+__all__ = [
+    "grad",
+    "gradient",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "value_and_gradient",
+    "vjp",
+    "vmap",
+]

@@ -5,14 +5,14 @@ May import `graph`, `primitives`, `core`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["Sweep", "reached_from", "spread"]
+__all__ = ["Sweep", "fresh_inputs", "reached_from", "spread"]
 
 
 class Sweep:
@@ -66,3 +66,16 @@ def reached_from(sweep: Sweep, sources: Iterable[int]) -> bytearray:
 def spread(node: Node, shape: tuple[int, ...]) -> Node:
     """Return `node` broadcast to `shape`."""
     return Node(node.builder, node.builder.spread(node.id, shape))
+
+
+def fresh_inputs(
+    sweep: Sweep, names: Sequence[str], shapes: Sequence[tuple[int, ...]], suffix: str
+) -> list[Node]:
+    """Add an input for each name, with a suffix that collides with no input."""
+    taken = set(sweep.function.inputs)
+    while any(name + suffix in taken for name in names):
+        suffix += "_"
+    return [
+        Node(sweep.builder, sweep.builder.input(name + suffix, shape))
+        for name, shape in zip(names, shapes, strict=True)
+    ]

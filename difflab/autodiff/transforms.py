@@ -6,11 +6,10 @@ May import the sweeps, `graph`, `errors`.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from difflab.autodiff.entries import Mode, cotangents, entries
-from difflab.autodiff.forward import push_forward
-from difflab.autodiff.sweep import Sweep, spread
+from difflab.autodiff.entries import Mode, entries
+from difflab.autodiff.selected import pulled, pushed
+from difflab.autodiff.sweep import Sweep
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -184,21 +183,8 @@ def jvp(function: Function) -> Function:
     >>> [float(v) for v in push(2.0, 3.0, 1.0, 0.0)]
     [6.0, 3.0]
     """
-    sweep = Sweep(function)
-    seeds = _fresh_inputs(sweep, function.inputs, function.input_shapes, "_dot")
-    directions = dict(zip(function.input_nodes, seeds, strict=True))
-    tangents = push_forward(sweep, directions, function.outputs)
-    zero = sweep.constant(0)
-    dots = [
-        spread(tangents.get(node, zero), shape)
-        for node, shape in zip(function.outputs, function.output_shapes, strict=True)
-    ]
-    return Function.build(
-        sweep.builder,
-        [*function.input_nodes, *(seed.id for seed in seeds)],
-        [*function.outputs, *(dot.id for dot in dots)],
-        [*function.output_names, *(f"{name}_dot" for name in function.output_names)],
-    )
+    everything = tuple(range(len(function.inputs)))
+    return pushed(function, everything, tuple(range(len(function.outputs))))
 
 
 def vjp(function: Function) -> Function:
@@ -224,18 +210,8 @@ def vjp(function: Function) -> Function:
     >>> [float(v) for v in pull(2.0, 3.0, 1.0)]
     [6.0, 3.0, 2.0]
     """
-    sweep = Sweep(function)
-    seeds = _fresh_inputs(sweep, function.output_names, function.output_shapes, "_bar")
-    totals: dict[int, Node] = {}
-    for number, seed in zip(function.outputs, seeds, strict=True):
-        totals[number] = totals[number] + seed if number in totals else seed
-    bars = cotangents(sweep, totals)
-    return Function.build(
-        sweep.builder,
-        [*function.input_nodes, *(seed.id for seed in seeds)],
-        [*function.outputs, *(bar.id for bar in bars)],
-        [*function.output_names, *(f"{name}_bar" for name in function.inputs)],
-    )
+    everything = tuple(range(len(function.inputs)))
+    return pulled(function, everything, tuple(range(len(function.outputs))))
 
 
 def hvp(function: Function) -> Function:
@@ -267,19 +243,6 @@ def hvp(function: Function) -> Function:
     """
     pushed = jvp(gradient(function))
     return Function.build(Sweep(pushed).builder, pushed.input_nodes, [pushed.outputs[1]], ["hvp"])
-
-
-def _fresh_inputs(
-    sweep: Sweep, names: Sequence[str], shapes: Sequence[tuple[int, ...]], suffix: str
-) -> list[Node]:
-    """Add an input for each name, with a suffix that collides with no input."""
-    taken = set(sweep.function.inputs)
-    while any(name + suffix in taken for name in names):
-        suffix += "_"
-    return [
-        Node(sweep.builder, sweep.builder.input(name + suffix, shape))
-        for name, shape in zip(names, shapes, strict=True)
-    ]
 
 
 def _require_scalar(function: Function, transform: str, instead: str) -> None:

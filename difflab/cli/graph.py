@@ -18,6 +18,8 @@ from difflab.cli.output import check_destination, emit, say, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from difflab.graph.function import Function
 
 __all__ = ["EXAMPLES", "Kind", "Picture", "graph"]
@@ -119,7 +121,7 @@ def _subject(
     from difflab import autodiff
 
     kind = of or (Kind.GRADIENT if function.m == 1 else Kind.JACOBIAN)
-    transforms = {
+    transforms: dict[Kind, Callable[[Function], Function]] = {
         Kind.GRADIENT: autodiff.gradient,
         Kind.JACOBIAN: autodiff.jacobian,
         Kind.HESSIAN: autodiff.hessian,

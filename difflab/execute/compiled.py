@@ -180,7 +180,8 @@ class Compiled:
         """Return this with a call of its own, where the inputs can be its parameters."""
         if self._python is None:
             return self
-        entry = self._python.entry(packed=self.packed)
+        plain = self.function.structure is None
+        entry = self._python.entry(packed=self.packed) if plain else None
         if entry is None:
             self._python.run  # noqa: B018 - compiled now, not by the first call
         else:
@@ -198,7 +199,7 @@ class Compiled:
         plain = len(args) == self._numbers and not kwargs
         if plain and python is not None and all(isinstance(arg, float | int) for arg in args):
             results = python.shaped(python.point([float(arg) for arg in args]))
-            return results[0] if len(results) == 1 else tuple(results)
+            return self.function.returned(results)
         while args and args[-1] is None:
             args = args[:-1]
         values = [_real(value) for value in self.function.arranged(args, kwargs)]
@@ -212,7 +213,7 @@ class Compiled:
             results = self._numpy(values, batch)
             if batch == ():
                 results = [_plain(result) for result in results]
-        return results[0] if len(results) == 1 else tuple(results)
+        return self.function.returned(results)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return compile, (self.function, self.target, self.threads, self.packed)
@@ -241,7 +242,7 @@ class Packed(Compiled):
         packed = _real(points)
         if packed.ndim == 1 and self._python is not None and len(packed) == self.function.n:
             results = self._python.shaped(self._python.point(packed.tolist()))
-            return results[0] if len(results) == 1 else tuple(results)
+            return self.function.returned(results)
         return self._results(self.function.split(packed), packed.shape[:-1])
 
 

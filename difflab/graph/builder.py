@@ -65,6 +65,9 @@ class Builder:
     True
     """
 
+    depth = 0
+    """Traces that begin later have a larger one; where two meet, the later takes the value."""
+
     def __init__(self, text: str | None = None, *, simplify: bool = False) -> None:
         self.text = text
         self.simplify = simplify
@@ -135,6 +138,10 @@ class Builder:
             node = self.index[key] = self._append(CONSTANT, (), 0, span)
             self.constants[node] = (value, name)
         return node
+
+    def taken(self, value: Any) -> int | None:
+        """Return the node that a value from outside becomes; None where it is not taken."""
+        return None
 
     def emit(
         self,

@@ -21,6 +21,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Shape
+from difflab.graph.pytree import Structure, unflatten
 
 __all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline", "natural_order"]
 
@@ -52,6 +53,9 @@ class Function:
         The nodes of the inputs and of the outputs.
     output_names : tuple of str
         A name for each output.
+    structure : Structure, optional
+        How a call groups the outputs into tuples, lists and dicts; None returns the only
+        output, or the tuple of them.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Function:
     input_nodes: tuple[int, ...]
     outputs: tuple[int, ...]
     output_names: tuple[str, ...]
+    structure: Structure | None = None
 
     @classmethod
     def build(
@@ -75,12 +80,13 @@ class Function:
         inputs: Sequence[int],
         outputs: Sequence[int],
         output_names: Sequence[str],
+        structure: Structure | None = None,
     ) -> Function:
         """Freeze what `outputs` need of `builder` into a function."""
         graph, kept = builder.freeze(outputs)
         by_name = {name: node for node, name in graph.names.items()}
         places = tuple(by_name[builder.names[node]] for node in inputs)
-        return cls(graph, places, kept, tuple(output_names))
+        return cls(graph, places, kept, tuple(output_names), structure)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -137,6 +143,12 @@ class Function:
             results = self._computed(values)
         else:
             results = evaluate(self, values, interpreter)
+        return self.returned(results)
+
+    def returned(self, results: Sequence[Any]) -> Any:
+        """Return the outputs, given in order, in the form in which a call returns them."""
+        if self.structure is not None:
+            return unflatten(self.structure, results)
         return results[0] if len(results) == 1 else tuple(results)
 
     def values(self, points: NDArray[Any]) -> NDArray[Any]:
@@ -249,6 +261,7 @@ class Function:
             self.inputs == other.inputs
             and self.input_shapes == other.input_shapes
             and self.output_names == other.output_names
+            and self.structure == other.structure
             and self._same_computation(other)
         )
 

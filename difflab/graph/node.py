@@ -1,14 +1,14 @@
 """`Node`: a value of a graph under construction, to write derivative rules and traces with.
 
 It carries Python's operators and takes NumPy's functions (NEP 13 and NEP 18), so code written
-for numbers and arrays writes graphs. May import `builder`, `ir`, `arrays`, `primitives`, `core`,
-`errors`.
+for numbers and arrays writes graphs. May import `builder`, `ir`, `place`, `arrays`,
+`primitives`, `core`, `errors`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,6 +19,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
+from difflab.graph.place import at_users_line
 from difflab.primitives import (
     absolute,
     add,
@@ -39,7 +40,7 @@ from difflab.primitives import (
     subtract,
 )
 
-__all__ = ["Node", "static_key"]
+__all__ = ["Node", "meeting", "static_key"]
 
 
 class Node:
@@ -74,17 +75,25 @@ class Node:
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
     ) -> Node:
-        builder = self.builder
+        builder = _innermost(args)
         ids = tuple([_leaf(builder, value) for value in args])
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
+    def _met(self, other: Any) -> Builder:
+        """Return the builder that an operation with `other` belongs to."""
+        if isinstance(other, Node) and other.builder is not self.builder:
+            return _innermost((self, other))
+        return self.builder
+
     def _binary(self, primitive: Primitive, other: Any) -> Node:
-        builder = self.builder
-        return Node(builder, builder.emit(primitive, (self.id, _leaf(builder, other))))
+        builder = self._met(other)
+        ids = (_leaf(builder, self), _leaf(builder, other))
+        return Node(builder, builder.emit(primitive, ids))
 
     def _reflected(self, primitive: Primitive, other: Any) -> Node:
-        builder = self.builder
-        return Node(builder, builder.emit(primitive, (_leaf(builder, other), self.id)))
+        builder = self._met(other)
+        ids = (_leaf(builder, other), _leaf(builder, self))
+        return Node(builder, builder.emit(primitive, ids))
 
     def __add__(self, other: Any) -> Node:
         return self._binary(add, other)
@@ -210,15 +219,18 @@ class Node:
         return shaped
 
     def __bool__(self) -> NoReturn:
-        raise TraceError(
+        raise at_users_line(
+            TraceError,
             "a branch on a traced value cannot be recorded in a graph",
-            hint="write difflab.primitives.where(condition, a, b) or numpy.where instead of `if`",
+            "write numpy.where(condition, a, b) instead of `if`, or run the code on "
+            "difflab.tensor, which computes at once and may branch",
         )
 
     def __float__(self) -> NoReturn:
-        raise TraceError(
+        raise at_users_line(
+            TraceError,
             "a traced value has no number yet",
-            hint="use NumPy's functions (np.sin) instead of those of `math`",
+            "use NumPy's functions (np.sin) instead of those of `math`",
         )
 
     __int__ = __float__
@@ -226,9 +238,10 @@ class Node:
     __complex__ = __float__
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TraceError(
+        raise at_users_line(
+            TraceError,
             "a traced value cannot be turned into a NumPy array",
-            hint="build arrays from traced values with NumPy's functions on the values themselves",
+            "build arrays from traced values with NumPy's functions on the values themselves",
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -262,16 +275,43 @@ class Node:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
 
 
+def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
+    """Return the innermost trace that `values` belong to, and their nodes there.
+
+    None where no value is traced.
+    """
+    if not any(isinstance(value, Node) for value in values):
+        return None
+    builder = _innermost(values)
+    return builder, [_leaf(builder, value) for value in values]
+
+
+def _innermost(operands: Sequence[Any]) -> Builder:
+    """Return the builder of the trace that began last among those of the operands."""
+    builders = [value.builder for value in operands if isinstance(value, Node)]
+    return builders[0] if len(builders) == 1 else max(builders, key=lambda item: item.depth)
+
+
 def _leaf(builder: Builder, value: Any) -> int:
-    """Return the node of an operand: its own, or a constant's."""
+    """Return the node of an operand: its own, a constant's, or what a trace took it as."""
     if isinstance(value, Node):
-        if value.builder is not builder:
-            raise TraceError("a value of one trace is used in another")
-        return value.id
+        if value.builder is builder:
+            return value.id
+        taken = builder.taken(value)
+        if taken is not None:
+            return taken
+        raise at_users_line(
+            TraceError,
+            "a value of one trace is used in another",
+            "return traced values from the function instead of keeping them elsewhere",
+        )
     if isinstance(value, bool | np.bool_):
         value = int(value)
     if isinstance(value, int | float):
         return builder.constant(value)
+    taken = builder.taken(value)
+    if taken is not None:
+        return taken
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return builder.constant(value.item())
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":

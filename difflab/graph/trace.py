@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ import numpy as np
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
-__all__ = ["trace"]
+__all__ = ["Trace", "trace"]
 
 
 def trace(function: Callable[..., Any], *examples: Any) -> Function:
@@ -46,14 +48,88 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     >>> f.inputs, float(f(0.0, 3.0))
     (('a', 'b'), 0.0)
     """
-    builder = Builder()
     names = _names(function, len(examples))
-    shapes = map(np.shape, examples)
-    inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
-    result = function(*(Node(builder, node) for node in inputs))
-    outputs = _outputs(builder, result)
+    shapes = [_shape(example) for example in examples]
+    with Trace() as builder:
+        inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
+        result = function(*(Node(builder, node) for node in inputs))
+        outputs = _outputs(builder, result)
     labels = ["y"] if len(outputs) == 1 else [f"y{i + 1}" for i in range(len(outputs))]
     return Function.build(builder, inputs, outputs, labels)
+
+
+_BEGINNINGS = count(1)
+
+
+class Trace(Builder):
+    """The builder that running code writes to, open while the code runs.
+
+    Traces nest: code that is being traced may differentiate, which traces again. Where an
+    inner trace meets a value of one around it, a trace that captures takes the value as one
+    more input, so that derivatives with respect to inner inputs regard it as constant and
+    nothing confuses the two (Siskind & Pearlmutter, 2005).
+
+    Parameters
+    ----------
+    captures : bool
+        Whether values of enclosing traces, and arrays, become inputs.
+
+    Attributes
+    ----------
+    captured : dict of int to Any
+        The values that became inputs.
+    """
+
+    def __init__(self, *, captures: bool = False) -> None:
+        super().__init__()
+        self.depth = next(_BEGINNINGS)
+        self.captures = captures
+        self.captured: dict[int, Any] = {}
+        self.is_open = True
+        self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.is_open = False
+
+    def taken(self, value: Any) -> int | None:
+        """Return the input that stands for an array or a value of an enclosing trace."""
+        if not self.captures:
+            return None
+        if isinstance(value, Node):
+            around = value.builder
+            if not (isinstance(around, Trace) and around.is_open and around.depth < self.depth):
+                return None
+            return self._captured((id(around), value.id), value)
+        if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
+            return self._array(value)
+        return None
+
+    def _array(self, value: np.ndarray[Any, Any]) -> int:
+        """Capture an array as it is now: the code may overwrite it before it is evaluated."""
+        key = (0, id(value))
+        known = self._inputs.get(key)
+        if known is not None and np.array_equal(self.captured[known[0]], value, equal_nan=True):
+            return known[0]
+        self._inputs.pop(key, None)
+        node = self._captured(key, np.array(value, dtype=np.float64))
+        self._inputs[key] = (node, value)
+        return node
+
+    def _captured(self, key: tuple[int, int], value: Any) -> int:
+        known = self._inputs.get(key)
+        if known is not None:
+            return known[0]
+        node = self.input(f"captured{len(self.captured) + 1}", value.shape)
+        self._inputs[key] = (node, value)
+        self.captured[node] = value
+        return node
+
+
+def _shape(example: Any) -> Shape:
+    return example.shape if isinstance(example, Node) else np.shape(example)
 
 
 def _names(function: Callable[..., Any], wanted: int) -> list[str]:
@@ -76,6 +152,8 @@ def _outputs(builder: Builder, result: Any) -> list[int]:
         if isinstance(part, np.ndarray) and part.dtype == object:
             nodes += _outputs(builder, part.ravel().tolist())
         elif isinstance(part, Node):
+            if part.builder is not builder:
+                raise TraceError("traced code returned a value of another trace")
             nodes.append(part.id)
         elif isinstance(part, int | float | np.number):
             nodes.append(builder.constant(float(part)))

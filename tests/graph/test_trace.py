@@ -65,3 +65,5 @@ def test_values_of_two_traces_do_not_mix() -> None:
     dl.trace(lambda x: kept.append(x) or x, 1.0)
     with pytest.raises(TraceError, match="another"):
         dl.trace(lambda x: x + kept[0], 1.0)
+    with pytest.raises(TraceError, match="another"):
+        dl.trace(lambda x: kept[0], 1.0)

@@ -1,0 +1,260 @@
+"""One run of a user's Python function recorded, and functions applied to what it was run on.
+
+A callable is traced at every call of its derivative: it may close over values that change, so
+its old graph may not be its graph. What is made *from* a graph depends on the graph alone and
+is kept under its contents. May import `graph`, `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from difflab.errors import InputError, TraceError
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function, evaluate, inline
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node, meeting
+from difflab.graph.place import at_users_line
+from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.trace import Trace
+
+__all__ = ["Recording", "as_real", "as_value", "computed", "record"]
+
+LARGEST_KEPT = 20_000
+"""Nodes of a graph beyond which what is derived from it is not kept for the next call."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """A traced run of a function.
+
+    Attributes
+    ----------
+    function : Function
+        Its inputs are the leaves of the arguments, then the captured values; its outputs are
+        the leaves of the result, then the traced ones of the auxiliary data.
+    results : int
+        How many outputs are leaves of the result.
+    structure : Structure
+        Of the result.
+    captured : list
+        Arrays, and values of traces around this one, that the function used.
+    auxiliary : tuple
+        The leaves of the auxiliary data, with the position of an output in place of each
+        traced one, and their structure.
+    """
+
+    function: Function
+    results: int
+    structure: Structure
+    captured: list[Any]
+    auxiliary: tuple[list[Any], Structure]
+
+    def derived(self, transform: Callable[..., T], *details: Any, **more: Any) -> T:
+        """Return ``transform(function, *details)``, kept where this graph is met again."""
+        if len(self.function.graph) > LARGEST_KEPT:
+            return transform(self.function, *details, **more)
+        result: T = _derived(transform, _Contents(self.function), details, tuple(more.items()))
+        return result
+
+    def aux(self, outputs: Sequence[Any]) -> Any:
+        """Return the auxiliary data, given the values of all outputs."""
+        leaves, structure = self.auxiliary
+        return unflatten(
+            structure,
+            [outputs[leaf.position] if isinstance(leaf, _Output) else leaf for leaf in leaves],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Output:
+    """The place of an output in the auxiliary data."""
+
+    position: int
+
+
+class _Contents:
+    """A function compared by what its graph holds, byte for byte."""
+
+    __slots__ = ("function", "hashed", "key")
+
+    def __init__(self, function: Function) -> None:
+        graph = function.graph
+        columns = (
+            graph.opcode,
+            graph.starts,
+            graph.args,
+            graph.param_ids,
+            graph.shape_ids,
+        )
+        self.function = function
+        self.key = (
+            tuple([column.tobytes() for column in columns]),
+            graph.primitives,
+            graph.param_table,
+            graph.shape_table,
+            # repr tells 0.0 from -0.0 and 1 from 1.0.
+            tuple([(node, repr(entry)) for node, entry in graph.constants.items()]),
+            function.input_nodes,
+            function.outputs,
+        )
+        self.hashed = hash(self.key)
+
+    def __hash__(self) -> int:
+        return self.hashed
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Contents) and self.key == other.key
+
+
+@lru_cache(maxsize=256)
+def _derived(
+    transform: Callable[..., Any],
+    contents: _Contents,
+    details: tuple[Any, ...],
+    more: tuple[tuple[str, Any], ...],
+) -> Any:
+    return transform(contents.function, *details, **dict(more))
+
+
+def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: bool) -> Recording:
+    """Run `call` on traced values of the given shapes.
+
+    Parameters
+    ----------
+    call : callable
+        Takes the traced leaves, returns a tree, or with `has_aux` a pair of trees.
+    shapes : sequence of tuple
+        One for each leaf.
+    has_aux : bool
+        Whether the second of two results is auxiliary data.
+
+    Raises
+    ------
+    TraceError
+        The code cannot be recorded, or returns something else than values.
+    """
+    aux: Any = None
+    with Trace(captures=True) as trace:
+        inputs = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
+        result = call([Node(trace, node) for node in inputs])
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TraceError("with has_aux=True the function returns a pair (result, aux)")
+            result, aux = result
+        leaves, structure = flatten(result)
+        outputs = [_output(trace, leaf) for leaf in leaves]
+        aux_leaves, aux_structure = flatten(aux)
+        for place, leaf in enumerate(aux_leaves):
+            if isinstance(leaf, Node) and leaf.builder is trace:
+                aux_leaves[place] = _Output(len(outputs))
+                outputs.append(leaf.id)
+    function = Function.build(
+        trace,
+        [*inputs, *trace.captured],
+        outputs,
+        [f"y{k + 1}" for k in range(len(outputs))],
+    )
+    captured = list(trace.captured.values())
+    return Recording(function, len(leaves), structure, captured, (aux_leaves, aux_structure))
+
+
+def _output(trace: Trace, leaf: Any) -> int:
+    """Return the node of one leaf of a result."""
+    if isinstance(leaf, Node) and leaf.builder is trace:
+        return leaf.id
+    taken = trace.taken(leaf)
+    if taken is not None:
+        return taken
+    if isinstance(leaf, np.number | np.bool_ | int | float):
+        return trace.constant(float(leaf))
+    if isinstance(leaf, np.ndarray) and leaf.ndim == 0 and leaf.dtype.kind in "fiub":
+        return trace.constant(float(leaf))
+    raise TraceError(
+        f"the function returned {type(leaf).__name__}, not a value of its arguments",
+        hint="results are numbers, arrays, and tuples, lists and dicts of them; "
+        "anything else may be returned as auxiliary data with has_aux=True",
+    )
+
+
+def computed(function: Function, values: Sequence[Any], stack: int | None = None) -> list[Any]:
+    """Return the outputs of `function`, computed, or appended to the trace that values are of.
+
+    Parameters
+    ----------
+    function : Function
+        What to apply.
+    values : sequence
+        One value per input, of its shape.
+    stack : int, optional
+        The size of the leading axis that some values have more, and every output gets.
+    """
+    met = meeting(values)
+    if met is not None:
+        builder, nodes = met
+        return [Node(builder, node) for node in inline(function, builder, nodes)]
+    with np.errstate(all="ignore"):
+        results = evaluate(function, values, ArrayInterpreter())
+    lead = () if stack is None else (stack,)
+    return [
+        _settled(result, lead + shape)
+        for result, shape in zip(results, function.output_shapes, strict=True)
+    ]
+
+
+def _settled(result: Any, shape: Shape) -> Any:
+    """Return a result as a number or as an array of its own memory."""
+    if shape == ():
+        return np.asarray(result)[()]
+    array = np.asarray(result)
+    if array.shape != shape:
+        array = np.broadcast_to(array, shape)
+    return array if array.flags.owndata and array.flags.writeable else array.copy()
+
+
+def as_value(leaf: Any, what: str) -> Any:
+    """Return a leaf of an argument as a float64 number or array, or traced.
+
+    Raises
+    ------
+    InputError
+        It is neither a real number nor an array of them.
+    """
+    if isinstance(leaf, Node):
+        return leaf
+    if isinstance(leaf, int | float | np.number | np.ndarray | np.bool_):
+        array = np.asarray(leaf)
+        if array.dtype.kind in "fiub":
+            return array.astype(np.float64)[()] if array.ndim == 0 else array.astype(np.float64)
+    found = f"{leaf.dtype} values" if isinstance(leaf, np.ndarray | np.generic) else repr(leaf)
+    raise at_users_line(
+        InputError,
+        f"{what} is not real: {found[:60]}",
+        "derivatives are taken by float64 numbers and arrays",
+    )
+
+
+def as_real(leaf: Any, what: str) -> Any:
+    """Return a leaf to differentiate by; integers are refused, as they do not vary.
+
+    Raises
+    ------
+    InputError
+        It holds integers or truth values, or nothing real.
+    """
+    kind = "f" if isinstance(leaf, Node) else np.asarray(leaf).dtype.kind
+    if isinstance(leaf, int | np.generic | np.ndarray) and kind in "iub":
+        found = type(leaf).__name__ if isinstance(leaf, int) else f"{np.asarray(leaf).dtype}"
+        raise at_users_line(
+            InputError,
+            f"{what} is of type {found}, and there is no derivative by integers",
+            "write 3.0 for 3, or convert arrays with .astype(float)",
+        )
+    return as_value(leaf, what)

@@ -1,0 +1,71 @@
+"""Trees: leaves in order, structures by value, any depth."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from difflab.errors import InputError
+from difflab.graph.pytree import flatten, unflatten
+
+TREES = st.recursive(
+    st.none() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+@given(TREES)
+def test_unflatten_undoes_flatten(tree) -> None:
+    leaves, structure = flatten(tree)
+    assert structure.leaves == len(leaves)
+    assert unflatten(structure, leaves) == tree
+    assert flatten(unflatten(structure, range(len(leaves))))[1] == structure
+
+
+def test_order_of_leaves_and_of_keys() -> None:
+    tree = {"w": (1, [2, None, {}]), "b": 0}
+    leaves, structure = flatten(tree)
+    assert leaves == [0, 1, 2]
+    assert str(structure) == "{'b': *, 'w': (*, [*, None, {}])}"
+    assert structure != flatten({"w": (1, [2, {}, None]), "b": 0})[1]
+    assert hash(structure) == hash(flatten({"b": 5, "w": (6, [7, None, {}])})[1])
+
+
+def test_named_tuples_keep_their_type() -> None:
+    Pair = namedtuple("Pair", "a b")
+    leaves, structure = flatten([Pair(1, (2, 3))])
+    assert unflatten(structure, leaves) == [Pair(1, (2, 3))]
+    assert isinstance(unflatten(structure, leaves)[0], Pair)
+
+
+def test_keys_that_cannot_be_sorted_stay_in_order() -> None:
+    assert flatten({"b": 1, 2: 3})[0] == [1, 3]
+
+
+def test_depth_is_only_length() -> None:
+    tree: list = [1.0]
+    for _ in range(100_000):
+        tree = [tree]
+    leaves, structure = flatten(tree)
+    assert leaves == [1.0]
+    back = unflatten(structure, leaves)
+    for _ in range(100_000):
+        (back,) = back
+    assert back == [1.0]
+
+
+def test_a_shared_container_is_no_cycle_but_a_cycle_is() -> None:
+    shared = [1, 2]
+    assert flatten([shared, shared])[0] == [1, 2, 1, 2]
+    loop: list = [1]
+    loop.append((loop,))
+    with pytest.raises(InputError, match="contains itself"):
+        flatten(loop)
