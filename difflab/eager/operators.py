@@ -21,7 +21,7 @@ from difflab.eager.mode import MODE
 from difflab.eager.record import Recorded, record
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
-from difflab.graph.node import static_key
+from difflab.graph.keys import static_key
 from difflab.primitives import (
     absolute,
     add,

@@ -1,0 +1,79 @@
+"""Indexing keys that are known beforehand: one entry per axis, bounds checked.
+
+May import `ir`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from difflab.graph.ir import Shape
+
+__all__ = ["opened_shape", "static_key"]
+
+
+def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
+    """Return an indexing key with one entry per axis, slices as ``(start, stop, step)``.
+
+    Parameters
+    ----------
+    key : int, slice, Ellipsis or tuple of them
+        As between NumPy's brackets.
+    shape : tuple of int
+        The shape that is indexed.
+
+    Raises
+    ------
+    IndexError
+        An index is out of bounds, or there are too many.
+
+    Examples
+    --------
+    >>> static_key((slice(1, None), -1), (4, 3))
+    ((1, 4, 1), 2)
+    """
+    entries = list(key) if isinstance(key, tuple) else [key]
+    if Ellipsis in [entry for entry in entries if entry is Ellipsis]:
+        place = next(i for i, entry in enumerate(entries) if entry is Ellipsis)
+        missing = len(shape) - (len(entries) - 1)
+        entries[place : place + 1] = [slice(None)] * missing
+    entries += [slice(None)] * (len(shape) - len(entries))
+    if len(entries) > len(shape):
+        raise IndexError(f"{len(entries)} indices for the shape {shape}")
+    return tuple(_static_entry(entry, size) for entry, size in zip(entries, shape, strict=True))
+
+
+def opened_shape(entries: tuple[Any, ...], rank: int, shape: Shape) -> Shape:
+    """Return `shape` with a 1 for every None among the entries of a key.
+
+    Examples
+    --------
+    >>> opened_shape((None, 0, Ellipsis, None), 3, (5, 6))
+    (1, 5, 6, 1)
+    """
+    sizes, opened = list(shape), []
+    for entry in entries:
+        if entry is None:
+            opened.append(1)
+        elif entry is Ellipsis:
+            named = sum(part is not None and part is not Ellipsis for part in entries)
+            opened += [sizes.pop(0) for _ in range(rank - named)]
+        elif isinstance(entry, slice):
+            opened.append(sizes.pop(0))
+    return (*opened, *sizes)
+
+
+def _static_entry(entry: Any, size: int) -> Any:
+    """Return one axis's entry, bounds checked."""
+    if isinstance(entry, slice):
+        chosen = range(*entry.indices(size))
+        stop: int | None = chosen.stop if chosen.stop >= 0 else None
+        return (chosen.start, stop, chosen.step)
+    if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
+        position = int(entry)
+        if not -size <= position < size:
+            raise IndexError(f"index {position} is outside an axis of size {size}")
+        return position % size
+    raise IndexError("indices must be integers and slices known beforehand")
