@@ -6,7 +6,6 @@ May import the modules of `graph` that evaluate, and `errors`.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -21,24 +20,10 @@ from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Shape
+from difflab.graph.names import shortened
 from difflab.graph.pytree import Structure, unflatten
 
-__all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline", "natural_order"]
-
-
-def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Return a sorting key that puts ``x2`` before ``x10``.
-
-    Examples
-    --------
-    >>> sorted(["x10", "x2", "a"], key=natural_order)
-    ['a', 'x2', 'x10']
-    """
-    parts = re.findall(r"[0-9]+|[^0-9]+", name)
-    return tuple(
-        (0, int(part), part) if part.isascii() and part.isdecimal() else (1, 0, part)
-        for part in parts
-    )
+__all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,19 +296,6 @@ def copy_nodes(builder: Builder, function: Function, inputs: Sequence[int]) -> l
             operands = tuple([copied[arg] for arg in args])
             copied[node] = builder.emit(row, operands, graph.param_table[params[node]])
     return copied
-
-
-def shortened(names: Sequence[str], limit: int = 6) -> str:
-    """Return a list of names that stays readable when it is long.
-
-    Examples
-    --------
-    >>> shortened([f"x{i}" for i in range(100)])
-    'x0, x1, x2, x3, x4, …, x99 (100 in all)'
-    """
-    if len(names) <= limit:
-        return ", ".join(names)
-    return f"{', '.join(names[: limit - 1])}, …, {names[-1]} ({len(names)} in all)"
 
 
 def _checked(value: Any, name: str, shape: Shape) -> Any:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from difflab.errors import PointError
 from difflab.graph.diagnose import check_domain
-from difflab.graph.function import Function, shortened
+from difflab.graph.function import Function
+from difflab.graph.names import shortened
 
 __all__ = ["checked_point", "packed"]
 

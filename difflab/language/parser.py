@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from difflab.errors import ParseError
-from difflab.graph.function import Function, natural_order
+from difflab.graph.function import Function
+from difflab.graph.names import natural_order
 from difflab.language import complaints
 from difflab.language.brackets import read_shape
 from difflab.language.expression import ExpressionParser, Frame, Handler, table

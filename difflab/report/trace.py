@@ -26,8 +26,9 @@ from difflab.graph.drawing.order import (
     subscript,
     trace_names,
 )
-from difflab.graph.function import Function, evaluate_all, shortened
+from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
+from difflab.graph.names import shortened
 from difflab.report.rules import Formula, Rules, operation_at
 from difflab.report.steps import Adjoint, Collector, Rows, Step, Trace, plain
 

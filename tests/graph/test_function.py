@@ -11,7 +11,7 @@ import sympy
 
 import difflab as dl
 from difflab.errors import PointError
-from difflab.graph.function import natural_order
+from difflab.graph.names import natural_order
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 

@@ -7,7 +7,8 @@ import re
 import unicodedata
 
 from difflab.core.primitive import Primitive
-from difflab.graph.function import Function, shortened
+from difflab.graph.function import Function
+from difflab.graph.names import shortened
 from difflab.language.printers.straight import Straight
 from difflab.primitives import TABLE
 
