@@ -110,10 +110,10 @@ class _Search:
             natural = np.abs(self.found.center[0]) / (scale[self.rows] * scale[self.columns])
             size = np.fmax(np.abs(self.value), natural)
             settled = self.error <= self.rule.tolerance * size
-            todo = np.flatnonzero(~settled | np.isinf(self.error))
-            if not todo.size:
+            pending = np.flatnonzero(~settled | np.isinf(self.error))
+            if not pending.size:
                 return
-            self._attempt(weights, sides, scale, todo)
+            self._attempt(weights, sides, scale, pending)
 
     def _scales(self) -> Iterator[Array]:
         """Return the lengths to try: those that gave the gradient, shorter ones, longer ones."""
@@ -133,8 +133,8 @@ class _Search:
         usable = np.isfinite(values[:, :, 0]).reshape(2, -1, n).sum(axis=1)
         return np.where(usable[1] > usable[0], -1.0, 1.0)
 
-    def _attempt(self, weights: Weights, sides: Array | None, scale: Array, todo: Index) -> None:
-        rows, columns = self.rows[todo], self.columns[todo]
+    def _attempt(self, weights: Weights, sides: Array | None, scale: Array, pending: Index) -> None:
+        rows, columns = self.rows[pending], self.columns[pending]
         if sides is None:
             quotients, level, jump = self._central(scale, rows, columns)
         else:
@@ -147,9 +147,9 @@ class _Search:
         error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
         _, low, high = consistent(quotients, scores(quotients, level))
         error = np.fmax(error, np.maximum(low - value, value - high))
-        better = error < self.error[todo]
-        self.value[todo[better]] = value[better]
-        self.error[todo[better]] = error[better]
+        better = error < self.error[pending]
+        self.value[pending[better]] = value[better]
+        self.error[pending[better]] = error[better]
 
     def _level(self, *values: Array) -> Array:
         """Return a bound on the error of each of `values`, for those that share a place."""
