@@ -410,3 +410,10 @@ def test_a_slow_start_that_pays_is_mentioned() -> None:
     sentence = advice(row("quick", 1.0, 0.0, 1.01e-4), row("late", 1.0, 1.0, 1e-6))
     assert sentence.startswith("Use quick here")
     assert "from about 10,000 calls on, late costs less (1 µs a call)" in sentence
+
+
+def test_a_difference_within_the_referees_own_error_is_none() -> None:
+    text = "W: [2, 3]; x: [3]; b: [2]\nsum(relu(W @ x + b)^2)"
+    at = {"W": [[1, 2, 3], [4, 5, 6]], "x": [1, 0.5, -1], "b": [1, 2]}
+    (row,) = compare(text, at, methods=["reverse"], timing=False).methods
+    assert row.max_abs_error == row.max_rel_error == row.max_ulp_error == 0
