@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -67,10 +67,8 @@ def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     rank = len(shape)
     if axis is None:
         return tuple(range(-rank, 0))
-    try:
-        wanted = [operator.index(axis)]  # type: ignore[arg-type]  # a sequence is taken next
-    except TypeError:
-        wanted = [operator.index(entry) for entry in axis]  # type: ignore[union-attr]
+    given = [axis] if isinstance(axis, SupportsIndex) else axis
+    wanted = [operator.index(entry) for entry in given]
     outside = [entry for entry in wanted if not -rank <= entry < rank]
     if outside:
         raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")

@@ -7,6 +7,7 @@ here counts axes from the end and is told the core rank it was built for. May im
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +24,13 @@ def _batch(value: Array, rank: int) -> Shape:
     """Return the batch shape of a value whose core has `rank` axes."""
     shape: Shape = value.shape
     return shape[: len(shape) - rank]
+
+
+def _common_batch(xp: ModuleType, parts: Sequence[Array], ranks: Sequence[int]) -> Shape:
+    """Return the batch shape that the values of several parts broadcast to."""
+    batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
+    common: Shape = xp.broadcast_shapes(*batches)
+    return common
 
 
 def _as_array(xp: ModuleType, value: Array) -> Array:
@@ -79,9 +87,7 @@ def _indexed_shape(shapes: tuple[Shape, ...], *, key: Key, rank: int) -> Shape:
 def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape) -> Array:
     parts = tuple(_as_array(xp, part) for part in parts)
     ranks = [sum(isinstance(entry, tuple) for entry in key) for key in keys]
-    batch = xp.broadcast_shapes(
-        *{_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
-    )
+    batch = _common_batch(xp, parts, ranks)
     out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
         out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
@@ -93,9 +99,7 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
 
 def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
     parts = tuple(_as_array(xp, part) for part in parts)
-    batch = xp.broadcast_shapes(
-        *{_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
-    )
+    batch = _common_batch(xp, parts, ranks)
     if not any(ranks):
         return _stack(xp, parts, batch)
     flat = []

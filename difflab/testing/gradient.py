@@ -238,12 +238,18 @@ def _wavering(
     """
     shape = (values.size, point.size)
     if callable(gradient):
-        judged: Callable[[Array], Array] = lambda x: _jacobian(gradient, x, values)  # noqa: E731
+
+        def judged(x: Array) -> Array:
+            return _jacobian(gradient, x, values)
+
     elif function is not None:
         from difflab.autodiff import jacobian
 
         packed = jacobian(function)
-        judged = lambda x: packed.values(x.ravel()).reshape(shape)  # noqa: E731
+
+        def judged(x: Array) -> Array:
+            return packed.values(x.ravel()).reshape(shape)
+
     else:
         return np.zeros(shape)
     draw = np.random.default_rng(0)
