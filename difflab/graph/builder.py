@@ -20,7 +20,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Shape
-from difflab.primitives import as_number, broadcast, not_equal, reshape
+from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 __all__ = ["Builder"]
 
@@ -180,6 +180,17 @@ class Builder:
                 self.param_ids[node] = self._param_id(params)
         return node
 
+    def element(self, node: int, position: int, span: Span) -> int:
+        """Append the number of the vector `node` at `position`, as `emit` of an index would."""
+        params = (("key", (position,)), ("rank", 1))
+        opcode = self.opcode_of.get(index) or self._opcode(index)
+        key = (opcode, (node,), params)
+        found = self.index.get(key)
+        if found is None:
+            found = self.index[key] = self._append(opcode, (node,), 0, span)
+            self.param_ids[found] = self._param_id(params)
+        return found
+
     def _may_reduce(self, primitive: Primitive, args: tuple[int, ...]) -> bool:
         """Whether an identity can apply: what most operations need not look further than."""
         if primitive in ALWAYS_TRIED:
@@ -236,16 +247,20 @@ class Builder:
         return graph, tuple(int(renumber[node]) for node in outputs)
 
     def _alive(self, outputs: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Mark what `outputs` reach, and every input."""
-        alive = bytearray(len(self))
-        for node in (*outputs, *self.names):
-            alive[node] = 1
+        """Mark what `outputs` reach, and every input: all but what nothing takes, in turn."""
         starts, args = self.starts, self.args
-        for node in range(max(outputs, default=-1), -1, -1):
-            if alive[node]:
-                for position in range(starts[node], starts[node + 1]):
-                    alive[args[position]] = 1
-        return np.frombuffer(alive, dtype=np.bool_)
+        counts = np.bincount(np.array(args, dtype=np.int64), minlength=len(self))
+        counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
+        uses = counts.tolist()
+        dead = np.flatnonzero(counts == 0).tolist()
+        for node in dead:  # grows as it goes
+            for arg in args[starts[node] : starts[node + 1]]:
+                uses[arg] -= 1
+                if uses[arg] == 0:
+                    dead.append(arg)
+        alive = np.ones(len(self), dtype=np.bool_)
+        alive[dead] = False
+        return alive
 
     def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
         node = len(self.opcode)

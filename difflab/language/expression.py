@@ -35,6 +35,10 @@ _DEEPEST = 1_000_000
 """Parentheses open at once; ten megabytes of `(` are noise."""
 
 _BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
+_ELEMENT = re.compile(r"\[([0-9]{1,15})\]")
+
+# Plain integers: looking a member up on the enumeration costs more than what is done with it.
+_OPEN, _MATMUL = int(Kind.OPEN), int(Kind.MATMUL)
 
 
 class Frame(NamedTuple):
@@ -72,6 +76,7 @@ class ExpressionParser:
         self.places: list[int] = [0]
         self.frames: list[Frame] = []
         self.literals: dict[str, int] = {}
+        self.elements: dict[int, dict[str, int]] = {}
         self.function: tuple[Primitive | Call, int, int] | None = None
         self.integers: tuple[int, ...] | None = None
         self.target: str | None = None
@@ -172,7 +177,7 @@ class ExpressionParser:
         if len(self.frames) == _DEEPEST:
             raise complaints.too_deep(self.text, start, _DEEPEST)
         self.frames.append(Frame(None, len(self.nodes), start, start))
-        self._prefix(Kind.OPEN, start, end)
+        self._prefix(_OPEN, start, end)
 
     def _call(self, kind: int, start: int, end: int) -> None:
         assert self.function is not None
@@ -204,7 +209,7 @@ class ExpressionParser:
                 right, end = nodes.pop(), ends.pop()
                 starts.pop()
                 span = (starts[-1], end)
-                if kind == Kind.MATMUL:
+                if kind == _MATMUL:
                     nodes[-1] = self._emit_words(CALLS["matmul"], (nodes[-1], right), span)
                 else:
                     nodes[-1] = self.builder.emit(row, (nodes[-1], right), (), span)
@@ -250,6 +255,21 @@ class ExpressionParser:
 
     def _index(self, kind: int, start: int, end: int) -> None:
         node = self.nodes[-1]
+        element = _ELEMENT.match(self.text, start)
+        if element is not None:
+            # Numbers of vectors by the hundred thousand: each is looked up as it is written.
+            known = self.elements.setdefault(node, {})
+            found = known.get(element[1])
+            if found is None:
+                found = self._element(node, element)
+                if found is not None:
+                    known[element[1]] = found
+            if found is not None:
+                next(self.tokens)
+                next(self.tokens)
+                self.nodes[-1] = found
+                self.ends[-1] = element.end()
+                return
         shape = self.builder.shape(node)
         key, end = read_key(self.text, self.tokens, start, shape)
         if key != tuple((0, size, 1) for size in shape):
@@ -257,16 +277,24 @@ class ExpressionParser:
             self.nodes[-1] = self.builder.emit(index, (node,), params, (self.starts[-1], end))
         self.ends[-1] = end
 
+    def _element(self, node: int, element: re.Match[str]) -> int | None:
+        """Emit one number of a vector; None where `node` is none, or not so long."""
+        shape = self.builder.shape(node)
+        position = int(element[1])
+        if len(shape) != 1 or position >= shape[0]:
+            return None
+        return self.builder.element(node, position, (self.starts[-1], element.end()))
+
     def _comma(self, kind: int, start: int, end: int) -> None:
         self.reduce(1)
         frame = self.frames[-1] if self.frames else None
-        if frame is None or (frame.row is None and self.operators[-1] == Kind.OPEN):
+        if frame is None or (frame.row is None and self.operators[-1] == _OPEN):
             raise complaints.comma(self.text, (start, end))
         self.state = self.at_operand
 
     def _close(self, kind: int, start: int, end: int) -> None:
         self.reduce(1)
-        if self.operators[-1] != Kind.OPEN:
+        if self.operators[-1] != _OPEN:
             opener = self.frames[-1].opener if self.frames else None
             raise complaints.unopened(self.text, (start, end), opener)
         self.operators.pop()
@@ -284,7 +312,7 @@ class ExpressionParser:
     def _list(self, kind: int, start: int, end: int) -> None:
         """Read the integers that come last in a call of a function of arrays."""
         row = self.frames[-1].row if self.frames else None
-        if not isinstance(row, Call) or self.operators[-1] != Kind.OPEN:
+        if not isinstance(row, Call) or self.operators[-1] != _OPEN:
             raise complaints.stray_list(self.text, (start, end))
         self.integers, stop = read_integers(self.text, self.tokens, start)
         if not row.lists:

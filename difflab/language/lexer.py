@@ -130,12 +130,12 @@ def tokens(text: str) -> Iterator[tuple[int, int, int]]:
     for match in _TOKEN.finditer(text):
         group = match.lastindex or _STRAY
         start, end = match.span(group)
-        if group == _NUMBER:
+        if group == _SYMBOL:
+            yield symbols[text[start:end]], start, end
+        elif group == _NUMBER:
             yield number, start, end
-        elif group == _SYMBOL:
-            yield symbols[match[group]], start, end
         elif group == _NAMED:
-            yield words.get(match[group], name), start, end
+            yield words.get(text[start:end], name), start, end
         elif group == _LINE:
             yield newline, start, end
         elif group == _END:

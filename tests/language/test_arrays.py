@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.special
 
-from difflab.errors import ShapeError, UnsupportedError
+from difflab.errors import ParseError, ShapeError, UnsupportedError
 from difflab.language import parse
 from difflab.language.calls import CALLS
 from difflab.language.printers.c import c
@@ -228,3 +228,24 @@ def test_latex_of_a_layer() -> None:
 def test_languages_without_matrices_say_so() -> None:
     with pytest.raises(UnsupportedError, match="matmul"):
         c(parse("W: [4, 3]; x: [3]; W @ x"))
+
+
+@pytest.mark.parametrize("written", ["x[2]", "x[ 2 ]", "x[-1]", "x[02]", "x[2:][0]"])
+def test_an_element_is_one_node_however_it_is_written(written: str) -> None:
+    function = parse(f"x: [3]\n(x[2] - {written}) + x[2]")
+    assert function(x=[1.0, 2.0, 5.0]) == 5.0
+    if ":" not in written:
+        assert len(function.graph) == len(parse("x: [3]\n(x[2] - x[2]) + x[2]").graph)
+
+
+def test_an_element_knows_its_place() -> None:
+    text = "x: [3]\nx[1] + x[0]"
+    graph = parse(text).graph
+    spans = [graph.span(node) for node in range(len(graph)) if graph.primitive(node)]
+    assert [text[slice(*span)] for span in spans if span] == ["x[1]", "x[0]", "x[1] + x[0]"]
+
+
+@pytest.mark.parametrize("wrong", ["x[3]", "y[0]", "x[0][0]", "W[2]", "W[0][2]"])
+def test_an_element_that_is_not_there(wrong: str) -> None:
+    with pytest.raises(ParseError):
+        parse(f"x: [3]; W: [2, 2]\ny = x[0]\n{wrong}")
