@@ -35,7 +35,14 @@ if TYPE_CHECKING:
         vjp,
         vmap,
     )
-    from difflab.eager import Tensor, enable_grad, no_grad, tensor
+    from difflab.eager import (
+        Tensor,
+        checkpoint,
+        checkpoint_chain,
+        enable_grad,
+        no_grad,
+        tensor,
+    )
     from difflab.errors import DifflabError
     from difflab.execute import compile
     from difflab.graph.counts import count
@@ -52,6 +59,8 @@ __all__ = [
     "Tensor",
     "__version__",
     "arrays",
+    "checkpoint",
+    "checkpoint_chain",
     "compare",
     "compile",
     "count",
@@ -84,6 +93,8 @@ _HOMES = {
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
     "Tensor": "difflab.eager",
+    "checkpoint": "difflab.eager",
+    "checkpoint_chain": "difflab.eager",
     "compare": "difflab.report.result",
     "compile": "difflab.execute",
     "count": "difflab.graph.counts",

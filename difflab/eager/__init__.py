@@ -5,7 +5,9 @@ what is computed, and the tape holds what was. May import `autodiff`, `graph`, `
 `core`, `errors`.
 """
 
+from difflab.eager.chain import checkpoint_chain
+from difflab.eager.checkpointing import checkpoint
 from difflab.eager.mode import enable_grad, no_grad
 from difflab.eager.tensors import Tensor, tensor
 
-__all__ = ["Tensor", "enable_grad", "no_grad", "tensor"]
+__all__ = ["Tensor", "checkpoint", "checkpoint_chain", "enable_grad", "no_grad", "tensor"]

@@ -21,7 +21,7 @@ from difflab.eager.tape import Accumulation, Step
 from difflab.eager.values import Calculator, Scattered
 from difflab.primitives import index
 
-__all__ = ["pull_back"]
+__all__ = ["SPREAD", "Contributions", "Narrow", "pull_back"]
 
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
@@ -64,7 +64,7 @@ def pull_back(
             value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
         if step.hooks or step.retained is not None:
             value, mask = watch(step, calculator.settled(value, mask)), None
-        for edge, bar, live in _SPREAD[step.plan.kind](step, value, mask, calculator, narrow):
+        for edge, bar, live in SPREAD[step.plan.kind](step, value, mask, calculator, narrow):
             if type(edge) is not Step:
                 calculator.join(leaves.setdefault(edge, []), bar, live)
             elif edge.number in waiting:
@@ -171,4 +171,14 @@ def _mixed(
     return contributions
 
 
-_SPREAD = {ByArgument: _mixed, Elementwise: _elementwise, Linear: _moved, Select: _elementwise}
+SPREAD: dict[type, Callable[[Step, Any, Any, Calculator, Narrow], Contributions]] = {
+    ByArgument: _mixed,
+    Elementwise: _elementwise,
+    Linear: _moved,
+    Select: _elementwise,
+}
+"""What a step's cotangent contributes along each edge, by the kind of its plan.
+
+A contribution may lead to a step made just now: its number is above all others, so its turn
+comes before that of any step that was there.
+"""

@@ -12,6 +12,8 @@ class _Mode(threading.local):
     """Every thread has its own, and starts with recording switched on."""
 
     enabled = True
+    met = False
+    """Whether something that requires grad was used while nothing was recorded."""
 
 
 MODE = _Mode()

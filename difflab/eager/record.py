@@ -78,6 +78,8 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
     made._grad = made._step = None
     made._memory = _shared_memory(args, y) if row.structural else None
     if not needs or row.boolean or not MODE.enabled:
+        if needs:
+            MODE.met = True
         return made
     plan = PLANS.get((row, needs, len(values))) or plan_for(row, needs, len(values))
     if plan.whole:
