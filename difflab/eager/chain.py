@@ -33,7 +33,7 @@ class _Kept(NamedTuple):
 
     place: int
     state: State
-    count: int
+    size: int
     below: _Kept | None
 
     def before(self, step: int) -> _Kept:
@@ -163,14 +163,14 @@ class _Chain:
         state, kept, met
             The state, what is kept by then, and whether anything used requires grad.
         """
-        here, state, count, _ = kept
+        here, state, size, _ = kept
         used = False
-        for place in [*kept_states(here, end, self.snapshots - count), end - 1]:
+        for place in [*kept_states(here, end, self.snapshots - size), end - 1]:
             state, met = unrecorded(partial(self._run, here, place, state))
             used |= met
             here = place
             if place < end - 1:
-                kept = _Kept(place, state, kept.count + 1, kept)
+                kept = _Kept(place, state, kept.size + 1, kept)
         return state, kept, used
 
     def _run(self, start: int, end: int, state: State) -> State:
