@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.shapes import Array, Axis, counted, mismatch, reshape, shape_of
+from difflab.arrays.shapes import Array, Axis, Shape, counted, mismatch, reshape, shape_of
 from difflab.core.apply import apply
 from difflab.core.primitive import Primitive
 
@@ -35,7 +35,10 @@ __all__ = [
 def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
     shape = shape_of(x)
-    axes = counted(row.name, axis, shape)
+    return _over(row, x, counted(row.name, axis, shape), shape, keepdims)
+
+
+def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdims: bool) -> Array:
     if not axes:
         return apply(rows.absolute, x) if row is rows.norm else x
     if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
@@ -77,11 +80,13 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> float(mean(np.array([1.0, 2.0, 6.0])))
     3.0
     """
+    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
     shape = shape_of(x)
-    size = math.prod(shape[entry] for entry in counted("mean", axis, shape))
+    axes = counted("mean", axis, shape)
+    size = math.prod([shape[entry] for entry in axes])
     if size == 0:
         raise mismatch(f"mean of no numbers, of the shape {shape}")
-    total = sum(x, axis, keepdims)
+    total = _over(rows.sum_, x, axes, shape, keepdims)
     return total if size == 1 else total / size
 
 

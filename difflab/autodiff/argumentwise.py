@@ -22,7 +22,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
-__all__ = ["cotangent", "pulled", "pushed"]
+__all__ = ["any_of", "cotangent", "pulled", "pushed"]
 
 Params = tuple[tuple[str, Any], ...]
 Shapes = tuple[Shape, ...]
@@ -61,8 +61,7 @@ def pulled(
     shapes = tuple(map(sweep.graph.shape, args))
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
     # What is zero stays so in a product; other maps may have singular slopes.
-    product = all(isinstance(part, Transpose) for part in rule.entries)
-    ends = product and sweep.resolves and sweep.opcode[args[place]] == INPUT
+    ends = rule.is_product and sweep.resolves and sweep.opcode[args[place]] == INPUT
     mask = None if ends else _any(sweep, y_bar.mask, shapes[place])
     if isinstance(entry, Transpose):
         operands = map(sweep.node, args)
@@ -77,19 +76,21 @@ def pulled(
     return Masked(value, both(sweep.builder, mask, chosen[0]), clean=mask is None)
 
 
-def _any(sweep: Sweep, mask: int | None, shape: Shape) -> int | None:
+def any_of(mask: Node, shape: Shape) -> Node:
     """Return a mask of `shape` that holds where any number of `mask` does.
 
     Every number of the result may depend on every number of the operand.
     """
-    if mask is None:
-        return None
-    counted = sweep.node(mask) * 1
+    counted = mask * 1
     if counted.ndim:
         axes = tuple(range(-counted.ndim, 0))
         counted = sum_(counted, axes=axes, rank=counted.ndim)
-    held: Node = not_equal(spread(counted, shape), sweep.constant(0))
-    return held.id
+    held: Node = not_equal(spread(counted, shape), 0)
+    return held
+
+
+def _any(sweep: Sweep, mask: int | None, shape: Shape) -> int | None:
+    return None if mask is None else any_of(sweep.node(mask), shape).id
 
 
 def _params(sweep: Sweep, number: int) -> Params:

@@ -36,6 +36,8 @@ __all__ = [
 
 Map = Callable[..., Any]
 Shape = tuple[int, ...]
+REMEMBERED = 4096
+"""Kernels that are kept for one row; more would be parameters that nobody meets again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,11 @@ class ByArgument:
     """
 
     entries: tuple[Map | Transpose | None, ...]
+
+    @property
+    def is_product(self) -> bool:
+        """Whether the primitive is linear in each argument: what is zero stays so."""
+        return all(isinstance(entry, Transpose) for entry in self.entries)
 
 
 Rule = Elementwise | Select | Linear | ByArgument
@@ -166,6 +173,8 @@ class Primitive:
         Whether the order of the two arguments does not matter.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for elementwise broadcasting.
+    unbatched : callable or None
+        ``(xp, **params) -> kernel`` for values without batch axes, where that is a simpler one.
     """
 
     name: str
@@ -190,7 +199,8 @@ class Primitive:
     structural: bool = False
     commutative: bool = False
     shape: Callable[..., Shape] | None = None
-    _computers: dict[ModuleType, Callable[..., Any]] = field(default_factory=dict, repr=False)
+    unbatched: Callable[..., Callable[..., Any]] | None = None
+    _computers: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to numbers, arrays or carriers."""
@@ -204,6 +214,25 @@ class Primitive:
         found = self._computers.get(xp)
         if found is None:
             found = self._computers[xp] = self._bind(xp)
+        return found
+
+    def unbatched_computer(
+        self, xp: ModuleType, params: tuple[tuple[str, Any], ...]
+    ) -> Callable[..., Any]:
+        """Return the kernel for given parameters, and values without batch axes."""
+        if not params:
+            return self.computer(xp)
+        found = self._computers.get((xp, params))
+        if found is None:
+            if len(self._computers) >= REMEMBERED:
+                self._computers.clear()
+            given = dict(params)
+            found = (
+                partial(self.computer(xp), **given)
+                if self.unbatched is None
+                else self.unbatched(xp, **given)
+            )
+            self._computers[xp, params] = found
         return found
 
     def _bind(self, xp: ModuleType) -> Callable[..., Any]:

@@ -7,7 +7,8 @@ what is computed, and the tape holds what was. May import `autodiff`, `graph`, `
 
 from difflab.eager.chain import checkpoint_chain
 from difflab.eager.checkpointing import checkpoint
+from difflab.eager.making import tensor
 from difflab.eager.mode import enable_grad, no_grad
-from difflab.eager.tensors import Tensor, tensor
+from difflab.eager.tensors import Tensor
 
 __all__ = ["Tensor", "checkpoint", "checkpoint_chain", "enable_grad", "no_grad", "tensor"]

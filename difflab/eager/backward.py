@@ -12,11 +12,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-import numpy as np
-
 from difflab.autodiff.masked import Masked, both
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
-from difflab.eager.plan import recipe
+from difflab.eager.plan import Recipe, recipe
 from difflab.eager.tape import Accumulation, Step
 from difflab.eager.values import Calculator, Scattered
 from difflab.primitives import index
@@ -75,7 +73,7 @@ def pull_back(
                 waiting[edge.number] = (edge, bar, live)
                 heappush(order, -edge.number)
         if not keep:
-            step.edges, step.slots, step.guards = None, [], ()
+            step.free()
     return [
         (leaf, calculator.total(parts, narrow.get(leaf), final=True).value)
         for leaf, parts in leaves.items()
@@ -87,20 +85,22 @@ def _elementwise(
 ) -> Contributions:
     """Return what the cotangent of an elementwise step contributes along each edge."""
     plan, edges, numbers = step.plan, step.edges or (), step.numbers
-    tensors, selects = calculator.revive is not None, plan.kind is Select
+    selects = plan.kind is Select
     slots: list[Any] = []
     if plan.computes:
-        slots = _slots(step, calculator)
+        slots = calculator.slots(step)
         slots[0] = value
     contributions: Contributions = []
     for place, position in enumerate(plan.positions):
-        edge, shape, found = edges[position], step.shapes[place], plan.recipes[place]
+        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[place]
         if found is None:
-            contributions.append((edge, np.zeros(shape), None))
+            contributions.append((edge, calculator.zeros(shape), None))
             continue
         if numbers:
             found = recipe(plan.maps[place], len(edges), numbers)
-        bar, live = found(slots, tensors) if plan.computes else value, mask
+        bar, live = value, mask
+        if plan.computes and not found.passes:
+            bar = _result(found, slots, calculator)
         if selects:
             bar, live = value, both(calculator, mask, bar)
         if bar.shape != shape:
@@ -111,28 +111,26 @@ def _elementwise(
     return contributions
 
 
-def _slots(step: Step, calculator: Calculator) -> list[Any]:
-    """Return the values that the step's maps read; as tensors if they are to be recorded."""
-    slots = step.slots.copy()
-    if calculator.revive is not None:
-        edges = step.edges or ()
-        for slot, source in step.plan.keep:
-            edge = step if source == len(edges) else edges[source]
-            if edge is not None:
-                slots[slot] = calculator.revive(slots[slot], edge)
-    return slots
+def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
+    """Return the one result of a recipe."""
+    if not found.steps:
+        (result,) = found.results
+        # x * 0: what is left is the constant 0, of the cotangent's shape.
+        return slots[result] if result < len(slots) else calculator.zeros(slots[0].shape)
+    return found.run(slots, calculator.xp)[found.results[0]]
 
 
 def _moved(
     step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Send a cotangent through the transpose of a linear row."""
-    params, shapes, rule = step.params, step.shapes, step.row.rule
+    plan = step.plan
+    params, shapes, rule = plan.params, plan.shapes, plan.row.rule
     contributions: Contributions = []
-    for position in step.plan.positions:
+    for position in plan.positions:
         edge = (step.edges or ())[position]
         final = type(edge) is not Step
-        if step.row is index and (mask is None or final):
+        if plan.row is index and (mask is None or final):
             bar = Scattered(calculator.settled(value, mask), params["key"], shapes[0])
             contributions.append((edge, bar, None))
             continue
@@ -150,21 +148,22 @@ def _mixed(
     """Return what the cotangent of a row that mixes numbers contributes along each edge.
 
     Every number of an argument may receive from every number of the result, so that a mask
-    excludes all of it or nothing.
+    excludes all of it or nothing. At a leaf, what is zero stays so in a product.
     """
     plan, edges = step.plan, step.edges or ()
-    tensors = calculator.revive is not None
-    slots = _slots(step, calculator)
+    slots = calculator.slots(step)
     slots[0] = calculator.settled(value, mask)
-    dead = mask is not None and not calculator.holds_anywhere(mask)
     contributions: Contributions = []
     for position, recipes in zip(plan.positions, plan.maps, strict=True):
-        edge, shape = edges[position], step.shapes[position]
-        if recipes is None or dead:
-            contributions.append((edge, np.zeros(shape), np.zeros(shape, bool) if dead else None))
+        edge, shape = edges[position], plan.shapes[position]
+        ends = plan.product and type(edge) is not Step
+        live = None if mask is None or ends else calculator.reached(mask, shape)
+        if recipes is None:
+            contributions.append((edge, calculator.zeros(shape), live))
             continue
-        bar, *masks = [each(slots, tensors) for each in recipes]
-        live = masks[0] if masks else None
+        bar, *masks = [_result(each, slots, calculator) for each in recipes]
+        if masks:
+            live = both(calculator, live, masks[0])
         if type(edge) is not Step and live is not None:
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, linear
+from difflab.core.primitive import Primitive
 from difflab.eager.backward import SPREAD, Contributions, Narrow
 from difflab.eager.plan import Plan
-from difflab.eager.tape import Accumulation, Memory, Step, next_number
+from difflab.eager.tape import Accumulation, Memory, Step
 from difflab.eager.tensors import Tensor
 from difflab.eager.values import Calculator
 
@@ -33,11 +33,11 @@ _NOTHING = np.float64(0.0)  # what a gate is called with; the cotangents wait in
 
 
 class _Gate:
-    """The kind of a gate's plan."""
+    """What stands for the rule of a gate."""
 
 
 class _Portal:
-    """The kind of a portal's plan."""
+    """What stands for the rule of a portal."""
 
 
 class _Mailbox:
@@ -50,15 +50,12 @@ class _Mailbox:
         self.arrived: dict[int, tuple[Any, Any]] = {}
 
 
-# Shown as the step's name; the sweep goes by the plan, never by this row.
-_ROW = Primitive(
-    name="checkpoint",
-    arity=1,
-    kernel=lambda xp, x: x,
-    rule=linear(lambda t, position, shapes: t),
-)
-_GATE_PLAN = Plan(_Gate, (), (), 0)
-_PORTAL_PLAN = Plan(_Portal, (), (), 0)
+def _row(rule: Any) -> Primitive:
+    """Return what is shown as the name of a step; it is never computed."""
+    return Primitive(name="checkpoint", arity=1, kernel=lambda xp, x: x, rule=rule)
+
+
+_GATE_ROW, _PORTAL_ROW = _row(_Gate()), _row(_Portal())
 
 
 def make_gate(inputs: Sequence[Tensor], again: Again) -> Step:
@@ -71,28 +68,15 @@ def make_gate(inputs: Sequence[Tensor], again: Again) -> Step:
     again : callable
         Records the part; see `Again`.
     """
-    gate = _step(_GATE_PLAN, tuple(tensor._step for tensor in inputs))
-    gate.params = {"again": again, "mailbox": _Mailbox()}
+    plan = Plan(_GATE_ROW, 0, {"again": again, "mailbox": _Mailbox()}, (), ())
+    gate = Step(plan, tuple(tensor._step for tensor in inputs))
     gate.slots = [tensor._data for tensor in inputs]
     return gate
 
 
 def make_portal(gate: Step, place: int, data: Any, memory: Memory | None = None) -> Tensor:
     """Return the tensor of a value that comes out of a gate."""
-    portal = _step(_PORTAL_PLAN, (gate,))
-    portal.params = {"place": place}
-    return Tensor(data, portal, memory)
-
-
-def _step(plan: Plan, edges: tuple[Edge, ...]) -> Step:
-    step = Step()
-    step.number = next_number()
-    step.row = _ROW
-    step.plan = plan
-    step.edges = edges
-    step.shapes, step.slots, step.numbers, step.guards = [], [], (), ()
-    step.hooks = step.retained = None
-    return step
+    return Tensor(data, Step(Plan(_PORTAL_ROW, 0, {"place": place}, (), ()), (gate,)), memory)
 
 
 def _deliver(
@@ -100,10 +84,10 @@ def _deliver(
 ) -> Contributions:
     """Put a portal's cotangent into its gate's mailbox."""
     (gate,) = step.edges or ()
-    mailbox: _Mailbox = gate.params["mailbox"]  # type: ignore[union-attr]
+    mailbox: _Mailbox = gate.plan.params["mailbox"]  # type: ignore[union-attr]
     if mailbox.sweep is not calculator:  # what a sweep that was broken off left there is void
         mailbox.sweep, mailbox.arrived = calculator, {}
-    mailbox.arrived[step.params["place"]] = (value, mask)
+    mailbox.arrived[step.plan.params["place"]] = (value, mask)
     return [(gate, _NOTHING, None)]
 
 
@@ -111,9 +95,9 @@ def _open(
     step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Record a gate's part and send what has arrived to its steps."""
-    mailbox: _Mailbox = step.params["mailbox"]
+    mailbox: _Mailbox = step.plan.params["mailbox"]
     arrived, mailbox.sweep, mailbox.arrived = mailbox.arrived, None, {}
-    edges = step.params["again"](step, calculator.revive is not None)
+    edges = step.plan.params["again"](step, calculator.xp is None)
     contributions: Contributions = []
     for place in sorted(arrived, reverse=True):  # the last first, as the sweep would come to them
         if edges[place] is not None:

@@ -18,7 +18,7 @@ from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
 from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
-from difflab.eager.record import Recorded, record
+from difflab.eager.record import Recorded, record, record_two
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import static_key
@@ -50,11 +50,11 @@ MATRICES = MappingProxyType({"ranks": (2, 2)})
 
 
 def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
-    return lambda self, other: record(row, (self, other))
+    return lambda self, other: record_two(row, self, other)
 
 
 def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
-    return lambda self, other: record(row, (other, self))
+    return lambda self, other: record_two(row, other, self)
 
 
 def _unary(row: Primitive) -> Callable[[Any], Any]:
@@ -63,7 +63,7 @@ def _unary(row: Primitive) -> Callable[[Any], Any]:
 
 def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        _overwrite(self, record(row, (self, other)), f"in-place {row.name}")
+        _overwrite(self, record_two(row, self, other), f"in-place {row.name}")
         return self
 
     return operator

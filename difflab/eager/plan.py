@@ -7,8 +7,10 @@ May import `autodiff.template`, `graph`, `core`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
+from operator import itemgetter
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,10 +21,11 @@ from difflab.autodiff.template import template
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.node import Node
+from difflab.primitives import broadcast
 
-__all__ = ["NUMBERS", "PLANS", "Plan", "plan_for", "plan_of_arrays", "recipe"]
+__all__ = ["NUMBERS", "PLANS", "REMEMBERED", "Plan", "Recipe", "plan_for", "recipe", "recipe_of"]
 
 Map = Callable[..., Any]
 Params = tuple[tuple[str, Any], ...]
@@ -35,49 +38,67 @@ REMEMBERED = 4096
 
 
 class Recipe:
-    """The steps of one map over slots: t, y and the arguments, constants, results.
+    """The steps of rows over slots: t, y and the arguments, then constants, then results.
 
     Attributes
     ----------
+    steps : list
+        Rows, the slots they take, and their parameters.
     reads : frozenset of int
-        The slots, t aside, that the result depends on.
+        The slots, t aside, that the results depend on.
     """
 
-    __slots__ = ("constants", "on_arrays", "on_tensors", "reads", "result", "single")
+    __slots__ = ("bound", "constants", "inputs", "reads", "results", "steps")
 
-    def __init__(self, inputs: int, constants: list[float], steps: list[Step], result: int) -> None:
+    def __init__(
+        self, inputs: int, constants: list[float], steps: list[Step], results: tuple[int, ...]
+    ) -> None:
+        self.inputs = inputs
         self.constants = constants
-        self.result = result
-        self.on_arrays: list[tuple[Map, tuple[int, ...]]] = []
-        self.on_tensors: list[tuple[Map, tuple[int, ...]]] = []
-        for row, operands, params in steps:
-            given, kernel = dict(params), row.computer(np)
-            self.on_arrays.append((partial(kernel, **given) if given else kernel, operands))
-            self.on_tensors.append((partial(row, **given), operands))
+        self.steps = steps
+        self.results = results
         first = inputs + len(constants)
-        needed = {result}
+        needed = set(results)
         for number in range(len(steps) - 1, -1, -1):
             if first + number in needed:
                 needed.update(steps[number][1])
         self.reads = frozenset(slot for slot in needed if 0 < slot < inputs)
-        self.single = len(steps) == 1 and not constants
+        self.bound: dict[ModuleType | None, list[Any]] = {}
 
-    def __call__(self, slots: list[Any], tensors: bool) -> Any:
-        """Return the map's value; `slots` hold t, y and the arguments that it reads."""
-        steps = self.on_tensors if tensors else self.on_arrays
-        if not steps:
-            # x * 0: what is left is the constant 0, of the cotangent's shape.
-            return slots[self.result] if self.result < len(slots) else np.zeros(slots[0].shape)
-        if self.single:
-            function, operands = steps[0]
-            if len(operands) == 2:
-                first, second = operands
-                return function(slots[first], slots[second])
-            return function(*[slots[operand] for operand in operands])
+    @property
+    def passes(self) -> bool:
+        """Whether the one result is what came, t, as it is."""
+        return self.results == (0,)
+
+    def on(self, xp: ModuleType | None) -> list[Any]:
+        """Return the steps with the kernels of an array module; with None the rows themselves."""
+        found = self.bound.get(xp)
+        if found is None:
+            found = self.bound[xp] = [
+                (
+                    partial(row, **dict(params))
+                    if xp is None
+                    else row.unbatched_computer(xp, params),
+                    _taker(operands),
+                )
+                for row, operands, params in self.steps
+            ]
+        return found
+
+    def run(self, slots: list[Any], xp: ModuleType | None) -> list[Any]:
+        """Return all slots after the last step."""
         work = slots + self.constants
-        for function, operands in steps:
-            work.append(function(*[work[operand] for operand in operands]))
-        return work[self.result]
+        append = work.append
+        for function, take in self.bound.get(xp) or self.on(xp):
+            append(function(*take(work)))
+        return work
+
+
+def _taker(operands: tuple[int, ...]) -> Callable[[list[Any]], Any]:
+    """Return what takes the operands out of the slots."""
+    if len(operands) == 1:
+        return itemgetter(slice(operands[0], operands[0] + 1))
+    return itemgetter(*operands) if operands else lambda slots: ()
 
 
 @lru_cache(REMEMBERED)
@@ -90,7 +111,7 @@ def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = (
     if not numbers:
         found = template(rule_map, arity)
         steps: list[Step] = [(row, operands, ()) for row, operands in found.steps]
-        return Recipe(arity + 2, list(found.constants), steps, found.result)
+        return Recipe(arity + 2, list(found.constants), steps, (found.result,))
     known = dict(numbers)
     builder = Builder(simplify=True)
     inputs = [builder.input(name) for name in _names(arity)]
@@ -99,33 +120,49 @@ def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = (
         for slot, node in enumerate(inputs)
     ]
     result = rule_map(*slots)
-    return _from_function(Function.build(builder, inputs, [result.id], ["bar"]), 0)
+    return recipe_of(Function.build(builder, inputs, [result.id], ["bar"]))
 
 
 def _names(arity: int) -> list[str]:
     return ["t", "y", *(f"a{position}" for position in range(arity))]
 
 
-def _from_function(function: Function, output: int) -> Recipe:
-    """Return one output of a recorded function as a recipe over its inputs."""
-    graph, result = function.graph, function.outputs[output]
-    alive = {result}
+def recipe_of(function: Function, output: int | None = None) -> Recipe:
+    """Return a recorded function, or one of its outputs, as a recipe over its inputs."""
+    graph = function.graph
+    results = function.outputs if output is None else (function.outputs[output],)
+    taken = {node: _narrowest(graph, node) for node in range(len(graph))}
+    alive = set(results)
     for node in range(len(graph) - 1, -1, -1):
         if node in alive:
-            alive.update(graph.arguments(node))
+            alive.update(taken[node])
     slot_of = {node: slot for slot, node in enumerate(function.input_nodes)}
     constants = [node for node in graph.constants if node in alive]
     for node in constants:
         slot_of[node] = len(slot_of)
     steps: list[Step] = []
-    for node, (opcode, args) in enumerate(graph.rows()):
+    for node, (opcode, _) in enumerate(graph.rows()):
         if opcode >= FIRST_ROW and node in alive:
-            operands = tuple([slot_of[arg] for arg in args])
+            operands = tuple([slot_of[arg] for arg in taken[node]])
             slot_of[node] = len(slot_of)
             params = graph.param_table[graph.param_ids[node]]
             steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))
     numbers = [graph.constant(node) for node in constants]
-    return Recipe(len(function.input_nodes), numbers, steps, slot_of[result])
+    return Recipe(len(function.input_nodes), numbers, steps, tuple(slot_of[n] for n in results))
+
+
+def _narrowest(graph: Graph, node: int) -> tuple[int, ...]:
+    """Return the arguments of a node; where its kernel broadcasts, what they were spread from."""
+    taken = list(graph.arguments(node))
+    row = graph.primitive(node)
+    if row is None or row.shape is not None:
+        return tuple(taken)
+    for place, arg in enumerate(taken):
+        if graph.primitive(arg) is broadcast:
+            before, taken[place] = arg, graph.arguments(arg)[0]
+            if np.broadcast_shapes(*map(graph.shape, taken)) != graph.shape(node):
+                taken[place] = before
+    return tuple(taken)
 
 
 @cache
@@ -146,78 +183,87 @@ def _transpose(entry: Transpose, params: Params, shapes: Shapes, shape: Shape) -
 
 
 class Plan:
-    """How one row goes backward when the arguments at some positions require grad.
+    """How one row goes backward, for given parameters, shapes and active arguments.
 
     Attributes
     ----------
+    row : Primitive
+        What was applied.
+    params : mapping
+        Its static parameters.
+    shapes : tuple of tuple of int
+        The shapes of the arguments.
     kind : type
         The kind of its rule.
+    product : bool
+        Whether it is linear in each argument.
     positions : tuple of int
         The active arguments.
     maps : tuple
         For each of them the rule's map or condition, or recipes of the cotangent and its mask;
         None where no derivative flows.
+    regular : bool
+        Whether the rule is one of those that the table has.
     recipes : tuple of Recipe or None
         Of the maps, where no argument is a plain number.
-    whole : bool
-        Whether its rule needs the shapes of all arguments.
     computes : bool
         Whether any recipe does more than pass the cotangent on.
     keep : tuple of (int, int)
         Slot, and where its value is in ``(*args, y)``.
+    blank : list
+        The slots of a step that keeps nothing.
     """
 
-    __slots__ = ("blank", "computes", "keep", "kind", "maps", "positions", "recipes", "whole")
+    __slots__ = (
+        "blank",
+        "computes",
+        "keep",
+        "kind",
+        "maps",
+        "params",
+        "positions",
+        "product",
+        "recipes",
+        "regular",
+        "row",
+        "shapes",
+    )
 
     def __init__(
-        self, kind: type, positions: tuple[int, ...], maps: tuple[Any, ...], arity: int
+        self, row: Primitive, needs: int, params: Mapping[str, Any], shapes: Shapes, shape: Shape
     ) -> None:
-        self.kind = kind
-        self.positions = positions
-        self.maps = maps
-        self.whole = kind in (Linear, ByArgument)
-        self.recipes = tuple(recipe(m, arity) if callable(m) else None for m in maps)
+        arity = len(shapes)
+        self.row = row
+        self.params = params
+        self.shapes = shapes
+        self.kind = type(row.rule)
+        self.regular = self.kind in (ByArgument, Elementwise, Linear, Select)
+        self.product = isinstance(row.rule, ByArgument) and row.rule.is_product
+        self.positions = tuple(p for p in range(arity) if needs >> p & 1)
+        self.maps = _maps(self, shape)
+        self.recipes = tuple(recipe(m, arity) if callable(m) else None for m in self.maps)
         read: set[int] = set()
-        for found in maps:
+        for found in (*self.maps, *self.recipes):
             for each in found if isinstance(found, tuple) else (found,):
-                if each is not None:
-                    read |= (each if isinstance(each, Recipe) else recipe(each, arity)).reads
-        self.computes = any(
-            found is not None and (found.on_arrays or found.result) for found in self.recipes
-        )
+                read |= each.reads if isinstance(each, Recipe) else frozenset()
+        self.computes = any(found is not None and not found.passes for found in self.recipes)
         self.keep = tuple((slot, arity if slot == 1 else slot - 2) for slot in sorted(read))
         self.blank: list[Any] = [None] * (arity + 2)
 
 
-PLANS: dict[tuple[Primitive, int, int], Plan] = {}
-
-
-def plan_for(row: Primitive, needs: int, arity: int) -> Plan:
-    """Return the plan, made once; bit p of `needs` is set where argument p requires grad."""
-    key = (row, needs, arity)
-    plan = PLANS.get(key)
-    if plan is None:
-        rule = row.rule
-        positions = tuple(p for p in range(arity) if needs >> p & 1)
-        maps: tuple[Map | None, ...] = (None,) * len(positions)
-        if isinstance(rule, Elementwise):
-            maps = tuple(rule.maps[p] for p in positions)
-        elif isinstance(rule, Select):
-            conditions = [rule.conditions[p] for p in positions]
-            maps = tuple(None if c is None else _condition_map(c) for c in conditions)
-        plan = PLANS[key] = Plan(type(rule), positions, maps, arity)
-    return plan
-
-
-@lru_cache(REMEMBERED)
-def plan_of_arrays(
-    row: Primitive, needs: int, params: Params, shapes: Shapes, shape: Shape
-) -> Plan:
-    """Return the plan of a row that mixes the numbers of arrays, for given shapes."""
-    rule: Any = row.rule
-    positions = tuple(p for p in range(len(shapes)) if needs >> p & 1)
+def _maps(plan: Plan, shape: Shape) -> tuple[Any, ...]:
+    """Return what the rule says for each active argument."""
+    rule: Any = plan.row.rule
+    if plan.kind is Elementwise:
+        return tuple(rule.maps[p] for p in plan.positions)
+    if plan.kind is Select:
+        conditions = [rule.conditions[p] for p in plan.positions]
+        return tuple(None if c is None else _condition_map(c) for c in conditions)
+    if plan.kind is not ByArgument:
+        return (None,) * len(plan.positions)
+    params, shapes = tuple(sorted(plan.params.items())), plan.shapes
     maps: list[tuple[Recipe, ...] | None] = []
-    for position in positions:
+    for position in plan.positions:
         entry = rule.entries[position]
         if entry is None:
             maps.append(None)
@@ -227,5 +273,19 @@ def plan_of_arrays(
         else:
             function = cotangent(entry, position, params, shapes, shape, pull_back_masked)
         outputs = range(len(function.outputs))
-        maps.append(tuple(_from_function(function, output) for output in outputs))
-    return Plan(ByArgument, positions, tuple(maps), len(shapes))
+        maps.append(tuple(recipe_of(function, output) for output in outputs))
+    return tuple(maps)
+
+
+PLANS: dict[Any, Plan] = {}
+"""By row, active arguments, parameters and shapes."""
+
+
+def plan_for(
+    key: Any, row: Primitive, needs: int, params: Mapping[str, Any], shapes: Shapes, shape: Shape
+) -> Plan:
+    """Return a plan that is met for the first time."""
+    if len(PLANS) >= REMEMBERED:
+        PLANS.clear()
+    plan = PLANS[key] = Plan(row, needs, params, shapes, shape)
+    return plan

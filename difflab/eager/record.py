@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import ByArgument, Primitive
+from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
-from difflab.eager.plan import NUMBERS, PLANS, Plan, plan_for, plan_of_arrays
-from difflab.eager.tape import Accumulation, Memory, Step, memory_of, next_number
+from difflab.eager.plan import NUMBERS, PLANS, Plan, plan_for
+from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
 
-__all__ = ["Recorded", "record"]
-
-Shape = tuple[int, ...]
+__all__ = ["Recorded", "record", "record_two", "require_floating"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
@@ -49,30 +47,32 @@ class Recorded:
 
 def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NOTHING) -> Any:
     """Compute ``row(*args, **params)``, and record it if an argument requires grad."""
+    if not params and len(args) == 2:
+        return record_two(row, *args)
     values: list[Any] = []
     edges: list[Any] = []
-    shapes: list[Shape] = []
     needs, bit = 0, 1
     kind: type[Recorded] = Recorded
     for arg in args:
         if isinstance(arg, Recorded):
             kind = type(arg)
-            data, step = arg._data, arg._step
+            values.append(arg._data)
+            step = arg._step
+            edges.append(step)
             if step is not None:
                 needs |= bit
-                shapes.append(data.shape)
-            edges.append(step)
         else:
-            data = arg if type(arg) in PLAIN else _operand(arg)
+            values.append(arg if type(arg) in PLAIN else _operand(arg))
             edges.append(None)
-        values.append(data)
         bit += bit
+    given = tuple(params.items())
+    kernel = row._computers.get((np, given)) or row.unbatched_computer(np, given)
     try:
-        y = row.computer(np)(*values, **params) if params else row.computer(np)(*values)
+        y = kernel(*values)
+        if y.dtype is not FLOAT64 and not row.boolean:
+            y = _as_in_graphs(row, values, params, y)
     except (TypeError, ValueError) as error:
-        y = _retried(row, values, params, None, error)
-    if y.dtype is not FLOAT64 and not row.boolean:
-        y = _retried(row, values, params, y, None)
+        y = _retried(row, values, params, error)
     made = _new(kind)
     made._data = y
     made._grad = made._step = None
@@ -81,28 +81,57 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
         if needs:
             MODE.met = True
         return made
-    plan = PLANS.get((row, needs, len(values))) or plan_for(row, needs, len(values))
-    if plan.whole:
-        shapes = [getattr(value, "shape", ()) for value in values]
-        if plan.kind is ByArgument:
-            known = tuple(params.items())
-            plan = plan_of_arrays(row, needs, tuple(sorted(known)), tuple(shapes), y.shape)
-    made._step = step = _new(Step)
-    step.number = next_number()
-    step.row = row
-    step.params = params
-    step.plan = plan
-    step.edges = tuple(edges)
-    step.shapes = shapes
-    step.hooks = step.retained = None
-    step.numbers = step.guards = ()
-    step.slots = plan.blank
+    shapes = [() if type(value) in PLAIN else value.shape for value in values]
+    key = (row, needs, *shapes, given)
+    plan = PLANS.get(key) or plan_for(key, row, needs, params, tuple(shapes), y.shape)
+    made._step = step = Step(plan, tuple(edges))
     if plan.keep:
         _keep(step, plan, args, values, made)
     return made
 
 
-def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: list[Any], made: Recorded) -> None:
+def record_two(row: Primitive, a: Any, b: Any) -> Any:
+    """Do what `record` does, for two arguments and no parameters: most operations."""
+    needs = 0
+    kind = Recorded
+    if isinstance(a, Recorded):
+        kind = type(a)
+        x, edge = a._data, a._step
+        if edge is not None:
+            needs = 1
+    else:
+        x, edge = a if type(a) in PLAIN else _operand(a), None
+    if isinstance(b, Recorded):
+        kind = type(b)
+        y, other = b._data, b._step
+        if other is not None:
+            needs += 2
+    else:
+        y, other = b if type(b) in PLAIN else _operand(b), None
+    try:
+        z = (row._computers.get(np) or row.computer(np))(x, y)
+        if z.dtype is not FLOAT64 and not row.boolean:
+            z = _as_in_graphs(row, [x, y], NOTHING, z)
+    except (TypeError, ValueError) as error:
+        z = _retried(row, [x, y], NOTHING, error)
+    made = _new(kind)
+    made._data = z
+    made._grad = made._step = made._memory = None
+    if not needs or row.boolean or not MODE.enabled:
+        if needs:
+            MODE.met = True
+        return made
+    key = (row, needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
+    plan = PLANS.get(key) or plan_for(key, row, needs, NOTHING, key[2:], z.shape)
+    made._step = step = Step(plan, (edge, other))
+    if plan.keep:
+        _keep(step, plan, (a, b), (x, y), made)
+    return made
+
+
+def _keep(
+    step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any], made: Recorded
+) -> None:
     """Put into a step what its rule reads, and how to see whether it has been changed."""
     step.slots = slots = plan.blank.copy()
     for slot, source in plan.keep:
@@ -140,27 +169,41 @@ def _operand(value: Any) -> Any:
     return array
 
 
-def _retried(
-    row: Primitive,
-    values: list[Any],
-    params: Mapping[str, Any],
-    y: Any,
-    error: Exception | None,
+def _as_in_graphs(
+    row: Primitive, values: Sequence[Any], params: Mapping[str, Any], y: Any = None
 ) -> Any:
-    """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic."""
+    """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic.
+
+    What is known of the result, `y`, is returned where there are none.
+    """
     numbers = [
         value * 1.0
         if position not in row.truths and getattr(value, "dtype", None) == np.bool_
         else value
         for position, value in enumerate(values)
     ]
-    changed = any(number is not value for number, value in zip(numbers, values, strict=True))
-    if changed:
-        return row.computer(np)(*numbers, **params)
-    if error is None:
+    if all(number is value for number, value in zip(numbers, values, strict=True)):
+        return y
+    return row.computer(np)(*numbers, **params)
+
+
+def _retried(
+    row: Primitive, values: Sequence[Any], params: Mapping[str, Any], error: Exception
+) -> Any:
+    """Compute what NumPy refused to, if that was for truth values; else say what is wrong."""
+    y = _as_in_graphs(row, values, params)
+    if y is not None:
         return y
     shapes = " and ".join(str(np.shape(value)) for value in values)
     raise ShapeError(
         f"{row.name} cannot combine the shapes {shapes}",
         hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
     ) from error
+
+
+def require_floating(array: Any) -> None:
+    """Raise `InputError` unless derivatives of such numbers exist."""
+    if array.dtype.kind != "f":
+        raise InputError(
+            f"numbers of type {array.dtype} cannot require grad", hint="pass dtype=float"
+        )

@@ -1,22 +1,20 @@
 """The tape: a step for every recorded operation, linked to the steps it came from.
 
-A step holds what going backward needs and nothing else: the row, the edges, the values that its
-rule reads, and the shapes to un-broadcast to. May import `plan`, `errors`, `core`.
+A step holds what going backward needs and nothing else: the plan, the edges, and the values that
+its rule reads. May import `plan`, `errors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from difflab.core.primitive import Primitive
 from difflab.eager.plan import Plan
 from difflab.errors import TapeError
 
-__all__ = ["Accumulation", "Hook", "Memory", "Step", "memory_of", "next_number"]
+__all__ = ["Accumulation", "Hook", "Memory", "Step", "memory_of"]
 
-Shape = tuple[int, ...]
 next_number = count(1).__next__
 """Steps are numbered as they are made: a step's number is above those of what it takes."""
 
@@ -62,17 +60,11 @@ class Step:
     ----------
     number : int
         Counts the steps as they are made.
-    row : Primitive
-        What was applied.
-    params : mapping
-        Its static parameters.
     plan : Plan
-        How it goes backward.
+        What was applied to which shapes, and how it goes backward.
     edges : tuple
         For each argument the step or accumulation it came from, or None; None as a whole once
         the step is freed.
-    shapes : list
-        Of every active argument; of every argument where the rule needs them all.
     slots : list
         What the rule's maps read: place for t, the result, the arguments; None for the others.
     numbers : tuple
@@ -91,30 +83,32 @@ class Step:
         "hooks",
         "number",
         "numbers",
-        "params",
         "plan",
         "retained",
-        "row",
-        "shapes",
         "slots",
     )
 
     number: int
-    row: Primitive
-    params: Mapping[str, Any]
     plan: Plan
     edges: tuple[Step | Accumulation | None, ...] | None
-    shapes: list[Shape]
     slots: list[Any]
     numbers: tuple[tuple[int, float], ...]
     guards: tuple[tuple[Memory, int], ...]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any
 
+    def __init__(self, plan: Plan, edges: tuple[Step | Accumulation | None, ...]) -> None:
+        self.number = next_number()
+        self.plan = plan
+        self.edges = edges
+        self.slots = plan.blank
+        self.numbers = self.guards = ()
+        self.hooks = self.retained = None
+
     @property
     def name(self) -> str:
         """The row's name."""
-        return self.row.name
+        return self.plan.row.name
 
     @property
     def next_functions(self) -> tuple[tuple[Step | Accumulation | None, int], ...]:
@@ -125,6 +119,10 @@ class Step:
     def saved(self) -> tuple[Any, ...]:
         """The values that this step keeps for going backward."""
         return tuple(slot for slot in self.slots if slot is not None)
+
+    def free(self) -> None:
+        """Let go of what it kept and of the steps before it."""
+        self.edges, self.slots, self.guards = None, [], ()
 
     def check(self) -> None:
         """Raise `TapeError` if the step is freed, or a value it kept has been changed."""

@@ -17,15 +17,17 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from difflab.eager.backward import pull_back
 from difflab.eager.mode import MODE
 from difflab.eager.operators import Operators
+from difflab.eager.record import require_floating
+from difflab.eager.replay import replayed
 from difflab.eager.tape import Accumulation, Hook, Step, memory_of
-from difflab.eager.values import Calculator
+from difflab.eager.values import Calculator, CarrierCalculator
 from difflab.errors import InputError, ShapeError, TapeError
 
-__all__ = ["Tensor", "tensor"]
+__all__ = ["Tensor"]
 
 
 class Tensor(Operators):
-    """An array with a derivative; made by `tensor`, and by operations on tensors.
+    """An array with a derivative; made by `dl.tensor`, and by operations on tensors.
 
     Attributes
     ----------
@@ -77,17 +79,17 @@ class Tensor(Operators):
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if isinstance(self._step, Step):
-            if not wanted:
-                raise TapeError(
-                    "requires_grad can be switched off only on leaves",
-                    hint="use tensor.detach() for the same values without the tape",
-                )
-            return
+            if wanted:
+                return
+            raise TapeError(
+                "requires_grad can be switched off only on leaves",
+                hint="use tensor.detach() for the same values without the tape",
+            )
         if wanted == self.requires_grad:
             return
         grad = self.grad
         if wanted:
-            _require_floating(self._data)
+            require_floating(self._data)
         self._step = Accumulation(grad) if wanted else None
         self._grad = grad
 
@@ -263,16 +265,21 @@ class Tensor(Operators):
         before, MODE.enabled = MODE.enabled, create_graph
         try:
             with np.errstate(all="ignore"):
-                found: list[tuple[Any, Any]] = [(self._step, seed)]
-                if isinstance(self._step, Step):
-                    keep = retain_graph or create_graph
-                    calculator = Calculator(Tensor if create_graph else None)
-                    found[:] = pull_back(
-                        self._step, seed, keep=keep, calculator=calculator, watch=_watch
-                    )
-                _arrive(found)
+                _arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph))
         finally:
             MODE.enabled = before
+
+    def _swept(self, seed: Any, *, keep: bool, create_graph: bool) -> list[tuple[Any, Any]]:
+        """Return the leaves that this depends on, each with its cotangent."""
+        root = self._step
+        if not isinstance(root, Step):
+            return [(root, seed)]
+        if create_graph:
+            on_tensors = CarrierCalculator(_revived)
+            return pull_back(root, seed, keep=True, calculator=on_tensors, watch=_watch)
+        return replayed(root, seed, keep=keep) or pull_back(
+            root, seed, keep=keep, calculator=Calculator(), watch=_watch
+        )
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
         """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
@@ -282,8 +289,9 @@ class Tensor(Operators):
                     f"backward() of a tensor of shape {self.shape} needs a direction",
                     hint="pass gradient=…, of that shape, or take the sum() first",
                 )
-            one: Any = self.dtype.type(1)
-            seed: Any = one if self.shape == () else np.full(self.shape, one)
+            seed: Any = self.dtype.type(1)
+            if self.shape:
+                seed = np.full(self.shape, seed)
         else:
             seed = gradient if isinstance(gradient, Tensor) else np.array(gradient, self.dtype)
             if seed.shape != self.shape:
@@ -293,58 +301,9 @@ class Tensor(Operators):
         return np.array(seed._data) if isinstance(seed, Tensor) else seed
 
 
-def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """Return a tensor of its own memory, holding a copy of `data`.
-
-    Parameters
-    ----------
-    data : array_like or Tensor
-        Numbers. Integers become float64, so that they can have derivatives.
-    requires_grad : bool
-        Whether operations on it are recorded, for `Tensor.backward`.
-    dtype : dtype, optional
-        The type of the numbers.
-
-    Returns
-    -------
-    Tensor
-        A leaf.
-
-    Raises
-    ------
-    InputError
-        `data` are not numbers, or gradients were asked of numbers that have none.
-
-    Examples
-    --------
-    The derivative of z = (x + y)·y at (2, 3) is (y, x + 2y):
-
-    >>> import difflab as dl
-    >>> x, y = dl.tensor(2.0, requires_grad=True), dl.tensor(3.0, requires_grad=True)
-    >>> z = (x + y) * y
-    >>> z.backward()
-    >>> x.grad.item(), y.grad.item()
-    (3.0, 8.0)
-    """
-    source = data._data if isinstance(data, Tensor) else data
-    try:
-        array = np.array(source, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"a tensor is made of numbers: {error}") from None
-    if dtype is None and array.dtype.kind in "iu":
-        array = array.astype(np.float64)
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"a tensor is made of real numbers, not of {array.dtype}")
-    if requires_grad:
-        _require_floating(array)
-    return Tensor(array, Accumulation() if requires_grad else None)
-
-
-def _require_floating(array: Any) -> None:
-    if array.dtype.kind != "f":
-        raise InputError(
-            f"numbers of type {array.dtype} cannot require grad", hint="pass dtype=float"
-        )
+def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
+    """Return a kept value as a tensor again, if derivatives flow through it."""
+    return value if edge is None else Tensor(value, edge)
 
 
 def _hooked(hooks: Mapping[int, Callable[[Tensor], Any]], bar: Any) -> Any:
@@ -355,7 +314,7 @@ def _hooked(hooks: Mapping[int, Callable[[Tensor], Any]], bar: Any) -> Any:
         replaced = hook(gradient)
         if replaced is None:
             continue
-        replaced = replaced if isinstance(replaced, Tensor) else tensor(replaced)
+        replaced = replaced if isinstance(replaced, Tensor) else Tensor(np.array(replaced))
         if replaced.shape != gradient.shape:
             raise ShapeError(
                 f"a hook returned shape {replaced.shape} for a gradient of {gradient.shape}"

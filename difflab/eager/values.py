@@ -1,26 +1,28 @@
 """Operations on the values themselves, in the form in which the sweeps write into a graph.
 
 `autodiff.masked` says how derivatives under masks add up, for any writer: a graph's `Builder`
-appends nodes, a `Calculator` computes, on arrays or, for derivatives of derivatives, on tensors.
-May import `autodiff.masked`, `graph`, `primitives`, `core`.
+appends nodes, a `Calculator` computes, on arrays or, to record the derivative, on carriers.
+May import `tape`, `autodiff.masked`, `graph`, `primitives`, `core`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from difflab.autodiff.masked import Masked, accumulate
 from difflab.core.primitive import Primitive
+from difflab.eager.tape import Step
 from difflab.primitives import add, broadcast, not_equal, scatter, where
 
-__all__ = ["Calculator", "Scattered"]
+__all__ = ["Calculator", "CarrierCalculator", "Scattered"]
 
 Shape = tuple[int, ...]
-Revive = Callable[[Any, Any], Any]
+Revive = Callable[[Any, Any, int, Any], Any]
 
 
 class Scattered:
@@ -39,24 +41,31 @@ class Scattered:
 
 
 class Calculator:
-    """A writer (see `autodiff.masked`) whose nodes are values; one for each sweep.
+    """A writer (see `autodiff.masked`) whose nodes are arrays; one for each sweep.
 
-    Parameters
+    Attributes
     ----------
-    revive : callable or None
-        Makes a tensor of a kept value and its edge; None to compute on arrays.
+    xp : module or None
+        The array module; None where the values are carriers.
     """
 
-    def __init__(self, revive: Revive | None = None) -> None:
-        self.revive = revive
+    xp: ModuleType | None = np
+
+    def __init__(self) -> None:
         self.settled_last: tuple[Any, Any, Any] = (None, None, None)
+
+    def slots(self, step: Step) -> list[Any]:
+        """Return what the maps of a step read."""
+        return step.slots.copy()
 
     def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
         """Compute."""
         dense = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
-        if self.revive is None:
-            return primitive.computer(np)(*dense, **dict(params))
         return primitive(*dense, **dict(params))
+
+    def zeros(self, shape: Shape, dtype: type = float) -> Any:
+        """Return zeros: what comes through a map that nothing flows through."""
+        return np.zeros(shape, dtype)
 
     def constant(self, value: float) -> Any:
         """Return the number itself."""
@@ -134,9 +143,16 @@ class Calculator:
             self.settled_last = (value, mask, result)
         return result
 
-    def holds_anywhere(self, mask: Any) -> bool:
-        """Whether a mask holds for any number."""
-        return bool((mask if self.revive is None else mask.numpy()).any())
+    def reached(self, mask: Any, shape: Shape) -> Any:
+        """Return the mask of `shape` where every number depends on all that `mask` is for.
+
+        None where it holds, which values tell at once.
+        """
+        return None if self.truths(mask).any() else self.zeros(shape, bool)
+
+    def truths(self, mask: Any) -> Any:
+        """Return a mask as an array."""
+        return mask
 
     def moved(
         self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
@@ -149,20 +165,46 @@ class Calculator:
 
     def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
         """Sum a cotangent over the axes along which an operand of `shape` was repeated."""
-        wide = value.shape
+        return self.moved(value, mask, partial(self.summed, shape), final=final)
+
+    def summed(self, shape: Shape, value: Any) -> Any:
+        """Sum a value over the axes along which `shape` was repeated."""
+        axes, enough = _repeated(shape, value.shape)
+        summed = value.sum(axis=axes)
+        return summed if enough else summed.reshape(shape)
+
+
+class CarrierCalculator(Calculator):
+    """A writer whose nodes are carriers, which record what is computed with them.
+
+    Parameters
+    ----------
+    revive : callable
+        Makes a carrier of a kept value, given its step, its slot, and the edge it came from.
+    """
+
+    xp = None
+
+    def __init__(self, revive: Revive) -> None:
+        super().__init__()
+        self.revive = revive
+
+    def slots(self, step: Step) -> list[Any]:
+        """Return what the maps of a step read, as carriers."""
+        slots, edges = step.slots.copy(), step.edges or ()
+        for slot, source in step.plan.keep:
+            edge = step if source == len(edges) else edges[source]
+            slots[slot] = self.revive(slots[slot], step, slot, edge)
+        return slots
+
+    def truths(self, mask: Any) -> Any:
+        """Return the array in a mask."""
+        return mask.numpy()
+
+    def summed(self, shape: Shape, value: Any) -> Any:
+        """Sum a value over the axes along which `shape` was repeated."""
         rule: Any = broadcast.rule
-        if self.revive is None:
-            axes, enough = _repeated(shape, wide)
-
-            def move(t: Any) -> Any:
-                summed = np.add.reduce(t, axis=axes)
-                return summed if enough else summed.reshape(shape)
-        else:
-
-            def move(t: Any) -> Any:
-                return rule.transpose(t, 0, (shape,), shape=wide, rank=len(shape))
-
-        return self.moved(value, mask, move, final=final)
+        return rule.transpose(value, 0, (shape,), shape=value.shape, rank=len(shape))
 
 
 @lru_cache(maxsize=4096)

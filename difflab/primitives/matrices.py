@@ -198,6 +198,7 @@ matmul: Primitive = Primitive(
     latex="{0} {1}",
     sympy=lambda sympy, a, b, *, ranks: _matmul(np, a, b, ranks=ranks),
     shape=_matmul_shape,
+    unbatched=lambda xp, *, ranks: xp.matmul,
 )
 solve: Primitive = Primitive(
     name="solve",

@@ -5,6 +5,7 @@ Batch axes lead: every kernel counts axes from the end. May import `core` and `s
 
 from __future__ import annotations
 
+from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
@@ -97,6 +98,7 @@ transpose: Primitive = Primitive(
     rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=_inverse(axes))),
     structural=True,
     shape=lambda shapes, *, axes: tuple(shapes[0][axis] for axis in axes),
+    unbatched=lambda xp, *, axes: methodcaller("transpose", axes),
 )
 concatenate: Primitive = Primitive(
     name="concatenate",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
@@ -152,6 +153,7 @@ broadcast: Primitive = Primitive(
     rule=linear(_unbroadcast),
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
+    unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(x, shape),
 )
 reshape: Primitive = Primitive(
     name="reshape",
@@ -162,6 +164,7 @@ reshape: Primitive = Primitive(
     ),
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
+    unbatched=lambda xp, *, shape, rank: methodcaller("reshape", shape),
 )
 index: Primitive = Primitive(
     name="index",
@@ -196,4 +199,5 @@ sum_: Primitive = Primitive(
     rule=linear(_spread),
     names=("sum",),
     shape=_summed_shape,
+    unbatched=lambda xp, *, axes, rank: methodcaller("sum", axes),
 )

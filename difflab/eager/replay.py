@@ -1,0 +1,157 @@
+"""The sweep over a tape that is built the same way again and again, as in a training loop.
+
+The second time that a tape of one structure goes backward, the reverse sweep runs on graph nodes
+in place of arrays. What it writes is a function of the seed and of what the steps keep; from then
+on that function is computed, without deciding anything again. Rules, order and masks are those of
+the sweep, which is the only place that knows them: the numbers are the same to the last bit.
+May import `backward`, `plan`, `tape`, `values`, `autodiff`, `graph`, `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+from heapq import heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.autodiff.argumentwise import any_of
+from difflab.autodiff.sweep import spread
+from difflab.eager.backward import pull_back
+from difflab.eager.plan import NUMBERS, Recipe, recipe_of
+from difflab.eager.tape import Accumulation, Step
+from difflab.eager.values import CarrierCalculator
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+
+__all__ = ["replayed"]
+
+LONGEST = 1000
+"""Steps of a tape that is recorded; longer ones are hardly ever built the same way again."""
+LARGEST = 1 << 17
+"""Numbers in all that a recorded sweep computes: it frees none of them before it ends."""
+REMEMBERED = 256
+Shape = tuple[int, ...]
+
+
+class Program(NamedTuple):
+    """A recorded sweep: its slots are the seed, what the steps keep, constants, results."""
+
+    reads: list[tuple[int, int]]
+    recipe: Recipe
+
+
+PROGRAMS: dict[Any, Program | int] = {}
+"""By the structure of the tape; before there is a program, how often it may still be awaited."""
+ONCE, NEVER = 1, 0
+
+
+class Tape(NamedTuple):
+    """The steps in the order of the sweep, the leaves, and what makes the tape like another."""
+
+    steps: list[Step]
+    leaves: list[Accumulation]
+    key: Any
+
+
+def replayed(root: Step, seed: Any, *, keep: bool) -> list[tuple[Accumulation, Any]] | None:
+    """Return what `pull_back` does, if the sweep over such a tape is recorded; else None."""
+    tape = _walk(root)
+    if tape is None:
+        return None
+    program = PROGRAMS.get(tape.key)
+    if program is None:
+        if len(PROGRAMS) >= REMEMBERED:
+            PROGRAMS.clear()
+        PROGRAMS[tape.key] = ONCE
+        return None
+    if program is ONCE:
+        program = PROGRAMS[tape.key] = _recorded(root, tape, seed.shape)
+    if isinstance(program, int):
+        return None
+    steps, leaves, _ = tape
+    slots = [seed]
+    slots += [steps[place].slots[slot] for place, slot in program.reads]
+    recipe = program.recipe
+    work = recipe.run(slots, np)
+    if not keep:
+        for step in steps:
+            step.free()
+    return [(leaf, work[slot]) for leaf, slot in zip(leaves, recipe.results, strict=True)]
+
+
+def _walk(root: Step) -> Tape | None:
+    """Return a tape from `root` on; None where somebody looks at the sweep, or it is long."""
+    steps: list[Step] = []
+    leaves: list[Accumulation] = []
+    key: list[Any] = []
+    places: dict[Any, int] = {root: 0}
+    order = [(-root.number, root)]
+    while order:
+        _, step = heappop(order)
+        if step.edges is None or step.guards:
+            step.check()
+        plan = step.plan
+        watched = step.hooks or step.retained is not None
+        if watched or not plan.regular or len(steps) == LONGEST:
+            return None
+        steps.append(step)
+        key += (places[step], plan, step.numbers)
+        for edge in step.edges or ():
+            place = places.get(edge)
+            if place is None and edge is not None:
+                place = places[edge] = len(places)
+                if isinstance(edge, Accumulation):
+                    leaves.append(edge)
+                else:
+                    heappush(order, (-edge.number, edge))
+            key.append(place)
+    return Tape(steps, leaves, tuple(key))
+
+
+class _Recorder(CarrierCalculator):
+    """A writer whose nodes are graph nodes: inputs for what the steps keep."""
+
+    def __init__(self, tape: Tape, shape: Shape) -> None:
+        super().__init__(self._input)
+        self.builder = Builder(simplify=True)
+        self.seed = Node(self.builder, self.builder.input("seed", shape))
+        self.places = {step: place for place, step in enumerate(tape.steps)}
+        self.reads: dict[tuple[int, int], Node] = {}
+
+    def _input(self, value: Any, step: Step, slot: int, edge: Any) -> Any:
+        if type(value) in NUMBERS:
+            return value
+        read = (self.places[step], slot)
+        if read not in self.reads:
+            node = self.builder.input(f"{read}", value.shape)
+            self.reads[read] = Node(self.builder, node)
+        return self.reads[read]
+
+    def zeros(self, shape: Shape, dtype: type = float) -> Any:
+        """Return zeros."""
+        return spread(Node(self.builder, self.builder.constant(0)), shape)
+
+    def reached(self, mask: Any, shape: Shape) -> Any:
+        """Return the mask of `shape` that holds where any number of `mask` does."""
+        return any_of(mask, shape)
+
+
+def _recorded(root: Step, tape: Tape, shape: Shape) -> Program | int:
+    """Run the sweep on nodes; what it makes of the leaves is a program, unless it is large."""
+    recorder = _Recorder(tape, shape)
+    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, watch=_nobody))
+    outputs = [found[leaf].id for leaf in tape.leaves]
+    names = [f"bar{place}" for place in range(len(outputs))]
+    inputs = [recorder.seed.id, *(node.id for node in recorder.reads.values())]
+    function = Function.build(recorder.builder, inputs, outputs, names)
+    graph = function.graph
+    if sum(math.prod(graph.shape(node)) for node in range(len(graph))) > LARGEST:
+        return NEVER
+    return Program(list(recorder.reads), recipe_of(function))
+
+
+def _nobody(step: Step, bar: Any) -> Any:
+    """Stand for the hooks and tensors that a recorded sweep has none of."""
+    return bar

@@ -1,0 +1,188 @@
+"""Tapes of one structure: swept, recorded, replayed, with the same numbers to the last bit."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.core.primitive import Primitive
+from difflab.eager import replay, tensors
+from difflab.errors import TapeError
+from tests.eager.test_agreement import CASES, ROWS, eager
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "PROGRAMS", {})
+
+
+@pytest.fixture
+def sweeps(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect the sweeps that are not replayed."""
+    seen: list[Any] = []
+
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        seen.append(args[0])
+        return plain(*args, **kwargs)
+
+    plain = tensors.pull_back
+    monkeypatch.setattr(tensors, "pull_back", counting)
+    return seen
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_replayed_numbers_are_those_of_the_sweep(name: str, sweeps: list[Any]) -> None:
+    function, values = CASES[name]
+    swept, recorded, replayed = (eager(function, *values) for _ in range(3))
+    assert len(sweeps) == 1
+    for value, gradient in (recorded, replayed):
+        assert value == swept[0]
+        assert np.array_equal(gradient, swept[1])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_row_is_replayed_to_the_same_bits(row: Primitive) -> None:
+    if row.boolean or row.name in ("as_number", "polygamma"):
+        pytest.skip("its result has no derivative, or its order is a plain number")
+    rng = np.random.default_rng(8)
+    values = [rng.uniform(low, high, (2, 3)) for low, high in row.samples]
+    swept, _, replayed = (eager(lambda *args: np.sum(row(*args) ** 2), *values) for _ in range(3))
+    assert np.array_equal(swept[1], replayed[1])
+
+
+def test_new_numbers_go_through_the_recorded_sweep(sweeps: list[Any]) -> None:
+    for start in (0.5, 1.5, -2.0, 3.0):
+        x = dl.tensor([start, start + 1], requires_grad=True)
+        np.sum(np.where(x > 0, np.sin(x) * x, np.exp(x))).backward()
+        data = x.detach().numpy()
+        expected = np.where(data > 0, np.cos(data) * data + np.sin(data), np.exp(data))
+        assert np.allclose(x.grad.numpy(), expected, rtol=1e-15)
+    assert len(sweeps) == 1
+
+
+def test_what_is_alike_but_not_the_same_is_told_apart() -> None:
+    """One intermediate twice or two, constants of other values, shapes, what requires grad."""
+
+    def shared(x: Any, y: Any) -> Any:
+        u = np.sin(x)
+        return u * u + y
+
+    def apart(x: Any, y: Any) -> Any:
+        return np.sin(x) * np.sin(y) + y
+
+    def crossed(x: Any, y: Any) -> Any:
+        return np.sin(y) * np.sin(x) + x
+
+    def squared_first(x: Any, y: Any) -> Any:
+        a, b = np.sin(x), np.sin(y)
+        return a * a + b
+
+    def squared_last(x: Any, y: Any) -> Any:
+        a, b = np.sin(x), np.sin(y)
+        return b * b + a
+
+    def mixed(x: Any, y: Any) -> Any:
+        a, b = np.sin(x), np.sin(y)
+        return a * b + a
+
+    forms: list[Callable[..., Any]] = [shared, apart, crossed]
+    forms += [squared_first, squared_last, mixed]
+    forms += [lambda x, y, p=p: x**p * y for p in (2, 3, 0.5, 1)]
+    expected = [dl.grad(form, argnums=(0, 1))(0.7, 0.3) for form in forms]
+    for _ in range(4):
+        for form, wanted in zip(forms, expected, strict=True):
+            x, y = dl.tensor(0.7, requires_grad=True), dl.tensor(0.3, requires_grad=True)
+            form(x, y).backward()
+            assert np.allclose([x.grad.item(), y.grad.item()], wanted, rtol=1e-14)
+            z = dl.tensor(0.7, requires_grad=True)
+            form(z, 0.3).backward()
+            assert np.isclose(z.grad.item(), wanted[0], rtol=1e-14)
+
+
+def test_the_order_in_which_steps_were_made_is_part_of_the_structure() -> None:
+    """Sums are taken in the order of the sweep, which is that of the steps' making."""
+
+    def gradient(order: tuple[int, ...]) -> float:
+        x = dl.tensor(0.1, requires_grad=True)
+        parts: list[Any] = [None, None, None]
+        for place in order:
+            parts[place] = np.sin(x * np.float64((0.1, 7.3, 1e3)[place]))
+        (parts[0] + parts[1] + parts[2]).backward()
+        found: float = x.grad.item()
+        return found
+
+    orders = list(itertools.permutations(range(3)))
+    first = [gradient(order) for order in orders]
+    assert [[gradient(order) for order in orders] for _ in range(3)] == [first] * 3
+
+
+def test_nothing_is_computed_where_no_branch_is_taken() -> None:
+    for _ in range(4):
+        x = dl.tensor(np.zeros((2, 2)), requires_grad=True)
+        w = dl.tensor(np.ones((2, 2)), requires_grad=True)
+        root = np.sqrt(x)
+        np.sum(np.where(root > 0, np.sqrt(root @ w), 0.0)).backward()
+        assert x.grad.numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
+        assert w.grad.numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_a_replayed_tape_is_freed_and_guarded_like_any_other() -> None:
+    for _ in range(4):
+        x = dl.tensor([1.0, 2.0], requires_grad=True)
+        y = np.exp(x)
+        total = np.sum(y)
+        total.backward(retain_graph=True)
+        y += 1
+        with pytest.raises(TapeError, match="in-place add"):
+            total.backward()
+        z = np.sum(np.exp(x))
+        z.backward()
+        with pytest.raises(TapeError, match="freed"):
+            z.backward()
+        assert z.grad_fn.saved == ()
+        assert np.allclose(x.grad.numpy(), 2 * np.exp([1.0, 2.0]), rtol=1e-15)
+
+
+def test_hooks_and_retained_gradients_are_served(sweeps: list[Any]) -> None:
+    for _ in range(4):
+        x = dl.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3.0
+        y.retain_grad()
+        np.sum(y * y).backward()
+        assert y.grad.numpy().tolist() == [6.0, 12.0]
+        z = x * 3.0
+        z.register_hook(lambda bar: bar * 10)
+        x.zero_grad()
+        np.sum(z * z).backward()
+        assert x.grad.numpy().tolist() == [180.0, 360.0]
+    assert len(sweeps) == 8
+
+
+def test_gradients_have_memory_of_their_own() -> None:
+    for _ in range(4):
+        x, y = (dl.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+        np.sum(x + y).backward()
+        with dl.no_grad():
+            x.grad[0] = 50.0
+        assert y.grad.numpy().tolist() == [1.0, 1.0]
+
+
+def test_large_and_long_tapes_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "LARGEST", 10)
+    monkeypatch.setattr(replay, "LONGEST", 5)
+    for _ in range(4):
+        x = dl.tensor(np.ones(100), requires_grad=True)
+        np.sum(x * x).backward()
+        assert np.array_equal(x.grad.numpy(), np.full(100, 2.0))
+        y = x
+        for _ in range(10):
+            y = y * 0.5
+        x.zero_grad()
+        np.sum(y).backward()
+        assert np.array_equal(x.grad.numpy(), np.full(100, 2.0**-10))
+    assert list(replay.PROGRAMS.values()) == [replay.NEVER]
