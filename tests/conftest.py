@@ -14,6 +14,8 @@ DATA = Path(__file__).parent / "data"
 
 # Before anything imports matplotlib or rich, here and in the processes that tests start.
 os.environ.update(MPLBACKEND="Agg", NO_COLOR="1", COLUMNS="80")
+# Compiled code of the tests is not kept among the user's.
+os.environ["DIFFLAB_CACHE"] = "off"
 os.environ.pop("FORCE_COLOR", None)
 
 # The same examples on every run: a failure is found again, and the machine's speed decides nothing.

@@ -1,6 +1,6 @@
 """``difflab doctor``: what is installed here, what is missing, and the command that adds it.
 
-May import `difflab.cli` siblings; `lab.environment` is imported when the command runs.
+May import `difflab.cli` siblings; `lab` and `execute` are imported when the command runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Optional(NamedTuple):
 
 
 OPTIONAL = (
-    Optional("llvmlite", "native", "compiled derivatives"),
+    Optional("llvmlite", "native", "batches 10 × faster, long formulas at a point"),
     Optional("cupy", "gpu", "derivatives on a GPU"),
     Optional("jax", "peers", "to compare with"),
     Optional("torch", "peers", "to compare with"),
@@ -42,6 +42,7 @@ def doctor() -> int:
     from rich.table import Table
     from rich.text import Text
 
+    from difflab.execute.native.store import folder
     from difflab.lab.environment import environment
     from difflab.report.table import draw
 
@@ -51,6 +52,7 @@ def doctor() -> int:
     for name, value in environment().items():
         here.add_row(name, Text(str(value if value is not None else "none found")))
     here.add_row("executable", Text(sys.executable))
+    here.add_row("compiled code", Text(str(folder() or "not kept: DIFFLAB_CACHE is off")))
     extras = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for heading in ("optional", "version", "used for", "add it with"):
         extras.add_column(heading, no_wrap=heading != "used for")

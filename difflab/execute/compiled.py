@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import InputError, PointError, UnsupportedError
+from difflab.execute.choice import Choice, choose
+from difflab.execute.native import NativeTarget
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Program, Schedule
@@ -23,9 +25,7 @@ from difflab.graph.ir import Shape
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
-TARGETS = ("auto", "python", "numpy")
-FEW_POINTS = 32
-"""Points up to which Python's floats are faster than setting NumPy's functions off."""
+TARGETS = ("auto", "python", "numpy", "native")
 
 
 def compile(
@@ -37,10 +37,11 @@ def compile(
     ----------
     f : Function
         What `parse`, `trace`, `gradient` and the other transforms give.
-    target : {"auto", "python", "numpy"}
+    target : {"auto", "python", "numpy", "native"}
         ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
-        sequence of universal functions for batches and arrays; ``"auto"`` takes the one or
-        the other call by call, as ``reason`` tells.
+        sequence of universal functions for batches and arrays; ``"native"`` machine code for
+        what is computed with single numbers, at one point or many, where llvmlite is
+        installed; ``"auto"`` takes one of them call by call, as ``reason`` tells.
     threads : int, optional
         How many threads share a large batch; all processors when None.
     packed : bool
@@ -60,11 +61,16 @@ def compile(
         `f` is no Function, there is no such target, or `threads` is no positive number.
     UnsupportedError
         The target cannot compute this function.
+    MissingDependencyError
+        llvmlite, which the target ``"native"`` needs, is not installed.
 
     Notes
     -----
     Values are those of the Function within 4 units in the last place for every primitive,
-    nan and inf included.
+    nan and inf included. In batches the target ``"native"`` takes glibc's vector functions,
+    which err by up to 4 units themselves; where there is no machine code, it is NumPy's and
+    ``reason`` says so. Machine code is kept in ``~/.cache/difflab`` between runs, in
+    ``$DIFFLAB_CACHE`` where that is set, and nowhere where that is ``off``.
 
     Examples
     --------
@@ -110,7 +116,7 @@ def check_target(target: str) -> None:
     Traceback (most recent call last):
         ...
     difflab.errors.InputError: there is no target 'numpi'
-    hint: one of auto, python, numpy
+    hint: one of auto, python, numpy, native
     """
     if target not in TARGETS:
         raise InputError(f"there is no target '{target}'", hint=f"one of {', '.join(TARGETS)}")
@@ -125,8 +131,6 @@ class Compiled:
         What is computed.
     target : str
         What was asked for.
-    reason : str
-        What computes which calls, and why.
 
     Examples
     --------
@@ -153,16 +157,27 @@ class Compiled:
         self.function = function
         self.target = target
         self.threads = threads
-        self.reason = _reason(target, program, arrays)
         self._schedule = schedule
         self._program = program
         self._python = None
+        self._native: NativeTarget | None = None
         self._entry_source: str | None = None
         self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
-        if program is not None and target != "numpy":
+        workers = threads or available()
+        self._choice: Choice = choose(target, program, arrays, function.input_shapes, workers)
+        self._native = self._choice.native
+        first = self._choice.of(1)
+        if first == "python" and program is not None:
             self._python = PythonTarget(program, function.input_shapes)
+        elif first == "native" and self._native is not None:
+            self._native.prepare()
         else:
             self._numpy  # noqa: B018 - plans now what is planned when first needed otherwise
+
+    @property
+    def reason(self) -> str:
+        """What computes which calls, and why."""
+        return self._choice.reason
 
     @cached_property
     def _numpy(self) -> NumpyTarget:
@@ -171,10 +186,12 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """What is run: Python's source where there is any, else NumPy's plan."""
-        if self._python is None:
-            return self._numpy.source
-        return self._entry_source or self._python.source
+        """What is run at a point: Python's source, LLVM's for a batch, or NumPy's plan."""
+        if self._python is not None:
+            return self._entry_source or self._python.source
+        if self._native is not None:
+            return self._native.source
+        return self._numpy.source
 
     def specialised(self) -> Compiled:
         """Return this with a call of its own, where the inputs can be its parameters."""
@@ -206,9 +223,11 @@ class Compiled:
         return self._results(values, self.function.batch(values))
 
     def _results(self, values: Sequence[Any], batch: Shape) -> Any:
-        few = self.target == "python" or math.prod(batch) <= FEW_POINTS
-        if self._python is not None and few:
+        chosen = self._choice.of(math.prod(batch))
+        if chosen == "python" and self._python is not None:
             results = self._python(values, batch)
+        elif chosen == "native" and self._native is not None:
+            results = self._native(values, batch)
         else:
             results = self._numpy(values, batch)
             if batch == ():
@@ -240,9 +259,12 @@ class Packed(Compiled):
     def general(self, points: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
         """Return the outputs at packed points of any kind."""
         packed = _real(points)
-        if packed.ndim == 1 and self._python is not None and len(packed) == self.function.n:
-            results = self._python.shaped(self._python.point(packed.tolist()))
-            return self.function.returned(results)
+        if packed.ndim == 1 and len(packed) == self.function.n:
+            if self._python is not None:
+                results = self._python.shaped(self._python.point(packed.tolist()))
+                return self.function.returned(results)
+            if self._native is not None and self._choice.of(1) == "native":
+                return self.function.returned(self._native.point(np.ascontiguousarray(packed)))
         return self._results(self.function.split(packed), packed.shape[:-1])
 
 
@@ -260,14 +282,3 @@ def _real(value: Any) -> NDArray[np.float64]:
 def _plain(value: Any) -> Any:
     """Return a number as Python's, as the target for one point does."""
     return value.item() if np.ndim(value) == 0 else value
-
-
-def _reason(target: str, program: Program | None, arrays: str) -> str:
-    if target != "auto":
-        return f"{target}: as asked for"
-    if program is None:
-        return f"numpy: {arrays}"
-    return (
-        f"python up to {FEW_POINTS} points, since its {len(program.steps)} operations are all on "
-        f"numbers; numpy for more"
-    )

@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 import tracemalloc
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,16 @@ import pytest
 import difflab as dl
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute import compile
-from difflab.execute.compiled import FEW_POINTS
+from difflab.execute.choice import FEW_POINTS
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 # Baydin et al. 2018, Tables 2 and 3.
 VALUE, SLOPE = 11.652071455223084, [5.5, 2.0 - math.cos(5.0)]
-TARGETS = pytest.mark.parametrize("target", ["auto", "python", "numpy"])
+NATIVE = pytest.param(
+    "native",
+    marks=pytest.mark.skipif(not find_spec("llvmlite"), reason="llvmlite is not installed"),
+)
+TARGETS = pytest.mark.parametrize("target", ["auto", "python", "numpy", NATIVE])
 
 
 def seed() -> dl.Function:

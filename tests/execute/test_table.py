@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -29,7 +30,11 @@ Array = NDArray[np.float64]
 ULPS = 4
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
 ROWS = pytest.mark.parametrize("name", SAMPLED)
-TARGETS = pytest.mark.parametrize("target", ["python", "numpy"])
+NATIVE = pytest.param(
+    "native",
+    marks=pytest.mark.skipif(not find_spec("llvmlite"), reason="llvmlite is not installed"),
+)
+TARGETS = pytest.mark.parametrize("target", ["python", "numpy", NATIVE])
 EDGES = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 40.0, -800.0, 1e200)
 
 

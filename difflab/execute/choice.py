@@ -1,0 +1,121 @@
+"""Which target computes which calls, and why.
+
+May import `native`, `schedule`, `graph` and `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from difflab.errors import MissingDependencyError, UnsupportedError
+from difflab.execute.native import NativeTarget
+from difflab.execute.schedule import Program
+from difflab.graph.ir import Shape
+
+__all__ = ["FEW_POINTS", "MANY_OPERATIONS", "WORTH_COMPILING", "Choice", "choose"]
+
+FEW_POINTS = 32
+"""Points up to which Python's floats are faster than setting NumPy's functions off."""
+MANY_OPERATIONS = 5_000
+"""Operations from which LLVM compiles faster than Python, and one point is faster too."""
+WORTH_COMPILING = 4_000_000
+"""Operations on numbers that NumPy takes longer for than LLVM takes to compile."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What computes so many points: `python` up to some, `native` from some, `numpy` between.
+
+    Attributes
+    ----------
+    reason : str
+        The choice in words.
+    python_to : int
+        The most points that are computed by Python's floats; -1 for none.
+    native_from : float
+        The fewest that are computed by machine code; infinite where there is none.
+    native : NativeTarget or None
+        The machine code, compiled when it is first called.
+    """
+
+    reason: str
+    python_to: float = -1
+    native_from: float = math.inf
+    native: NativeTarget | None = None
+
+    def of(self, points: int) -> str:
+        """Return the target for so many points.
+
+        Examples
+        --------
+        >>> choice = Choice("", python_to=32, native_from=1000)
+        >>> [choice.of(points) for points in (1, 33, 1000)]
+        ['python', 'numpy', 'native']
+        """
+        if points >= self.native_from:
+            return "native"
+        return "python" if points <= self.python_to else "numpy"
+
+
+def choose(
+    target: str, program: Program | None, arrays: str, shapes: Sequence[Shape], threads: int
+) -> Choice:
+    """Choose what computes a function.
+
+    Parameters
+    ----------
+    target : str
+        What was asked for.
+    program : Program or None
+        The function on single numbers.
+    arrays : str
+        Why there is none.
+    shapes : sequence of tuple
+        The shape of each input at one point.
+    threads : int
+        How many threads share a batch.
+
+    Raises
+    ------
+    MissingDependencyError
+        Machine code was asked for, and llvmlite is not installed.
+    """
+    if target in ("python", "numpy"):
+        return Choice(f"{target}: as asked for", math.inf if target == "python" else -1)
+    if target == "native" and find_spec("llvmlite") is None:
+        raise MissingDependencyError("llvmlite", extra="native")
+    if program is None:
+        instead = ", and native with single numbers" if target == "native" else ""
+        return Choice(f"numpy: {arrays}{instead}")
+    native, why_not = _native(program, shapes, threads)
+    if target == "native":
+        if native is None:
+            return Choice(f"numpy: {why_not}")
+        return Choice("native: as asked for", native_from=0, native=native)
+    return _automatic(len(program.steps), native, why_not)
+
+
+def _native(
+    program: Program, shapes: Sequence[Shape], threads: int
+) -> tuple[NativeTarget | None, str]:
+    """Return the program as machine code, or why there is none."""
+    if find_spec("llvmlite") is None:
+        return None, "machine code needs llvmlite: pip install 'difflab[native]'"
+    try:
+        return NativeTarget(program, shapes, threads), ""
+    except UnsupportedError as error:
+        return None, str(error)
+
+
+def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Choice:
+    count = f"its {operations} operations are all on numbers"
+    if native is not None and operations >= MANY_OPERATIONS:
+        return Choice(f"native: {count}, and many", native_from=0, native=native)
+    python = f"python up to {FEW_POINTS} points, since {count}; numpy for more"
+    if native is None:
+        return Choice(f"{python}; {why_not}", FEW_POINTS)
+    least = max(-(-WORTH_COMPILING // max(operations, 1)), FEW_POINTS + 1)
+    return Choice(f"{python}; native from {least}, where compiling pays", FEW_POINTS, least, native)

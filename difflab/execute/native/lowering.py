@@ -1,0 +1,169 @@
+"""A program as NumPy's universal functions on numbered values.
+
+A row's spelling for the machine is its kernel, run once on recording values: what a guarded
+kernel does at the edge of a domain is kept, and a row needs no second text.
+May import `record`, `schedule`, `core`, `errors` and NumPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.execute.native.spelling import ALIASES, SPELLINGS
+from difflab.execute.record import Recorded, Tape, Unrecordable
+from difflab.execute.schedule import Program
+
+__all__ = ["Code", "Operation", "lowered"]
+
+FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
+
+
+class Operation(NamedTuple):
+    """One operation, named as in `SPELLINGS`: it gives the value `result`."""
+
+    result: int
+    name: str
+    args: tuple[int, ...]
+
+
+@dataclass
+class Code:
+    """Operations on values 0, 1, …, the inputs' first.
+
+    Attributes
+    ----------
+    inputs : int
+        The number of inputs.
+    operations : list of Operation
+        What is computed, in order.
+    constants : dict of int to float or bool
+        The values that are known.
+    truths : set of int
+        The values that are truth values.
+    outputs : list of int
+        The values of all outputs, flattened.
+    """
+
+    inputs: int
+    operations: list[Operation] = field(default_factory=list)
+    constants: dict[int, Any] = field(default_factory=dict)
+    truths: set[int] = field(default_factory=set)
+    outputs: list[int] = field(default_factory=list)
+
+
+def lowered(program: Program) -> Code:
+    """Return the program's operations as universal functions, each computed once.
+
+    Raises
+    ------
+    UnsupportedError
+        A row's kernel is not made of universal functions that have a spelling.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.schedule import Schedule
+    >>> code = lowered(Program.of(Schedule.of(dl.parse("softplus(x)*y"))))
+    >>> [operation.name for operation in code.operations], code.outputs
+    (['logaddexp', 'multiply'], [4])
+    """
+    lowering = _Lowering(program)
+    for step in program.steps:
+        lowering.add(step.node, step.row, step.args)
+    values = lowering.values
+    lowering.code.outputs += [values[int(c)] for cells in program.outputs for c in cells.ravel()]
+    return lowering.code
+
+
+class _Form(NamedTuple):
+    """What a kernel does: entries ``(name, args, truth)``, and which of the values it returns.
+
+    Its arguments are the values 0, 1, …, the entries' results follow; a literal stands for
+    itself in a tuple of one.
+    """
+
+    entries: tuple[tuple[str, tuple[Any, ...], bool], ...]
+    result: Any
+
+
+class _Lowering:
+    """Stamps the forms of rows."""
+
+    def __init__(self, program: Program) -> None:
+        self.code = Code(program.inputs)
+        self.next = program.inputs
+        self.literals: dict[tuple[type, str], int] = {}
+        self.found: dict[Any, int] = {}
+        self.forms: dict[Any, _Form] = {}
+        self.values: dict[int, int] = {cell: cell for cell in range(program.inputs)}
+        for cell, value in program.known.items():
+            self.values[cell] = self._literal(value)
+
+    def _literal(self, value: Any) -> int:
+        """Return the value that a constant is."""
+        value = bool(value) if isinstance(value, bool | np.bool_) else float(value)
+        key = (type(value), repr(value))
+        number = self.literals.get(key)
+        if number is None:
+            number = self.literals[key] = self._fresh(truth=isinstance(value, bool))
+            self.code.constants[number] = value
+        return number
+
+    def _fresh(self, *, truth: bool) -> int:
+        if truth:
+            self.code.truths.add(self.next)
+        self.next += 1
+        return self.next - 1
+
+    def add(self, cell: int, row: Primitive, args: tuple[int, ...]) -> None:
+        """Append what gives the program's `cell`."""
+        local = [self.values[arg] for arg in args]
+        truths = tuple([value in self.code.truths for value in local])
+        form = self.forms.get((row, truths))
+        if form is None:
+            form = self.forms[row, truths] = _recorded(row, truths)
+        for name, reads, truth in form.entries:
+            taken = tuple([self._operand(local, read) for read in reads])
+            key = (name, taken)
+            number = self.found.get(key)
+            if number is None:
+                number = self.found[key] = self._fresh(truth=truth)
+                self.code.operations.append(Operation(number, name, taken))
+            local.append(number)
+        self.values[cell] = self._operand(local, form.result)
+
+    def _operand(self, local: list[int], read: Any) -> int:
+        return local[read] if isinstance(read, int) else self._literal(read[0])
+
+
+def _recorded(row: Primitive, truths: tuple[bool, ...]) -> _Form:
+    """Run the row's kernel on recording values."""
+    tape = Tape()
+    args = [Recorded(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
+    try:
+        result = tape.run(row, tuple(args))
+    except Unrecordable:
+        raise UnsupportedError(f"'{row.name}' has no machine code") from None
+    entries = []
+    for place, (function, taken, made) in enumerate(tape.entries, len(args)):
+        made.number = place
+        name = ALIASES.get(function.__name__, function.__name__)
+        if made.dtype == BOOL and all(_truth(arg) for arg in taken):
+            name = {"add": "logical_or", "multiply": "logical_and"}.get(name, name)
+        if name not in SPELLINGS or made.dtype not in (FLOAT, BOOL):
+            raise UnsupportedError(f"'{row.name}' has no machine code")
+        entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
+    return _Form(tuple(entries), _read(result))
+
+
+def _truth(value: Any) -> bool:
+    return value.dtype == BOOL if isinstance(value, Recorded) else isinstance(value, bool)
+
+
+def _read(value: Any) -> Any:
+    return value.number if isinstance(value, Recorded) else (value,)

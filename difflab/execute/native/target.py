@@ -1,0 +1,258 @@
+"""Calling machine code: at one point, or at a batch in blocks that threads share.
+
+May import `native` siblings, `schedule`, `workers`, `graph` and NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.execute.native import engine
+from difflab.execute.native.libraries import Host, host
+from difflab.execute.native.lowering import lowered
+from difflab.execute.native.writer import Writer
+from difflab.execute.schedule import Program
+from difflab.execute.workers import share_out
+from difflab.graph.ir import Shape
+
+__all__ = ["NativeTarget"]
+
+BLOCK = 65_536  # points between two looks at what the user may have interrupted
+STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
+WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
+SMALL = 2_000  # operations that compile within milliseconds
+
+Array = NDArray[Any]
+
+
+class NativeTarget:
+    """A program as machine code.
+
+    Every operation is IEEE 754's and none is contracted, so nan, inf and branches are NumPy's.
+    Mathematical functions are glibc's vector functions where there are any, which err by up to
+    4 units in the last place, and libm's else.
+
+    Parameters
+    ----------
+    program : Program
+        What is computed.
+    input_shapes : sequence of tuple
+        The shape of each input at one point.
+    threads : int
+        How many threads share the blocks of a batch.
+    machine : Host, optional
+        What to compile for; this machine when None.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation has no machine code.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        input_shapes: Sequence[Shape],
+        threads: int,
+        machine: Host | None = None,
+    ) -> None:
+        self.code = lowered(program)
+        self._machine = machine
+        self.threads = threads
+        self.input_shapes = input_shapes
+        self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
+        stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
+        self.parts = [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
+        self.dtypes = [np.dtype(bool if self._boolean(part) else float) for part in self.parts]
+        self._memories: list[Array] = []
+
+    def _boolean(self, part: slice) -> bool:
+        values = self.code.outputs[part]
+        return bool(values) and self.code.truths.issuperset(values)
+
+    @cached_property
+    def machine(self) -> Host:
+        """What is compiled for."""
+        return self._machine or host()
+
+    @property
+    def small(self) -> bool:
+        """Whether compiling takes no time to speak of."""
+        return len(self.code.operations) <= SMALL
+
+    def prepare(self) -> None:
+        """Compile now what would be compiled by the first call."""
+        self._point  # noqa: B018 - compiles
+        if self.small:
+            self._batch  # noqa: B018
+
+    @property
+    def source(self) -> str:
+        """The code for a batch, in LLVM's language."""
+        return self._writer(self.machine.width).text()
+
+    def _writer(self, width: int) -> Writer:
+        truths = [
+            width > 1 and dtype.kind == "b"
+            for dtype, part in zip(self.dtypes, self.parts, strict=True)
+            for _ in range(part.start, part.stop)
+        ]
+        return Writer(self.code, self.machine, width, truths)
+
+    @cached_property
+    def _point(self) -> tuple[engine.Entry, int]:
+        return self._loaded(1)
+
+    @cached_property
+    def _batch(self) -> tuple[engine.Entry, int]:
+        return self._loaded(self.machine.width)
+
+    def _loaded(self, width: int) -> tuple[engine.Entry, int]:
+        """Return the code, and how much memory it needs to pass values on."""
+        writer = self._writer(width)
+        text = writer.text()
+        entry = engine.load(text, writer.symbols, self.machine, len(self.code.operations))
+        return entry, writer.memory
+
+    def point(self, numbers: NDArray[np.float64]) -> list[Any]:
+        """Return the outputs at one point, given as the flattened inputs side by side."""
+        entry, size = self._point
+        flat = np.empty(len(self.code.outputs))
+        memory = self._memory(size)
+        entry.run(_start(numbers), _start(flat), _start(memory), 1)
+        self._memories.append(memory)
+        outputs = zip(self.parts, self.shapes, self.dtypes, strict=True)
+        typed = [(flat[part].astype(dtype, copy=False), shape) for part, shape, dtype in outputs]
+        return [numbers.reshape(shape) if shape else numbers.item() for numbers, shape in typed]
+
+    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Return the outputs for one float64 value per input."""
+        if batch == ():
+            flat = [np.ravel(value) for value in values]
+            return self.point(np.concatenate(flat) if flat else np.empty(0))
+        points = math.prod(batch)
+        rows = [
+            np.broadcast_to(value, batch + shape).reshape(points, math.prod(shape))
+            for value, shape in zip(values, self.input_shapes, strict=True)
+        ]
+        stores = [
+            np.empty((math.prod(shape), max(points, self.machine.width)), dtype)
+            for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+        ]
+        if 0 < points < self.machine.width:
+            # A vector is computed whole: the last point fills it up.
+            places = np.minimum(np.arange(self.machine.width), points - 1)
+            rows = [row[places] for row in rows]
+        if points:
+            self._fill(rows, stores, max(points, self.machine.width))
+        return [
+            self._shaped(store[:, :points], shape, batch)
+            for store, shape in zip(stores, self.shapes, strict=True)
+        ]
+
+    def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:
+        axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
+        return store.reshape(shape + batch).transpose(axes)
+
+    def _memory(self, size: int) -> Array:
+        """Return memory of at least that many numbers, which is no other thread's."""
+        found = self._memories.pop() if self._memories else np.empty(0)
+        return found if len(found) >= size else np.empty(size)
+
+    def _fill(self, rows: Sequence[Array], stores: Sequence[Array], points: int) -> None:
+        """Compute all blocks."""
+        entry, size = self._batch
+        inputs, outputs = _Inputs.of(rows), _Outputs.of(stores)
+        least = 4 * self.machine.width  # so that halves are no shorter than a vector
+        longest = min(BLOCK, max(STAGED_BYTES // (8 * max(inputs.staged, 1)), least))
+        blocks = -(-points // (2 * longest)) * 2 if points > longest else 1
+        turns = count()
+        stopped: list[bool] = []
+
+        def work() -> None:
+            memory = self._memory(size)
+            stage = np.empty((inputs.staged, -(-points // blocks)))
+            try:
+                for turn in turns:
+                    if turn >= blocks or stopped:
+                        break
+                    start, stop = points * turn // blocks, points * (turn + 1) // blocks
+                    x, y = inputs.table(stage, start, stop), outputs.table(start)
+                    entry.run(_start(x), _start(y), _start(memory), stop - start)
+            except BaseException:
+                stopped.append(True)  # the other threads need not go on
+                raise
+            self._memories.append(memory)
+
+        worth = points * len(self.code.operations) >= WORTH_THREADS
+        share_out(work, min(self.threads, blocks) if worth else 1)
+
+
+class _Inputs(NamedTuple):
+    """Where the numbers of each input lie, number by number.
+
+    Numbers of successive points that do not lie side by side are copied there, block by block.
+    """
+
+    starts: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    copied: list[tuple[int, int, Array]]
+    staged: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Array]) -> _Inputs:
+        """Look at inputs of the shape ``(points, numbers)``."""
+        width = sum(row.shape[1] for row in rows)
+        found = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
+        place = staged = 0
+        for row in rows:
+            stop = place + row.shape[1]
+            if row.strides[0] == row.itemsize and row.flags.aligned:
+                found.starts[place:stop] = _start(row) + row.strides[1] * np.arange(stop - place)
+                found.steps[place:stop] = row.itemsize
+            else:
+                found.copied.append((place, staged, row))
+                staged += stop - place
+            place = stop
+        return found._replace(staged=staged)
+
+    def table(self, stage: Array, start: int, stop: int) -> NDArray[np.int64]:
+        """Return where each number of the points from `start` to `stop` begins."""
+        table = self.starts + start * self.steps
+        for place, first, row in self.copied:
+            size = row.shape[1]
+            stage[first : first + size, : stop - start] = row[start:stop].T
+            begin = _start(stage) + first * stage.strides[0]
+            table[place : place + size] = begin + stage.strides[0] * np.arange(size)
+        return table
+
+
+class _Outputs(NamedTuple):
+    """Where the numbers of each output are to be written."""
+
+    starts: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, stores: Sequence[Array]) -> _Outputs:
+        """Look at results of the shape ``(numbers, points)``."""
+        parts = [_start(store) + store.strides[0] * np.arange(len(store)) for store in stores]
+        steps = [np.full(len(store), store.itemsize) for store in stores]
+        return cls(np.concatenate(parts), np.concatenate(steps))
+
+    def table(self, start: int) -> NDArray[np.int64]:
+        """Return where each number is written from the point `start` on."""
+        return self.starts + start * self.steps
+
+
+def _start(array: Array) -> int:
+    """Return the address of an array's first number."""
+    address: int = array.__array_interface__["data"][0]
+    return address
