@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         vjp,
         vmap,
     )
+    from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
     from difflab.eager import (
         Tensor,
         checkpoint,
@@ -79,6 +80,8 @@ __all__ = [
     "methods",
     "no_grad",
     "parse",
+    "sparse_hessian",
+    "sparse_jacobian",
     "tensor",
     "trace",
     "value_and_grad",
@@ -112,6 +115,8 @@ _HOMES = {
     "linearize": "difflab.autodiff",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
+    "sparse_hessian": "difflab.autodiff.sparsity",
+    "sparse_jacobian": "difflab.autodiff.sparsity",
     "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
     "value_and_grad": "difflab.autodiff",

@@ -22,7 +22,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
-__all__ = ["any_of", "cotangent", "pulled", "pushed"]
+__all__ = ["any_of", "cotangent", "pulled", "pushed", "recorded_tangent"]
 
 Params = tuple[tuple[str, Any], ...]
 Shapes = tuple[Shape, ...]
@@ -45,7 +45,9 @@ def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked)
         row = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW]
         y_dot = row(*operands, **sweep.graph.params(number)).id
     else:
-        recorded = _tangent(entry, place, _params(sweep, number), shapes, sweep.graph.shape(number))
+        recorded = recorded_tangent(
+            entry, place, _params(sweep, number), shapes, sweep.graph.shape(number)
+        )
         (y_dot,) = _stamp(sweep.builder, recorded, [t.id, number, *args])
     return Masked(y_dot, _any(sweep, dot.mask, sweep.graph.shape(number)))
 
@@ -99,7 +101,7 @@ def _params(sweep: Sweep, number: int) -> Params:
 
 
 @lru_cache(REMEMBERED)
-def _tangent(
+def recorded_tangent(
     entry: Callable[..., Any], place: int, params: Params, shapes: Shapes, shape: Shape
 ) -> Function:
     """Record a tangent map as a function of t, y and the arguments."""
@@ -124,7 +126,7 @@ def cotangent(
 
     Its outputs are the cotangent and, where it has one, its mask.
     """
-    sweep = Sweep(_tangent(entry, place, params, shapes, shape), resolves=False)
+    sweep = Sweep(recorded_tangent(entry, place, params, shapes, shape), resolves=False)
     source, *others = sweep.function.input_nodes
     seed = Node(sweep.builder, sweep.builder.input("y_bar", shape))
     bar = pull_back(sweep, {sweep.function.outputs[0]: seed}, [source])[source]

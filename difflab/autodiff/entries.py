@@ -19,7 +19,7 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = ["Mode", "cotangents", "entries"]
+__all__ = ["Mode", "check_mode", "cotangents", "entries", "packed"]
 
 Mode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
@@ -33,8 +33,7 @@ Place = tuple[int, Key]
 
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
     """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for."""
-    if mode not in MODES:
-        raise InputError(f"unknown mode '{mode}'", hint=f"one of {', '.join(MODES)}")
+    check_mode(mode)
     if mode == "reverse":
         return _by_reverse(function)
     if mode == "forward":
@@ -44,10 +43,16 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
     return min(_by_reverse(function), _by_forward(function), key=_operations)
 
 
+def check_mode(mode: str) -> None:
+    """Raise `InputError` where there is no such mode."""
+    if mode not in MODES:
+        raise InputError(f"unknown mode '{mode}'", hint=f"one of {', '.join(MODES)}")
+
+
 def _operations(trial_entries: tuple[Sweep, Node]) -> int:
     """Count the operations that a Jacobian's entries need together."""
-    sweep, packed = trial_entries
-    trial = Function.build(sweep.builder, sweep.function.input_nodes, [packed.id], ["trial"])
+    sweep, row = trial_entries
+    trial = Function.build(sweep.builder, sweep.function.input_nodes, [row.id], ["trial"])
     return count(trial).operations
 
 
@@ -60,7 +65,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
         if key != ():
             seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
         bars += cotangents(sweep, {number: seed})
-    return sweep, _packed(sweep, bars)
+    return sweep, packed(sweep, bars)
 
 
 def _by_forward(function: Function) -> tuple[Sweep, Node]:
@@ -76,10 +81,10 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
                 seed = scatter(seed, keys=(key,), shape=shape)
             columns.append(_numbers(sweep, push_forward(sweep, {source: seed}, nodes), outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
-    return sweep, _packed(sweep, numbers)
+    return sweep, packed(sweep, numbers)
 
 
-def _packed(sweep: Sweep, parts: list[Node]) -> Node:
+def packed(sweep: Sweep, parts: list[Node]) -> Node:
     """Return all numbers of `parts`, which may be none, as one vector."""
     params = (("ranks", tuple(part.ndim for part in parts)),)
     return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))

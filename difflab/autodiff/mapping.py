@@ -14,7 +14,7 @@ import numpy as np
 from difflab.autodiff.arguments import require_callable
 from difflab.autodiff.batching import batched, stacked, unstacked
 from difflab.autodiff.recording import Recording, as_value, computed, record
-from difflab.autodiff.sweep import Sweep, reached_from
+from difflab.autodiff.sweep import reached_from
 from difflab.errors import InputError, ShapeError
 from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
@@ -183,7 +183,7 @@ def _from_front(result: Any, axis: int | None) -> Any:
 def _require_shared(run: Recording, count: int, places: Sequence[int | None]) -> None:
     """Refuse to return one value where there is one for each example."""
     function = run.function
-    reach = reached_from(Sweep(function), function.input_nodes[:count])
+    reach = reached_from(function.graph, function.input_nodes[:count])
     for output, place in zip(function.outputs, places, strict=True):
         if place is None and reach[output]:
             raise InputError("out_axes is None for a result that differs between the examples")

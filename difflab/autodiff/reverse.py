@@ -51,7 +51,7 @@ def pull_back_masked(
 ) -> dict[int, Masked]:
     """Return the cotangents of `sources` under their masks."""
     wanted = set(sources)
-    active = reached_from(sweep, wanted)
+    active = reached_from(sweep.graph, wanted)
     arriving: dict[int, list[Masked]] = {
         number: [Masked(seed.id)]
         for number, seed in seeds.items()

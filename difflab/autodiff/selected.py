@@ -171,7 +171,7 @@ class _Halves:
     def __init__(self, function: Function, known: int) -> None:
         self.graph = graph = function.graph
         self.first, self.second = Builder(), Builder()
-        self.late = reached_from(Sweep(function), function.input_nodes[known:])
+        self.late = reached_from(function.graph, function.input_nodes[known:])
         self.there: dict[int, int] = {}
         self.here: dict[int, int] = {}
         self.residuals: list[int] = []

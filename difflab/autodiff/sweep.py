@@ -50,12 +50,12 @@ class Sweep:
         self.builder.span = self.spans[number]
 
 
-def reached_from(sweep: Sweep, sources: Iterable[int]) -> bytearray:
+def reached_from(graph: Graph, sources: Iterable[int]) -> bytearray:
     """Mark the nodes that depend on any of `sources`: where a derivative can flow."""
-    active = bytearray(len(sweep.opcode))
+    active = bytearray(len(graph))
     for source in sources:
         active[source] = 1
-    for number, (_, args) in enumerate(sweep.graph.rows()):
+    for number, (_, args) in enumerate(graph.rows()):
         for arg in args:
             if active[arg]:
                 active[number] = 1

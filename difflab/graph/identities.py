@@ -18,8 +18,10 @@ from difflab.primitives import (
     add,
     as_number,
     broadcast,
+    constant_array,
     divide,
     dpower,
+    index,
     logical_and,
     logical_not,
     logical_or,
@@ -46,6 +48,8 @@ def simplified(
     """Return the node that ``primitive(*args)`` reduces to, or None."""
     if primitive is reshape or primitive is transpose:
         return _moved_again(builder, primitive, args[0], dict(params))
+    if primitive is index:
+        return _picked(builder, args[0], dict(params)["key"])
     identity = _IDENTITIES.get(primitive)
     if identity is not None:
         node = identity(builder, args)
@@ -63,9 +67,23 @@ def _folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> in
     numbers = [float(builder.constants[node][0]) for node in args]
     with np.errstate(all="ignore"):
         value = float(primitive.computer(np)(*numbers))
+    return _number(builder, value)
+
+
+def _number(builder: Builder, value: float) -> int | None:
+    """Return a number as a constant, an integer where it is one; None where it is not finite."""
     if not math.isfinite(value):
         return None
     return builder.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
+
+
+def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
+    """Return the number that an index picks from an array of constants."""
+    if builder.primitive(node) is not constant_array or any(type(part) is tuple for part in key):
+        return None
+    params = builder.params(node)
+    numbers = np.frombuffer(params["values"]).reshape(params["shape"])
+    return _number(builder, float(numbers[key]))
 
 
 def _moved_again(
@@ -225,7 +243,7 @@ _IDENTITIES: dict[Primitive, Identity] = {
     logical_not: _not,
 }
 
-REDUCIBLE = frozenset({negative, subtract, broadcast, logical_not})
+REDUCIBLE = frozenset({negative, subtract, broadcast, constant_array, logical_not})
 """Rows whose result, like a constant, as an argument can make an identity apply."""
 
 ALWAYS_TRIED = frozenset({where, logical_and, logical_or, reshape, transpose})

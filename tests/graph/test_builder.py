@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.primitives import (
     add,
+    constant_array,
     divide,
     dpower,
     greater,
@@ -147,3 +149,17 @@ def test_continuing_a_graph_finds_its_nodes_again(plain: Builder) -> None:
     assert len(again) == len(graph)
     assert graph.span(found) == (2, 6)
     assert graph.span(output) is None
+
+
+def test_a_number_picked_from_constants_is_a_constant(simplifying: Builder) -> None:
+    values = np.array([[1.0, 2.5], [-3.0, math.inf]])
+    params = (("shape", (2, 2)), ("values", values.tobytes()))
+    array = simplifying.emit(constant_array, (), params)
+
+    def picked(*key: int | tuple[int, int, int]) -> int:
+        return simplifying.emit(index, (array,), (("key", key), ("rank", 2)))
+
+    assert simplifying.constants[picked(0, 1)] == (2.5, None)
+    assert simplifying.constants[picked(1, -2)] == (-3, None)
+    assert picked(1, 1) not in simplifying.constants
+    assert simplifying.shape(picked(0, (0, 2, 1))) == (2,)

@@ -1,0 +1,126 @@
+"""A derivative in a few directions at once: one sweep for each colour.
+
+May import the sweeps, `entries`, `graph`, `primitives`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.entries import cotangents, packed
+from difflab.autodiff.forward import push_forward
+from difflab.autodiff.sweep import Sweep, spread
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.primitives import constant_array, reshape
+
+__all__ = ["pulled_together", "pushed_together"]
+
+Colors = NDArray[np.int64]
+
+
+def pushed_together(function: Function, colors: Colors, count: int) -> Function:
+    """Return the products of J with the sums of unit vectors of each color of its columns.
+
+    Parameters
+    ----------
+    function : Function
+        With n input numbers.
+    colors : (n,) array of int
+        From 0 to `count` - 1.
+
+    Returns
+    -------
+    Function
+        Its output has the shape batch + (count, m).
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("[x*y, y*z, z*x]")
+    >>> pushed_together(f, np.array([0, 1, 1]), 2)(2.0, 3.0, 5.0).tolist()
+    [[3.0, 0.0, 5.0], [2.0, 8.0, 2.0]]
+    """
+    sweep = Sweep(function)
+    zero = sweep.constant(0)
+    parts: list[Node] = []
+    for seeds in _seeds(sweep.builder, function.input_nodes, colors, count):
+        tangents = push_forward(sweep, seeds, function.outputs)
+        for number, shape in zip(function.outputs, function.output_shapes, strict=True):
+            parts.append(spread(tangents.get(number, zero), shape))
+    return _stacked(sweep, parts, (count, function.m))
+
+
+def pulled_together(function: Function, colors: Colors, count: int) -> Function:
+    """Return the products of Jᵀ with the sums of unit vectors of each color of J's rows.
+
+    Parameters
+    ----------
+    function : Function
+        With m output numbers.
+    colors : (m,) array of int
+        From 0 to `count` - 1.
+
+    Returns
+    -------
+    Function
+        Its output has the shape batch + (count, n).
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("[x*y, z^2]")
+    >>> pulled_together(f, np.array([0, 0]), 1)(2.0, 3.0, 5.0).tolist()
+    [[3.0, 2.0, 10.0]]
+    """
+    sweep = Sweep(function)
+    parts: list[Node] = []
+    for seeds in _seeds(sweep.builder, function.outputs, colors, count):
+        parts += cotangents(sweep, seeds)
+    return _stacked(sweep, parts, (count, function.n))
+
+
+def _seeds(
+    builder: Builder, nodes: Sequence[int], colors: Colors, count: int
+) -> list[dict[int, Node]]:
+    """Return for each color what its sweep starts from; other nodes are left out."""
+    shapes = [builder.shape(node) for node in nodes]
+    sizes = [math.prod(shape) for shape in shapes]
+    starts = np.cumsum([0, *sizes])
+    owners = np.repeat(np.arange(len(nodes)), sizes)
+    found: list[dict[int, Node]] = []
+    by_color = np.argsort(colors, kind="stable")
+    ends = np.cumsum(np.bincount(colors, minlength=count))
+    for places in np.split(by_color, ends[:-1]) if count else []:
+        seeds: dict[int, Node] = {}
+        touched, begins = np.unique(owners[places], return_index=True)
+        for part, inside in zip(touched.tolist(), np.split(places, begins[1:]), strict=True):
+            seed = _marked(builder, shapes[part], inside - starts[part])
+            node = nodes[part]
+            seeds[node] = seeds[node] + seed if node in seeds else seed
+        found.append(seeds)
+    return found
+
+
+def _marked(builder: Builder, shape: Shape, places: NDArray[np.int64]) -> Node:
+    """Return an array with 1 at some places and 0 elsewhere."""
+    size = math.prod(shape)
+    if len(places) == size:
+        return spread(Node(builder, builder.constant(1)), shape)
+    marks = np.zeros(size)
+    marks[places] = 1.0
+    params = (("shape", shape), ("values", marks.tobytes()))
+    return Node(builder, builder.emit(constant_array, (), params))
+
+
+def _stacked(sweep: Sweep, parts: list[Node], shape: Shape) -> Function:
+    """Return the function whose output is all of `parts`, arranged in `shape`."""
+    whole: Node = reshape(packed(sweep, parts), shape=shape, rank=1)
+    inputs = sweep.function.input_nodes
+    return Function.build(sweep.builder, inputs, [whole.id], ["compressed"])

@@ -1,0 +1,229 @@
+"""Which number of a graph is computed from which: an edge for every pair, no derivative taken.
+
+Every number of every node's value is a vertex. What a row does to the numbers is read off the
+row's own rule, so that there is no second table: elementwise rows and selections pass on the
+arguments that have a map or a condition; a linear row is shown which numbers it moves by moving
+their names; a row with a tangent map depends on what the map depends on. Rows that mix whole
+axes get vertices in between, *hubs*, so that k numbers which all depend on k others are 2k
+edges and not k².
+May import `argumentwise`, `sweep`, `graph`, `core`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.argumentwise import recorded_tangent
+from difflab.autodiff.sweep import reached_from
+from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW, Graph, Shape
+
+__all__ = ["Edges", "dependence"]
+
+Ids = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+ONE = 1 << 32
+"""Every vertex's name carries this mark, so that a sum of names tells how many were added."""
+
+
+def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
+    """Return the edges of `function`, and the vertices of its inputs and outputs, flattened.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> edges, sources, targets = dependence(dl.parse("x: [3]; sum(x[:2])"))
+    >>> sources.tolist(), len(targets)
+    ([0, 1, 2], 1)
+    """
+    edges = Edges()
+    names = edges.add_graph(function.graph, function.input_nodes)
+    ends = (function.input_nodes, function.outputs)
+    sources, targets = (_joined([names(node) for node in nodes]) for nodes in ends)
+    return edges, sources, targets
+
+
+def _joined(parts: Sequence[Ids]) -> Ids:
+    """Return the numbers of all vertices named in `parts`."""
+    whole = np.concatenate([part.ravel() for part in parts]) if parts else np.empty(0, np.int64)
+    return whole % ONE
+
+
+class Edges:
+    """A growing list of vertices and of edges from a number to what is computed from it.
+
+    Attributes
+    ----------
+    count : int
+        The number of vertices.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._tails: list[Ids] = []
+        self._heads: list[Ids] = []
+
+    def ends(self) -> tuple[Ids, Ids]:
+        """Return the two ends of all edges."""
+        return _joined(self._tails), _joined(self._heads)
+
+    def add_graph(self, graph: Graph, sources: Iterable[int]) -> Callable[[int], Ids]:
+        """Add the numbers of a graph, and the edges that lead on from the nodes `sources`.
+
+        Returns
+        -------
+        callable
+            The names of a node's numbers, arranged as its value.
+        """
+        by_shape = np.array([math.prod(shape) for shape in graph.shape_table])
+        sizes = by_shape[graph.shape_ids]
+        offsets = self.count + np.concatenate([[0], np.cumsum(sizes)])
+        self.count = int(offsets[-1])
+        known: dict[int, Ids] = {}
+
+        def names(node: int) -> Ids:
+            if node not in known:
+                start = int(offsets[node]) + ONE
+                whole = np.arange(start, start + int(sizes[node]))
+                known[node] = whole.reshape(graph.shape(node))
+            return known[node]
+
+        reached = np.frombuffer(reached_from(graph, sources), np.bool_)
+        self._link_elementwise(graph, reached, offsets[:-1], sizes)
+        others = np.array([False, False, *(_passing(row) is None for row in graph.primitives)])
+        for node in np.flatnonzero(others[graph.opcode] & reached).tolist():
+            args = graph.arguments(node)
+            operands = [names(arg) if reached[arg] else None for arg in args]
+            self._link_row(graph, node, operands, names(node))
+        return names
+
+    def _fresh(self, shape: Shape) -> Ids:
+        """Return the names of new vertices, arranged as an array."""
+        size = math.prod(shape)
+        self.count += size
+        return np.arange(self.count - size, self.count).reshape(shape) + ONE
+
+    def _link(self, tails: Ids, heads: Ids) -> None:
+        """Add the edges between two arrays that broadcast to each other."""
+        tails, heads = np.broadcast_arrays(tails, heads)
+        self._tails.append(tails)
+        self._heads.append(heads)
+
+    def _link_elementwise(self, graph: Graph, reached: Marks, offsets: Ids, sizes: Ids) -> None:
+        """Link the operands of all elementwise rows and selections, in one go."""
+        users = np.repeat(np.arange(len(graph)), np.diff(graph.starts))
+        flows = _flowing(graph.primitives)
+        positions = np.minimum(np.arange(len(users)) - graph.starts[users], flows.shape[1] - 1)
+        kept = flows[graph.opcode[users], positions] & reached[graph.args]
+        args, users = graph.args[kept], users[kept]
+        repeats = sizes[users]
+        within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        self._link(
+            np.repeat(offsets[args], repeats) + within, np.repeat(offsets[users], repeats) + within
+        )
+
+    def _link_row(self, graph: Graph, node: int, operands: list[Ids | None], out: Ids) -> None:
+        """Link the operands of one row that moves or mixes numbers; None is for constants."""
+        row = graph.primitives[int(graph.opcode[node]) - FIRST_ROW]
+        params = graph.param_table[graph.param_ids[node]]
+        shapes = tuple(map(graph.shape, graph.arguments(node)))
+        if isinstance(row.rule, Linear):
+            filled = [
+                np.zeros(shape, np.int64) if operand is None else operand
+                for operand, shape in zip(operands, shapes, strict=True)
+            ]
+            self._link_moved(row, row.rule, filled, dict(params), out)
+            return
+        for place, operand in enumerate(operands):
+            entry = row.rule.entries[place] if isinstance(row.rule, ByArgument) else None
+            if operand is None or (isinstance(row.rule, ByArgument) and entry is None):
+                continue
+            if isinstance(entry, Transpose) and "ranks" in dict(params):
+                self._link_product(place, dict(params)["ranks"], operand, out)
+            elif entry is None or isinstance(entry, Transpose):
+                self._link_mixed(operand, out, tuple(range(-operand.ndim, 0)))
+            else:
+                recorded = recorded_tangent(entry, place, params, shapes, out.shape)
+                tangent = recorded.input_nodes[0]
+                names = self.add_graph(recorded.graph, [tangent])
+                self._link(operand, names(tangent))
+                self._link(names(recorded.outputs[0]), out)
+
+    def _link_moved(
+        self, row: Primitive, rule: Linear, operands: list[Ids], params: dict[str, Any], out: Ids
+    ) -> None:
+        """Link what a linear row moves: names are moved through it, or back through its transpose.
+
+        One of the two only copies, as a rule: a result that takes one number, or a number that
+        goes to one result. Where both add names up, as for `cumsum`, whole axes are mixed.
+        """
+        moved = np.asarray(row.computer(np)(*operands, **params))
+        if _single(moved):
+            kept = moved >= ONE
+            self._link(moved[kept], out[kept])
+            return
+        shapes = tuple(operand.shape for operand in operands)
+        for position, operand in enumerate(operands):
+            goal = np.asarray(rule.transpose(out, position, shapes, **params))
+            if _single(goal):
+                kept = (goal >= ONE) & (operand >= ONE)
+                self._link(operand[kept], goal[kept])
+            else:
+                axes = params.get("axes", tuple(range(-operand.ndim, 0)))
+                self._link_mixed(operand, out, axes)
+
+    def _link_product(self, place: int, ranks: tuple[int, int], operand: Ids, out: Ids) -> None:
+        """Link an operand of a product: rows of the left one, columns of the right one.
+
+        The solution of a linear system depends on the right-hand side in the same way.
+        """
+        columns = place == 1 and ranks[1] > 1
+        axis = -2 if columns else -1
+        hubs = self._fresh(tuple(np.delete(operand.shape, axis).tolist()))
+        self._link(operand, np.expand_dims(hubs, axis))
+        if columns and ranks[0] > 1:
+            hubs = hubs[..., None, :]
+        elif place == 0 and ranks[1] > 1:
+            hubs = hubs[..., None]
+        self._link(hubs, out)
+
+    def _link_mixed(self, operand: Ids, out: Ids, axes: tuple[int, ...]) -> None:
+        """Let every result along `axes` depend on every number along them."""
+        rank = operand.ndim
+        kept = tuple(1 if a - rank in axes else size for a, size in enumerate(operand.shape))
+        hubs = self._fresh(kept)
+        self._link(operand, hubs)
+        self._link(hubs if out.ndim == rank else hubs.reshape((1,) * out.ndim), out)
+
+
+def _single(moved: Ids) -> bool:
+    """Whether no two names were added up."""
+    return moved.size == 0 or int(moved.max()) < 2 * ONE
+
+
+def _passing(row: Primitive) -> Sequence[Any] | None:
+    """Return an entry for each operand that a row's result depends on number by number.
+
+    The entry is None for an operand that no derivative comes from. The whole is None for a row
+    that moves or mixes numbers.
+    """
+    rule = row.rule
+    if isinstance(rule, Elementwise) and (row.shape is None or not any(rule.maps)):
+        return rule.maps
+    return rule.conditions if isinstance(rule, Select) and row.shape is None else None
+
+
+def _flowing(primitives: Sequence[Primitive]) -> NDArray[np.bool_]:
+    """Return for opcode and position whether numbers pass; the last column is False."""
+    entries = [(), (), *(_passing(row) or () for row in primitives)]
+    table = np.zeros((len(entries), 1 + max(map(len, entries))), dtype=np.bool_)
+    for opcode, parts in enumerate(entries):
+        table[opcode, : len(parts)] = [part is not None for part in parts]
+    return table

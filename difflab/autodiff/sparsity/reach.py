@@ -1,0 +1,181 @@
+"""Which sources each target of a directed acyclic graph depends on, as a sparse matrix.
+
+First the graph is contracted: a vertex with one predecessor depends on just what that one
+depends on, and a vertex with one successor matters to that one alone. Of a formula's graph
+that leaves little more than edges from inputs to outputs, however long its sums are. What is
+left goes level by level, so that a set of sources is stored for those vertices only.
+May import `errors`; NumPy and SciPy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from difflab.errors import UnsupportedError
+
+__all__ = ["csr_pattern", "reached"]
+
+Ids = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+Pattern = sparse.csr_array[np.bool_]
+
+ENTRIES_LIMIT = 200_000_000
+"""Entries beyond which a pattern is refused: sparse storage would take many gigabytes."""
+WORTHWHILE = 0.9
+"""A further contraction pays while the last one left less than this share of the edges."""
+
+
+def csr_pattern(rows: Ids, columns: Ids, shape: tuple[int, int]) -> Pattern:
+    """Return the matrix with entries at these places, each once and in order."""
+    places = (rows, columns)
+    matrix = sparse.csr_array((np.ones(len(rows), np.bool_), places), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
+
+
+def reached(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> Pattern:
+    """Return for each target which of the sources it can be reached from.
+
+    Parameters
+    ----------
+    count : int
+        The number of vertices.
+    tails, heads : arrays
+        The edges.
+    sources, targets : arrays
+        Vertices; a target may occur twice, a source has no predecessor.
+
+    Returns
+    -------
+    csr_array of bool, (targets, sources)
+
+    Raises
+    ------
+    UnsupportedError
+        The matrix, or one on the way to it, has too many entries.
+
+    Examples
+    --------
+    >>> reached(4, np.array([0, 1, 2]), np.array([2, 2, 3]), [0, 1], [3]).toarray()
+    array([[ True,  True]])
+    """
+    sources, targets = np.asarray(sources), np.asarray(targets)
+    if len(targets) < len(sources):
+        # The same question from the other end, where the sets are smaller.
+        return _forward(count, heads, tails, targets, sources).T.tocsr()
+    return _forward(count, tails, heads, sources, targets)
+
+
+def _forward(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> Pattern:
+    """Carry sets of sources along the edges; ends are vertices of their own."""
+    n, m = len(sources), len(targets)
+    first, last = count + np.arange(n), count + n + np.arange(m)
+    tails = np.concatenate([first, tails, targets])
+    heads = np.concatenate([sources, heads, last])
+    count += n + m
+    is_source, is_target = np.zeros((2, count), np.bool_)
+    is_source[first], is_target[last] = True, True
+    tails, heads = _contracted(tails, heads, is_source, is_target)
+    number = np.zeros(count, np.int64)
+    between = np.zeros(count, np.bool_)
+    between[tails], between[heads] = True, True
+    inner = np.flatnonzero(between & ~is_source & ~is_target)
+    number[first] = np.arange(n)
+    number[inner] = n + np.arange(len(inner))
+    number[last] = n + len(inner) + np.arange(m)
+    size = n + len(inner) + m
+    into = csr_pattern(number[heads], number[tails], (size, size))
+    return _levelled(into, n, m)
+
+
+def _contracted(tails: Ids, heads: Ids, is_source: Marks, is_target: Marks) -> tuple[Ids, Ids]:
+    """Take out the vertices that lead nowhere, or have one predecessor or one successor."""
+    before = len(tails) + 1
+    while len(tails) < WORTHWHILE * before:
+        before = len(tails)
+        fed, used = is_source.copy(), is_target.copy()
+        fed[heads], used[tails] = True, True
+        kept = fed[tails] & used[heads]
+        tails, heads = _distinct(len(fed), tails[kept], heads[kept])
+        heads, tails = _merged(heads, tails, is_target)
+        tails, heads = _merged(tails, heads, is_source)
+    return tails, heads
+
+
+def _merged(near: Ids, far: Ids, fixed: Marks) -> tuple[Ids, Ids]:
+    """Replace each vertex that is the near end of one edge by the vertex at its far end."""
+    count = len(fixed)
+    lone = (np.bincount(near, minlength=count) == 1) & ~fixed
+    gone = lone[near]
+    root = np.arange(count)
+    root[near[gone]] = far[gone]
+    while True:
+        further = root[root]
+        if np.array_equal(further, root):
+            break
+        root = further
+    return _distinct(count, near[~gone], root[far[~gone]])
+
+
+def _distinct(count: int, tails: Ids, heads: Ids) -> tuple[Ids, Ids]:
+    """Return the edges, each once."""
+    matrix = csr_pattern(tails, heads, (count, count))
+    return np.repeat(np.arange(count), np.diff(matrix.indptr)), matrix.indices.astype(np.int64)
+
+
+def _levelled(into: Pattern, n: int, m: int) -> Pattern:
+    """Return the sets of the last `m` vertices, where the first `n` are the sources."""
+    size = into.shape[0]
+    out_of = into.T.tocsr()
+    waiting = np.diff(into.indptr)
+    starts, lengths = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    starts[:n], lengths[:n] = np.arange(n), 1
+    buffer, filled = np.arange(n), n
+    ready = np.flatnonzero(waiting == 0)
+    while len(ready):
+        followers, _ = _segments(out_of.indptr[ready], np.diff(out_of.indptr)[ready])
+        found, times = np.unique(out_of.indices[followers], return_counts=True)
+        waiting[found] -= times
+        ready = found[waiting[found] == 0]
+        pieces, owners = _segments(into.indptr[ready], np.diff(into.indptr)[ready])
+        before = into.indices[pieces]
+        _check(int(lengths[before].sum()))
+        places, piece = _segments(starts[before], lengths[before])
+        keys = np.sort(owners[piece] * n + buffer[places])
+        keys = keys[np.diff(keys, prepend=-1) > 0]
+        lengths[ready] = np.bincount(keys // max(n, 1), minlength=len(ready))
+        starts[ready] = filled + np.cumsum(lengths[ready]) - lengths[ready]
+        buffer = _extended(buffer, filled, keys % max(n, 1))
+        filled += len(keys)
+    places, _ = _segments(starts[size - m :], lengths[size - m :])
+    indptr = np.concatenate([[0], np.cumsum(lengths[size - m :])])
+    data = np.ones(len(places), np.bool_)
+    return sparse.csr_array((data, buffer[places], indptr), shape=(m, n))
+
+
+def _check(entries: int) -> None:
+    if entries > ENTRIES_LIMIT:
+        raise UnsupportedError(
+            f"the derivative is not sparse: its pattern takes {entries:,} entries, more than "
+            f"{ENTRIES_LIMIT:,}; products by jvp, vjp or hvp need no matrix"
+        )
+
+
+def _segments(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> tuple[Ids, Ids]:
+    """Return the places of several pieces of an array, and for each place its piece."""
+    lengths = lengths.astype(np.int64)
+    owners = np.repeat(np.arange(len(lengths)), lengths)
+    shifts = starts - (np.cumsum(lengths) - lengths)
+    return np.arange(len(owners)) + shifts[owners], owners
+
+
+def _extended(buffer: Ids, filled: int, more: Ids) -> Ids:
+    """Return `buffer` with `more` from place `filled` on; its room doubles as it grows."""
+    if filled + len(more) > len(buffer):
+        room = np.empty(2 * (filled + len(more)), np.int64)
+        room[:filled] = buffer[:filled]
+        buffer = room
+    buffer[filled : filled + len(more)] = more
+    return buffer

@@ -1,0 +1,298 @@
+"""Sparse Jacobians and Hessians: pattern, colours, and a sweep for each colour.
+
+May import `sparsity` siblings, `entries`, `transforms`, `graph`, `errors`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from difflab.autodiff.entries import Mode, check_mode
+from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
+from difflab.autodiff.sparsity.compressed import pulled_together, pushed_together
+from difflab.autodiff.sparsity.dependence import dependence
+from difflab.autodiff.sparsity.reach import reached
+from difflab.autodiff.transforms import gradient
+from difflab.errors import InputError, PointError
+from difflab.graph.function import Function
+
+__all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
+
+Pattern = sparse.csr_array[np.bool_]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseDerivative:
+    """A Jacobian or Hessian that is called at a point and returns a SciPy sparse matrix.
+
+    Attributes
+    ----------
+    function : Function
+        The derivative in as many directions as there are colors, from which every entry can be
+        read; to compile, print, count or differentiate. Its output has the shape batch +
+        (number of colors, m), or (number of colors, n) where the sweeps were reverse ones.
+    pattern : csr_array of bool, (m, n)
+        The entries that can be other than zero: all others are zero at every point.
+    colors : array of int
+        The color of each column; of each row where the sweeps were reverse ones.
+    places : (nonzeros,) array of int
+        Where each entry stands in the flattened output of `function`.
+    mode : {"forward", "reverse"}
+        The direction of the sweeps.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x: [5]; x[1:]^2 - 3*x[:-1]")
+    >>> J = dl.sparse_jacobian(f)
+    >>> J
+    <sparse (4, 5) derivative, 8 nonzeros, 2 colors, forward>
+    >>> J(np.arange(5.0)).toarray()
+    array([[-3.,  2.,  0.,  0.,  0.],
+           [ 0., -3.,  4.,  0.,  0.],
+           [ 0.,  0., -3.,  6.,  0.],
+           [ 0.,  0.,  0., -3.,  8.]])
+    >>> fast = dl.compile(J.function)
+    >>> J.expand(fast(np.arange(5.0))).nnz
+    8
+    """
+
+    function: Function
+    pattern: Pattern
+    colors: Places
+    places: Places
+    mode: Mode
+
+    def __call__(self, *args: Any, **kwargs: Any) -> sparse.csr_array[Any]:
+        """Return the matrix at one point.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            A value for each input, by position or by name.
+
+        Returns
+        -------
+        csr_array, (m, n)
+            With all entries of `pattern` stored, also those that happen to be zero.
+
+        Raises
+        ------
+        PointError
+            A value is missing, unknown or of the wrong shape, or there are several points.
+        """
+        return self.expand(self.function(*args, **kwargs))
+
+    def expand(self, compressed: Any) -> sparse.csr_array[Any]:
+        """Return the matrix from an output of `function`, compiled or not, at one point.
+
+        Raises
+        ------
+        PointError
+            The output is one of several points, or does not hold numbers.
+        """
+        values = np.asarray(compressed)
+        shape = self.function.output_shapes[0]
+        if values.shape != shape:
+            raise PointError(
+                f"a sparse matrix is the derivative at one point, not at a batch of the shape "
+                f"{values.shape[: -len(shape)]}",
+                hint="call the attribute `function` with the batch, then `expand` its parts",
+            )
+        if values.dtype.kind not in "fc":
+            raise PointError("a sparse matrix holds floats or complex numbers")
+        data = values.ravel()[self.places]
+        indices, indptr = self.pattern.indices.copy(), self.pattern.indptr.copy()
+        return sparse.csr_array((data, indices, indptr), shape=self.pattern.shape)
+
+    def __repr__(self) -> str:
+        count = self.function.output_shapes[0][0]
+        return (
+            f"<sparse {self.pattern.shape} derivative, {self.pattern.nnz} nonzeros, "
+            f"{count} color{'s' * (count != 1)}, {self.mode}>"
+        )
+
+
+def sparsity(function: Function) -> Pattern:
+    """Return which entries of the Jacobian can be other than zero, from the graph alone.
+
+    An entry is absent where no chain of derivatives leads from the input number to the output
+    number, whatever the point: conditions and comparisons carry none. An entry that is present
+    may still be zero, as that of ``x - x`` is.
+
+    Parameters
+    ----------
+    function : Function
+
+    Returns
+    -------
+    csr_array of bool, (m, n)
+
+    Raises
+    ------
+    UnsupportedError
+        The pattern has too many entries to be stored.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> sparsity(dl.parse("[x*y, where(x > 0, y, z)]")).astype(int).toarray()
+    array([[1, 1, 0],
+           [0, 1, 1]])
+    """
+    edges, sources, targets = dependence(function)
+    tails, heads = edges.ends()
+    return reached(edges.count, tails, heads, sources, targets)
+
+
+def sparse_jacobian(f: Function, mode: Mode = "auto") -> SparseDerivative:
+    """Return the Jacobian of a function of many variables, where most entries are zero.
+
+    Columns that meet in no row get one color, and ``J s`` with the sum s of their unit vectors
+    has the entries of all of them. So a banded matrix takes as many forward sweeps as its band
+    is wide, whatever its size. Rows that meet in no column take reverse sweeps likewise.
+
+    Parameters
+    ----------
+    f : Function
+        With any outputs; m and n count their numbers and those of the inputs.
+    mode : {"auto", "forward", "reverse"}
+        "forward" colors columns, "reverse" rows; "auto" takes what needs fewer colors.
+
+    Returns
+    -------
+    SparseDerivative
+        Called at a point it returns a ``scipy.sparse.csr_array`` of shape (m, n).
+
+    Raises
+    ------
+    InputError
+        `f` is no Function, or `mode` is unknown.
+    UnsupportedError
+        The pattern has too many entries to be stored.
+
+    Notes
+    -----
+    A. H. Gebremedhin, F. Manne and A. Pothen, *What color is your Jacobian?*, SIAM Review 47
+    (2005), §3.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> x = np.linspace(0.0, 1.0, 100_000)
+    >>> f = dl.trace(lambda x: x[:-2] - 2*x[1:-1] + x[2:] + np.exp(x[1:-1]), x)
+    >>> J = dl.sparse_jacobian(f)
+    >>> J
+    <sparse (99998, 100000) derivative, 299994 nonzeros, 3 colors, forward>
+    >>> J(x)[[0], :3].toarray().tolist() == [[1.0, np.exp(x[1]) - 2, 1.0]]
+    True
+    """
+    _require_function(f, "sparse_jacobian")
+    check_mode(mode)
+    pattern = sparsity(f)
+    chosen, colors = _colored(pattern, mode)
+    count = int(colors.max(initial=-1)) + 1
+    rows, columns = pattern.nonzero()
+    if chosen == "forward":
+        function = pushed_together(f, colors, count)
+        places = colors[columns] * f.m + rows
+    else:
+        function = pulled_together(f, colors, count)
+        places = colors[rows] * f.n + columns
+    return SparseDerivative(function, pattern, colors, places, chosen)
+
+
+def sparse_hessian(f: Function) -> SparseDerivative:
+    """Return the matrix of second derivatives, where most entries are zero.
+
+    Its pattern is that of the gradient's Jacobian. Since it is symmetric, an entry may be read
+    from either of its two places, for which a star coloring is enough; each color takes a
+    forward sweep over the gradient.
+
+    Parameters
+    ----------
+    f : Function
+        With one output of one number.
+
+    Returns
+    -------
+    SparseDerivative
+        Called at a point it returns a ``scipy.sparse.csr_array`` of shape (n, n).
+
+    Raises
+    ------
+    InputError
+        `f` is no Function, or has several outputs.
+    UnsupportedError
+        The pattern has too many entries to be stored.
+
+    Notes
+    -----
+    T. F. Coleman and J. J. Moré, *Estimation of sparse Hessian matrices and graph coloring
+    problems*, Mathematical Programming 28 (1984).
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x: [1000]; sum(100*(x[1:] - x[:-1]^2)^2 + (1 - x[:-1])^2)")
+    >>> H = dl.sparse_hessian(f)
+    >>> H
+    <sparse (1000, 1000) derivative, 2998 nonzeros, 3 colors, forward>
+    >>> H(np.ones(1000))[:2, :2].toarray()
+    array([[ 802., -400.],
+           [-400., 1002.]])
+    """
+    _require_function(f, "sparse_hessian")
+    slope = gradient(f)
+    one_sided = sparsity(slope)
+    pattern = sparse.csr_array(one_sided + one_sided.T)
+    pattern.sort_indices()
+    colors = color_symmetric(pattern)
+    count = int(colors.max(initial=-1)) + 1
+    rows, columns = pattern.nonzero()
+    # Row i shows column j alone where no other column of that colour meets the row.
+    _, met, times = np.unique(
+        rows * count + colors[columns], return_inverse=True, return_counts=True
+    )
+    alone = times[met] == 1
+    places = np.where(alone, colors[columns] * f.n + rows, colors[rows] * f.n + columns)
+    function = pushed_together(slope, colors, count)
+    return SparseDerivative(function, pattern, colors, places, "forward")
+
+
+def _colored(pattern: Pattern, mode: Mode) -> tuple[Mode, Places]:
+    """Return the direction with fewer colors, forward at a tie, and the colors."""
+    if mode == "forward":
+        return mode, color_columns(pattern)
+    turned = sparse.csr_array(pattern.T)
+    if mode == "reverse":
+        return mode, color_columns(turned)
+    # The fullest row, or column, needs a color for each of its entries.
+    columns_least, rows_least = (
+        int(np.diff(side.indptr).max(initial=0)) for side in (pattern, turned)
+    )
+    if rows_least < columns_least:
+        rows = color_columns(turned)
+        if rows.max(initial=-1) + 1 < columns_least:
+            return "reverse", rows
+        columns = color_columns(pattern)
+    else:
+        columns = color_columns(pattern)
+        if columns.max(initial=-1) + 1 <= rows_least:
+            return "forward", columns
+        rows = color_columns(turned)
+    return ("forward", columns) if columns.max() <= rows.max() else ("reverse", rows)
+
+
+def _require_function(f: Function, what: str) -> None:
+    if not isinstance(f, Function):
+        raise InputError(
+            f"{what} takes a Function, not {type(f).__name__}",
+            hint="make one of Python code by dl.trace(f, *example_arguments)",
+        )
