@@ -9,7 +9,8 @@
     │   ├── PointError             values are missing, unknown or of the wrong shape
     │   ├── DomainError            the function is undefined at the point
     │   ├── TraceError             Python code that cannot be recorded as a graph
-    │   └── TapeError              an eager tensor cannot do this with its tape as it is
+    │   ├── TapeError              an eager tensor cannot do this with its tape as it is
+    │   └── AnomalyError           a watched computation made a nan or an infinity
     ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
     │   └── MissingDependencyError an optional package is not installed
     └── MethodTimeout              a method was stopped at its limit
@@ -20,6 +21,7 @@ from __future__ import annotations
 import unicodedata
 
 __all__ = [
+    "AnomalyError",
     "DifflabError",
     "DomainError",
     "InputError",
@@ -170,6 +172,10 @@ class TraceError(InputError):
 
 class TapeError(InputError):
     """What was asked does not go with the tape: nothing recorded, freed, or changed in place."""
+
+
+class AnomalyError(InputError):
+    """A computation under `detect_anomaly` made a nan or an infinity; the message says where."""
 
 
 class UnsupportedError(DifflabError):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import linecache
 import sys
 from pathlib import Path
-from types import FrameType
-from typing import NamedTuple
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
 
-__all__ = ["Place", "python_place"]
+__all__ = ["Place", "Spot", "python_place", "python_spot"]
 
 OWN = "difflab"
 LANGUAGE = "difflab.language"
@@ -25,7 +25,20 @@ class Place(NamedTuple):
     span: tuple[int, int]
 
 
-def python_place() -> Place | None:
+class Spot(NamedTuple):
+    """A place as the interpreter knows it, quick to take; `read` looks the line up."""
+
+    code: CodeType
+    instruction: int
+    line: int
+    module: dict[str, Any]
+
+    def read(self) -> Place | None:
+        """Return the place; None where the source is not at hand."""
+        return _place(*self)
+
+
+def python_spot() -> Spot | None:
     """Return the innermost place outside of difflab; None below the parser, which has its own."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -33,18 +46,23 @@ def python_place() -> Place | None:
         if module.startswith(LANGUAGE):
             return None
         if module.partition(".")[0] not in (OWN, "numpy"):
-            return _place(frame)
+            return Spot(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
         frame = frame.f_back
     return None
 
 
-def _place(frame: FrameType) -> Place | None:
-    """Return the line that a frame is at, and the columns of the call in it."""
-    code, line = frame.f_code, frame.f_lineno
-    text = linecache.getline(code.co_filename, line, frame.f_globals).rstrip("\n")
+def python_place() -> Place | None:
+    """Return the place of `python_spot`, read."""
+    spot = python_spot()
+    return None if spot is None else spot.read()
+
+
+def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> Place | None:
+    """Return the line that is run, and the columns of the call in it."""
+    text = linecache.getline(code.co_filename, line, module).rstrip("\n")
     if not text.strip():
         return None
-    _, last, start, end = list(code.co_positions())[frame.f_lasti // 2]
+    _, last, start, end = list(code.co_positions())[instruction // 2]
     if start is None or end is None or last != line:
         start, end = len(text) - len(text.lstrip()), len(text)
     # Columns are counted in bytes of UTF-8.

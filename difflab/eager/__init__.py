@@ -5,10 +5,20 @@ what is computed, and the tape holds what was. May import `autodiff`, `graph`, `
 `core`, `errors`.
 """
 
+from difflab.eager.anomaly import Watch, detect_anomaly
 from difflab.eager.chain import checkpoint_chain
 from difflab.eager.checkpointing import checkpoint
 from difflab.eager.making import tensor
 from difflab.eager.mode import enable_grad, no_grad
 from difflab.eager.tensors import Tensor
 
-__all__ = ["Tensor", "checkpoint", "checkpoint_chain", "enable_grad", "no_grad", "tensor"]
+__all__ = [
+    "Tensor",
+    "Watch",
+    "checkpoint",
+    "checkpoint_chain",
+    "detect_anomaly",
+    "enable_grad",
+    "no_grad",
+    "tensor",
+]

@@ -1,11 +1,15 @@
-"""Whether operations are recorded: `no_grad` and `enable_grad`. Imports nothing of the package."""
+"""Whether operations are recorded: `no_grad` and `enable_grad`, and who watches them.
+
+Imports nothing of the package.
+"""
 
 from __future__ import annotations
 
 import threading
 from contextlib import ContextDecorator
+from typing import Any
 
-__all__ = ["MODE", "enable_grad", "no_grad"]
+__all__ = ["MODE", "WATCHED", "enable_grad", "no_grad"]
 
 
 class _Mode(threading.local):
@@ -14,9 +18,13 @@ class _Mode(threading.local):
     enabled = True
     met = False
     """Whether something that requires grad was used while nothing was recorded."""
+    watch: Any = None
+    """What `detect_anomaly` notes the recorded operations in."""
 
 
 MODE = _Mode()
+WATCHED: list[None] = []
+"""An entry for every watch in any thread: while it is empty, no thread looks for its own."""
 
 
 class _Switch(ContextDecorator):

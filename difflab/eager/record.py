@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.eager.mode import MODE
+from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.plan import NUMBERS, PLANS, Plan, plan_for
 from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
@@ -87,6 +87,8 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
     made._step = step = Step(plan, tuple(edges))
     if plan.keep:
         _keep(step, plan, args, values, made)
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(row, args, params, step)
     return made
 
 
@@ -126,6 +128,8 @@ def record_two(row: Primitive, a: Any, b: Any) -> Any:
     made._step = step = Step(plan, (edge, other))
     if plan.keep:
         _keep(step, plan, (a, b), (x, y), made)
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(row, (a, b), NOTHING, step)
     return made
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from difflab.eager.backward import pull_back
-from difflab.eager.mode import MODE
+from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.operators import Operators
 from difflab.eager.record import require_floating
 from difflab.eager.replay import replayed
@@ -262,6 +262,8 @@ class Tensor(Operators):
                 " no_grad() or from detach()ed values",
             )
         seed = self._seed(gradient, create_graph)
+        if WATCHED and MODE.watch is not None:
+            MODE.watch.check(self, keep=retain_graph or create_graph)
         before, MODE.enabled = MODE.enabled, create_graph
         try:
             with np.errstate(all="ignore"):
