@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,11 @@ class Watch:
         shadow = _Shadow(self.notes, numbers, leaves or {})
         run = Run(shadow.function, shadow.leaf_places, shadow.site)
         with np.errstate(all="ignore"):
-            return run.single(shadow.values, None)
+            found = run.single(shadow.values, None)
+        if not shadow.opaque:
+            return found
+        # What a checkpoint holds was not noted: a path may go through it.
+        return replace(found, flat=tuple(flat for flat in found.flat if flat.path))
 
     def check(self, tensor: Recorded, *, keep: bool) -> None:
         """Raise or warn of what went wrong on the way to a tensor, before it goes backward.
@@ -151,6 +156,8 @@ class _Shadow:
         Theirs.
     leaf_places : list of int
         Which of the inputs are leaves.
+    opaque : bool
+        Whether an input was computed in a way that was not noted, as by a checkpoint.
     """
 
     def __init__(
@@ -165,6 +172,7 @@ class _Shadow:
         self.inputs: dict[int, int] = {}
         self.values: list[Any] = []
         self.leaf_places: list[int] = []
+        self.opaque = False
         self.kept: list[Any] = []
         nodes: dict[int, int] = {}
         for leaf in leaves.values():
@@ -187,6 +195,7 @@ class _Shadow:
         if key not in self.inputs:
             place, shape = len(self.inputs), np.shape(value)
             leaf = isinstance(made, Accumulation)
+            self.opaque |= made is not None and not leaf
             kind = "leaf" if leaf else "array"
             of = f" of shape {shape}" if shape else ""
             name = self.names.get(key, f"{kind} {place + 1}{of}")

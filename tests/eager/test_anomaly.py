@@ -160,3 +160,14 @@ def test_leaves_without_a_gradient() -> None:
     loss.backward()
     assert u.grad is None
     assert b.grad.numpy().tolist() == [1.0, 0.0]
+
+
+def test_a_checkpoint_is_not_looked_into() -> None:
+    w, x = leaf(2.0), leaf(-1.0)
+    with dl.detect_anomaly() as watch:
+        y = dl.checkpoint(lambda t: t * w, x)
+        loss = np.maximum(y, 0.0)
+        found = watch.explain(loss, {"w": w, "x": x})
+        loss.backward()
+    assert not found.flat
+    assert w.grad is not None
