@@ -9,10 +9,11 @@ import re
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.options import (
     At,
     Expression,
@@ -75,6 +76,7 @@ def compare(
     timeout: Timeout = 10.0,
     seed: Annotated[int, typer.Option(min=0, help="For choosing the point.")] = 0,
     no_timing: NoTiming = False,
+    explain_nan: ExplainNan = False,
 ) -> int:
     """Differentiate EXPR in every way: what is right, what it costs."""
     point = parse_point(at or [])
@@ -82,6 +84,10 @@ def compare(
     destination = None if output is None else check_destination(output)
     picture_file = None if plot is None else _picture_file(plot)
     text = read_expression(expression)
+    chosen = _format(form, destination)
+    if explain_nan:
+        point = _chosen(text, seed) if point is None else point
+        explain_point(text, point, aside=chosen is not Format.TABLE or destination is not None)
     from difflab.lab.compare import compare as compared
 
     progress = ProgressLine(patience=1.0)
@@ -99,9 +105,17 @@ def compare(
         )
     finally:
         progress.clear()
-    report = written(result, _format(form, destination), to_file=destination is not None)
+    report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, picture_file)
     return 0 if result.agreed else 1
+
+
+def _chosen(text: str, seed: int) -> dict[str, Any]:
+    """Return the point that the comparison would choose."""
+    from difflab.lab.points import choose_point
+    from difflab.language import parse
+
+    return choose_point(parse(text), seed)
 
 
 def _deliver(

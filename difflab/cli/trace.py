@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.options import At, Expression, Output, parse_point, read_expression
 from difflab.cli.output import check_destination, coloured, emit, say, write_files
 
@@ -65,6 +66,7 @@ def trace(
         typer.Option("--format", help="By default a table, or what the name of -o ends in."),
     ] = None,
     output: Output = None,
+    explain_nan: ExplainNan = False,
 ) -> int:
     """Show how EXPR and its derivative are evaluated, step by step."""
     point = parse_point(at or [])
@@ -78,6 +80,8 @@ def trace(
     function = parse(text)
     limit = None if chosen is Format.JSON else SHOWN
     place = _chosen(function) if point is None else point
+    if explain_nan:
+        explain_point(text, place, aside=chosen is not Format.TABLE or destination is not None)
     steps = traced(function, place, mode=mode.value, seed=seed, limit=limit)
     report = written(steps, chosen, to_file=destination is not None)
     if destination is None:
