@@ -13,6 +13,7 @@ from difflab.autodiff.sweep import Sweep
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.graph.repetition import rolled
 from difflab.primitives import reshape
 
 __all__ = ["gradient", "hessian", "hvp", "jacobian", "jvp", "value_and_gradient", "vjp"]
@@ -23,7 +24,7 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
 
     ``∇f(x) = (∂f/∂x₁, …, ∂f/∂xₙ)`` with the inputs flattened in order. In reverse mode it
     takes at most a small constant times the operations of f, whatever n is (Baur & Strassen,
-    1983).
+    1983). A large f whose terms repeat one shape is differentiated on vectors of those terms.
 
     Parameters
     ----------
@@ -49,9 +50,19 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
     >>> g(2.0, 5.0).round(12).tolist()
     [5.5, 1.716337814537]
     """
+    return _gradient(_repeating(function, mode), mode)
+
+
+def _gradient(function: Function, mode: Mode) -> Function:
+    """Return ∇f node by node of `function` as it stands."""
     _require_scalar(function, "gradient", "jacobian")
     sweep, row = entries(function, mode)
     return Function.build(sweep.builder, function.input_nodes, [row.id], ["gradient"])
+
+
+def _repeating(function: Function, mode: Mode) -> Function:
+    """Return `function` with its repetition as vectors, where one sweep differentiates it."""
+    return rolled(function) if mode == "reverse" else function
 
 
 def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
@@ -82,6 +93,7 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
     (9.0, [6.0])
     """
     _require_scalar(function, "value_and_gradient", "jacobian")
+    function = _repeating(function, mode)
     sweep, row = entries(function, mode)
     value = sweep.node(function.outputs[0])
     value = value if value.shape == () else reshape(value, shape=(), rank=value.ndim)
@@ -156,7 +168,7 @@ def hessian(function: Function) -> Function:
     [[10.0, 6.0], [6.0, 0.0]]
     """
     _require_scalar(function, "hessian", "jacobian(jacobian(f))")
-    second = jacobian(gradient(function), "forward")
+    second = jacobian(_gradient(function, "reverse"), "forward")
     return _renamed(second, "hessian")
 
 
@@ -184,7 +196,7 @@ def jvp(function: Function) -> Function:
     [6.0, 3.0]
     """
     everything = tuple(range(len(function.inputs)))
-    return pushed(function, everything, tuple(range(len(function.outputs))))
+    return pushed(rolled(function), everything, tuple(range(len(function.outputs))))
 
 
 def vjp(function: Function) -> Function:
@@ -211,7 +223,7 @@ def vjp(function: Function) -> Function:
     [6.0, 3.0, 2.0]
     """
     everything = tuple(range(len(function.inputs)))
-    return pulled(function, everything, tuple(range(len(function.outputs))))
+    return pulled(rolled(function), everything, tuple(range(len(function.outputs))))
 
 
 def hvp(function: Function) -> Function:

@@ -20,8 +20,10 @@ from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.workers import available
+from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.graph.repetition import rolled
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
@@ -92,13 +94,14 @@ def compile(
     check_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads is a whole number from 1, not {threads!r}")
-    schedule = Schedule.of(f)
+    vectors = rolled(f) if target in ("auto", "numpy") else f
+    schedule = Schedule.of(vectors)
     program: Program | None = None
     arrays = ""
     try:
         program = Program.of(schedule)
     except UnsupportedError as error:
-        arrays = error.args[0]
+        arrays = error.args[0] if vectors is f else _repetition(f, len(schedule.steps))
     if target == "python" and program is None:
         raise UnsupportedError(
             f"the target 'python' computes with numbers, and {arrays}: use target 'numpy'"
@@ -282,3 +285,7 @@ def _real(value: Any) -> NDArray[np.float64]:
 def _plain(value: Any) -> Any:
     """Return a number as Python's, as the target for one point does."""
     return value.item() if np.ndim(value) == 0 else value
+
+
+def _repetition(function: Function, operations: int) -> str:
+    return f"{count(function).operations:,} operations on numbers are {operations} on vectors"

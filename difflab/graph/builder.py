@@ -168,6 +168,8 @@ class Builder:
         if primitive.shape is not None:
             shape = self._shape_id(primitive.shape(self._shapes(args), **dict(params)))
         elif self.shape_ids and not self.shape_ids.keys().isdisjoint(args):
+            if self.simplify:
+                args = self._unspread(args)
             shape, args = self._aligned(primitive, args, span)
         opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
         key = _key(opcode, args, params)
@@ -339,6 +341,17 @@ class Builder:
             node if node in self.constants else self.spread(node, shape) for node in args
         )
         return self._shape_id(shape), self._as_truths(primitive, aligned)
+
+    def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:
+        """Return arguments of one shape with a number in place of an array that repeats it."""
+        ids = [self.shape_ids.get(node, 0) for node in args]
+        if len(set(ids)) > 1:
+            return args
+        numbers = [
+            self.constant(number) if (number := self.number(node)) is not None else node
+            for node in args
+        ]
+        return args if self.constants.keys() >= set(numbers) else tuple(numbers)
 
     def spread(self, node: int, shape: Shape) -> int:
         """Return `node` broadcast to `shape`; a truth value becomes a number."""

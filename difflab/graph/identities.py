@@ -55,19 +55,25 @@ def simplified(
         node = identity(builder, args)
         if node is not None:
             return node
-    if not params and all(node in builder.constants for node in args):
-        return _folded(builder, primitive, args)
-    return None
+    return None if params else _folded(builder, primitive, args)
 
 
 def _folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
-    """Compute an operation on constants; None where the result is not a finite number."""
-    if primitive.boolean or primitive is as_number:
+    """Compute an operation on numbers; None where the result is not a finite number."""
+    if primitive.boolean or primitive is as_number or primitive.shape is not None:
         return None
-    numbers = [float(builder.constants[node][0]) for node in args]
+    numbers = []
+    for node in args:
+        number = builder.number(node)
+        if number is None:
+            return None
+        numbers.append(float(number))
     with np.errstate(all="ignore"):
-        value = float(primitive.computer(np)(*numbers))
-    return _number(builder, value)
+        folded = _number(builder, float(primitive.computer(np)(*numbers)))
+    shapes = set(map(builder.shape, args))
+    if folded is None or shapes <= {()}:
+        return folded
+    return builder.spread(folded, np.broadcast_shapes(*shapes))
 
 
 def _number(builder: Builder, value: float) -> int | None:

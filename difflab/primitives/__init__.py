@@ -16,6 +16,7 @@ from difflab.primitives import (
     exponential,
     matrices,
     movement,
+    ordered,
     piecewise,
     reductions,
     special,
@@ -26,6 +27,7 @@ from difflab.primitives.arithmetic import *
 from difflab.primitives.exponential import *
 from difflab.primitives.matrices import *
 from difflab.primitives.movement import *
+from difflab.primitives.ordered import *
 from difflab.primitives.piecewise import *
 from difflab.primitives.reductions import *
 from difflab.primitives.special import *
@@ -41,6 +43,7 @@ FAMILIES: tuple[ModuleType, ...] = (
     structure,
     movement,
     reductions,
+    ordered,
     matrices,
 )
 

@@ -9,6 +9,9 @@ from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from difflab.core.primitive import Primitive, elementwise, linear
 from difflab.primitives.structure import index
 
@@ -16,6 +19,21 @@ __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "
 
 Array = Any
 Shape = tuple[int, ...]
+Places = tuple[int, ...] | bytes
+"""Positions along an axis; many of them as the bytes of an array of int64."""
+
+
+def indices(places: Places) -> NDArray[np.int64]:
+    """Return positions along an axis as an array.
+
+    Examples
+    --------
+    >>> indices((2, 0)).tolist(), indices(np.array([2, 0]).tobytes()).tolist()
+    ([2, 0], [2, 0])
+    """
+    if isinstance(places, bytes):
+        return np.frombuffer(places, dtype=np.int64)
+    return np.array(places, dtype=np.int64)
 
 
 def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
@@ -56,24 +74,24 @@ def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: i
     return index(t, key=tuple(key), rank=rank)
 
 
-def _taken_shape(
-    shapes: tuple[Shape, ...], *, places: tuple[int, ...], axis: int, rank: int
-) -> Shape:
+def _taken_shape(shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int) -> Shape:
     place = axis + rank
-    return (*shapes[0][:place], len(places), *shapes[0][place + 1 :])
+    return (*shapes[0][:place], len(indices(places)), *shapes[0][place + 1 :])
 
 
-def _put(
-    xp: ModuleType, x: Array, *, places: tuple[int, ...], axis: int, rank: int, size: int
-) -> Array:
+def _take(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int) -> Array:
+    return xp.take(x, xp.asarray(indices(places)), axis=axis)
+
+
+def _put(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int, size: int) -> Array:
     moved = xp.moveaxis(x, axis, 0)
     out = xp.zeros((size, *moved.shape[1:]), dtype=x.dtype)
-    xp.add.at(out, list(places), moved)
+    xp.add.at(out, xp.asarray(indices(places)), moved)
     return xp.moveaxis(out, 0, axis)
 
 
 def _put_shape(
-    shapes: tuple[Shape, ...], *, places: tuple[int, ...], axis: int, rank: int, size: int
+    shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int, size: int
 ) -> Shape:
     place = axis + rank
     return (*shapes[0][:place], size, *shapes[0][place + 1 :])
@@ -111,7 +129,7 @@ concatenate: Primitive = Primitive(
 take: Primitive = Primitive(
     name="take",
     arity=1,
-    kernel=lambda xp, x, *, places, axis, rank: xp.take(x, list(places), axis=axis),
+    kernel=_take,
     rule=linear(
         lambda t, position, shapes, *, places, axis, rank: put(
             t, places=places, axis=axis, rank=rank, size=shapes[0][axis + rank]

@@ -38,11 +38,21 @@ MOVES: dict[str, list[tuple[tuple[tuple[int, ...], ...], dict[str, Any]]]] = {
         ((VECTOR, (2,)), {"axis": -1, "rank": 1}),
         ((MATRIX, (1, 3)), {"axis": -2, "rank": 2}),
     ],
-    "take": [((MATRIX,), {"places": (2, 0, 2), "axis": -1, "rank": 2})],
-    "put": [((MATRIX,), {"places": (3, 3), "axis": -2, "rank": 2, "size": 5})],
+    "take": [
+        ((MATRIX,), {"places": (2, 0, 2), "axis": -1, "rank": 2}),
+        ((VECTOR,), {"places": np.array([2, 0, 2]).tobytes(), "axis": -1, "rank": 1}),
+    ],
+    "put": [
+        ((MATRIX,), {"places": (3, 3), "axis": -2, "rank": 2, "size": 5}),
+        ((VECTOR,), {"places": np.array([3, 0, 3]).tobytes(), "axis": -1, "rank": 1, "size": 4}),
+    ],
     "diag": [((VECTOR,), {}), ((MATRIX,), {})],
     "diagonal": [(((3, 3),), {}), (((2, 2, 2),), {})],
     "cumsum": [((VECTOR,), {"axes": (-1,), "rank": 1}), ((MATRIX,), {"axes": (-2,), "rank": 2})],
+    "sum_in_order": [
+        (((2,), (1,)), {"places": ((0, 3, 2), (1, 2, 1)), "length": 3}),
+        ((MATRIX, (2, 1)), {"places": ((1, 4, 1), (0, 1, 1)), "length": 4}),
+    ],
     "sum": [((MATRIX,), {"axes": (-2,), "rank": 2}), ((MATRIX,), {"axes": (-2, -1), "rank": 2})],
 }
 

@@ -26,6 +26,7 @@ from difflab.primitives import (
     take,
     transpose,
 )
+from difflab.primitives.movement import indices
 
 __all__ = ["ArrayForms", "written_key"]
 
@@ -86,7 +87,7 @@ class ArrayForms:
             return "" if params["axis"] == -rank else _counted((params["axis"],), rank)
         if row is take or row is put:
             along = "" if params["axis"] == -rank else f" along {params['axis'] + rank}"
-            return f"{list(params['places'])}{along}"
+            return f"{indices(params['places']).tolist()}{along}"
         if row is reshape or row is broadcast or row is scatter or row is constant_array:
             return str(list(self.graph.shape(node)))
         return ""

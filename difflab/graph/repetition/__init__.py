@@ -1,0 +1,17 @@
+"""Repetition: many numbers computed in the same way become a few operations on vectors.
+
+A hundred thousand terms of one shape are one term over a hundred thousand indices. That is found
+by structure alone, wherever the graph came from:
+
+- `chains` finds long sums, whose partial sums would otherwise put every term on a level of its
+  own;
+- `classes` finds the numbers that are computed alike from numbers that are computed alike;
+- `writing` gives each class one operation on a vector, with slices of the vectors before it;
+- `rolled` puts them together, and leaves a function as it is where that gains little.
+
+May import the modules of `graph`, `primitives`, `core`.
+"""
+
+from difflab.graph.repetition.rolled import LEAST_LANES, LEAST_NODES, rolled
+
+__all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]

@@ -1,0 +1,103 @@
+"""Long sums: ``t₁ + t₂ - t₃ + …`` as one list of terms, in the order in which they are added.
+
+May import `ir`, `primitives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Primitive
+from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.primitives import add, subtract
+
+__all__ = ["SHORTEST", "Chains", "chains"]
+
+SHORTEST = 32
+"""Additions from which a sum is taken as a whole; shorter ones may be repeated themselves."""
+
+Nodes = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Chains:
+    """The long sums of a graph.
+
+    Attributes
+    ----------
+    terms, negated : dict of int to array
+        For the last node of each sum its terms, and whether each is subtracted.
+    inside : (nodes,) array of bool
+        The partial sums, which nothing else takes.
+    """
+
+    terms: dict[int, Nodes]
+    negated: dict[int, Truths]
+    inside: Truths
+
+
+def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
+    """Find the long sums of numbers.
+
+    A partial sum continues in the one node that takes it: as the left operand of ``+`` and
+    ``-``, or the right one of ``+``, which in floating point is the same.
+    """
+    sums = _sums(graph)
+    inside = np.zeros(len(graph), dtype=np.bool_)
+    found = Chains({}, {}, inside)
+    if len(sums) < SHORTEST:
+        return found
+    left, right = graph.args[graph.starts[sums]], graph.args[graph.starts[sums] + 1]
+    minus = _applies(graph, subtract)[sums]
+    uses = np.bincount(graph.args, minlength=len(graph))
+    uses[list(outputs)] += 2
+    single = np.zeros(len(graph), dtype=np.bool_)
+    single[sums] = uses[sums] == 1
+    by_left = single[left]
+    by_right = ~by_left & single[right] & ~minus
+    last = _last(len(graph), sums, np.where(by_left, left, np.where(by_right, right, -1)))
+    order = np.argsort(last, kind="stable")  # sum after sum, each in the order of its nodes
+    ends, firsts, lengths = np.unique(last[order], return_index=True, return_counts=True)
+    for end, first, length in zip(ends.tolist(), firsts.tolist(), lengths.tolist(), strict=True):
+        if length >= SHORTEST:
+            links = order[first : first + length]
+            start = links[:1]
+            others = np.where(by_left[links], right[links], left[links])[1:]
+            found.terms[end] = np.concatenate([left[start], right[start], others])
+            found.negated[end] = np.concatenate([[False], minus[links]])
+            inside[sums[links]] = True
+            inside[end] = False
+    return found
+
+
+def _applies(graph: Graph, row: Primitive) -> Truths:
+    """Mark the nodes that apply `row`."""
+    if row not in graph.primitives:
+        return np.zeros(len(graph), dtype=np.bool_)
+    found: Truths = graph.opcode == graph.primitives.index(row) + FIRST_ROW
+    return found
+
+
+def _sums(graph: Graph) -> Nodes:
+    """Return the additions and subtractions of numbers."""
+    scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
+    return np.flatnonzero(scalar & (_applies(graph, add) | _applies(graph, subtract)))
+
+
+def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:
+    """Return for each sum the last node of its chain, by doubling the stride of a look ahead."""
+    ahead = np.arange(size)
+    continued = below >= 0
+    ahead[below[continued]] = sums[continued]
+    last = ahead[sums]
+    while True:
+        ahead[sums] = last
+        further = ahead[last]
+        if np.array_equal(further, last):
+            return last
+        last = further

@@ -1,0 +1,252 @@
+"""Classes: numbers that the same operation computes from numbers of the same classes.
+
+The graph is read level by level, as arrays: a number's class is its operation and the classes of
+its arguments, so members of a class lie on one level and none depends on another. Within a
+class the members, its *lanes*, are ordered as the lanes are that they are computed from: so
+neighbours in the text are neighbours in the vectors.
+May import `ir`, `chains`, `primitives`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
+from difflab.graph.repetition.chains import Chains
+from difflab.primitives import index, power
+
+__all__ = ["Class", "Classes", "Kind", "classes", "flat"]
+
+OFTEN = 32
+"""Uses from which a constant is a part of the structure, and not one of many data."""
+
+PATIENCE = 200
+"""Levels or classes that are read before a graph can be found to have too many."""
+
+Nodes = NDArray[np.int64]
+
+
+class Kind(Enum):
+    """What the lanes of a class are."""
+
+    INPUT = auto()
+    """The inputs that are numbers."""
+    CONSTANT = auto()
+    """Numbers that stand in the graph."""
+    ELEMENTS = auto()
+    """The numbers of one array; a lane is a place in it."""
+    OPERATION = auto()
+    """The results of one elementwise row."""
+    SUM = auto()
+    """Long sums."""
+    WHOLE = auto()
+    """A single node that is computed as it stands."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """Numbers that are computed alike."""
+
+    kind: Kind
+    nodes: Nodes
+
+
+@dataclass
+class Classes:
+    """The classes of a graph, in an order in which they can be computed.
+
+    Attributes
+    ----------
+    members : list of Class
+        Every class.
+    of, lane : (nodes,) array of int
+        The class of each node, and its place there.
+    """
+
+    members: list[Class]
+    of: Nodes
+    lane: Nodes
+
+
+def classes(graph: Graph, chains: Chains, lanes: int) -> Classes | None:
+    """Return the classes of `graph`; None where they hold fewer than `lanes` nodes each."""
+    finder = _Finder(graph, chains)
+    seen = 0
+    for level, nodes in enumerate(_levels(graph, chains)):
+        finder.add(nodes)
+        seen += len(nodes)
+        groups = max(level, len(finder.found.members))
+        if groups > PATIENCE and groups * lanes > seen:
+            return None
+    return finder.found if len(finder.found.members) * lanes <= len(graph) else None
+
+
+def _levels(graph: Graph, chains: Chains) -> Iterator[Nodes]:
+    """Yield the nodes level by level; the last node of a sum takes all of its terms."""
+    size = len(graph)
+    users = np.repeat(np.arange(size), np.diff(graph.starts))
+    ends = _ends(chains)
+    summed = chains.inside.copy()
+    summed[ends] = True
+    kept = ~summed[users]
+    users = np.concatenate(
+        [users[kept], np.repeat(ends, [len(terms) for terms in chains.terms.values()])]
+    )
+    args = np.concatenate([graph.args[kept], *chains.terms.values()]).astype(np.int64)
+    waiting = np.bincount(users, minlength=size)
+    by_arg = np.argsort(args, kind="stable")
+    users = users[by_arg]
+    ends_of = np.cumsum(np.bincount(args, minlength=size))
+    starts_of = np.concatenate([[0], ends_of[:-1]])
+    ready = np.flatnonzero((waiting == 0) & ~chains.inside)
+    while len(ready):
+        yield ready
+        taken = users[_ranges(starts_of[ready], ends_of[ready])]
+        np.subtract.at(waiting, taken, 1)
+        ready = np.unique(taken[waiting[taken] == 0])
+
+
+def _ends(chains: Chains) -> Nodes:
+    return np.array(list(chains.terms), dtype=np.int64)
+
+
+def _ranges(starts: Nodes, ends: Nodes) -> Nodes:
+    """Return all numbers from each start to its end, one range after the other."""
+    sizes = ends - starts
+    offsets = np.cumsum(sizes) - sizes
+    ranges: Nodes = np.arange(sizes.sum()) + np.repeat(starts - offsets, sizes)
+    return ranges
+
+
+class _Finder:
+    """Gives the nodes of level after level their classes."""
+
+    def __init__(self, graph: Graph, chains: Chains) -> None:
+        self.graph = graph
+        self.chains = chains
+        size = len(graph)
+        self.found = Classes([], np.full(size, -1), np.zeros(size, dtype=np.int64))
+        scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
+        self.scalar = scalar
+        plain = [False, False, *(row.shape is None for row in graph.primitives)]
+        self.summed = np.zeros(size, dtype=np.bool_)
+        self.summed[_ends(chains)] = True
+        self.elementwise = np.array(plain)[graph.opcode] & scalar & ~self.summed
+        self.element = self._elements()
+        self.exponents = self._exponents()
+        self.arity = np.diff(graph.starts)
+
+    def add(self, nodes: Nodes) -> None:
+        """Read a level."""
+        opcode = self.graph.opcode[nodes]
+        self._constants(nodes[opcode == CONSTANT])
+        inputs = (opcode == INPUT) & self.scalar[nodes]
+        if inputs.any():
+            self._new(Kind.INPUT, nodes[inputs])
+        operation = self.elementwise[nodes]
+        element = self.element[nodes] >= 0
+        summed = self.summed[nodes]
+        self._from_arrays(nodes[element])
+        self._operations(nodes[operation])
+        self._sums(nodes[summed].tolist())
+        rest = ~(operation | element | summed | inputs | (opcode == CONSTANT))
+        for node in nodes[rest]:
+            self._new(Kind.WHOLE, np.array([node]))
+
+    def _new(self, kind: Kind, nodes: Nodes) -> None:
+        self.found.of[nodes] = len(self.found.members)
+        self.found.lane[nodes] = np.arange(len(nodes))
+        self.found.members.append(Class(kind, nodes))
+
+    def _constants(self, nodes: Nodes) -> None:
+        """Class numbers: each that occurs often alone, and the others, which are data."""
+        if not len(nodes):
+            return
+        graph = self.graph
+        uses = np.bincount(graph.args[~self.exponents], minlength=len(graph))
+        alone = uses[nodes] >= OFTEN
+        for node in nodes[alone]:
+            self._new(Kind.CONSTANT, np.array([node]))
+        if not alone.all():
+            self._new(Kind.CONSTANT, nodes[~alone])
+        self.found.lane[nodes] = 0  # they do not decide the order of what is computed with them
+
+    def _exponents(self) -> NDArray[np.bool_]:
+        """Mark the arguments that are whole exponents, which decide how a power is computed."""
+        graph = self.graph
+        marked = np.zeros(len(graph.args), dtype=np.bool_)
+        if power in graph.primitives:
+            powers = graph.opcode == graph.primitives.index(power) + FIRST_ROW
+            whole = np.zeros(len(graph), dtype=np.bool_)
+            for node, (value, _) in graph.constants.items():
+                whole[node] = float(value).is_integer()
+            places = graph.starts[:-1][powers] + 1
+            marked[places] = whole[graph.args[places]]
+        return marked
+
+    def _elements(self) -> Nodes:
+        """Return for each node that is a number of an array its place there, else -1."""
+        graph = self.graph
+        places = np.full(len(graph), -1)
+        if index not in graph.primitives:
+            return places
+        opcode = graph.primitives.index(index) + FIRST_ROW
+        nodes = np.flatnonzero((graph.opcode == opcode) & self.scalar)
+        keys = [dict(params).get("key") for params in graph.param_table]
+        shapes = graph.shape_table
+        sources = graph.args[graph.starts[nodes]]
+        pairs = zip(graph.param_ids[nodes].tolist(), graph.shape_ids[sources].tolist(), strict=True)
+        places[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
+        return places
+
+    def _from_arrays(self, nodes: Nodes) -> None:
+        """Class the numbers of arrays; those of one array are met on one level."""
+        if not len(nodes):
+            return
+        sources = self.graph.args[self.graph.starts[nodes]]
+        for source in np.unique(sources):
+            chosen = nodes[sources == source]
+            self._new(Kind.ELEMENTS, chosen)
+            self.found.lane[chosen] = self.element[chosen]
+
+    def _operations(self, nodes: Nodes) -> None:
+        """Class the results of elementwise rows."""
+        if not len(nodes):
+            return
+        graph, found = self.graph, self.found
+        key = graph.opcode[nodes].astype(np.int64)
+        lanes = [nodes]
+        for position in range(int(self.arity[nodes].max())):
+            there = self.arity[nodes] > position
+            places = np.where(there, graph.starts[nodes] + position, 0)
+            args = graph.args[places]
+            groups = np.where(self.exponents[places], ~args, found.of[args] + 1)
+            key = key * (len(graph) + len(found.members) + 1) + np.where(there, groups, 0)
+            lanes.insert(1, np.where(there, found.lane[args], 0))
+            key = np.unique(key, return_inverse=True)[1]
+        order = np.lexsort((*lanes, key))  # by class, then by the first argument's lane, …
+        bounds = np.flatnonzero(np.diff(key[order])) + 1
+        for members in np.split(nodes[order], bounds):
+            self._new(Kind.OPERATION, members)
+
+    def _sums(self, nodes: Sequence[int]) -> None:
+        """Class long sums by the classes of their terms."""
+        alike: dict[tuple[bytes, bytes], list[int]] = {}
+        for node in nodes:
+            terms, negated = self.chains.terms[node], self.chains.negated[node]
+            alike.setdefault((self.found.of[terms].tobytes(), negated.tobytes()), []).append(node)
+        for members in alike.values():
+            self._new(Kind.SUM, np.array(members))
+
+
+def flat(key: Sequence[int], shape: Sequence[int]) -> int:
+    """Return the place that a key has in an array's numbers, counted row by row."""
+    place = 0
+    for entry, size in zip(key, shape, strict=True):
+        place = place * size + entry
+    return place

@@ -1,0 +1,62 @@
+"""`rolled`: a function of many numbers that are computed alike, as operations on vectors.
+
+May import the modules beside it, `function`, `ir`.
+"""
+
+from __future__ import annotations
+
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
+from difflab.graph.repetition.chains import chains
+from difflab.graph.repetition.classes import classes
+from difflab.graph.repetition.writing import write
+
+__all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
+
+LEAST_NODES = 2000
+"""Nodes from which repetition is looked for: smaller graphs are fast as they are."""
+
+LEAST_LANES = 16
+"""Operations that one operation on vectors must replace on average."""
+
+
+def rolled(function: Function) -> Function:
+    r"""Return a function with its repetition as operations on vectors.
+
+    Operations of one kind on numbers that are computed alike become one operation on vectors,
+    and a long sum becomes one operation that adds its terms in their order. Every number is
+    computed as before, from the same numbers, so values stay the same to the last bit.
+
+    Parameters
+    ----------
+    function : Function
+        What is computed, however it was written: text, a traced loop, a derivative.
+
+    Returns
+    -------
+    Function
+        The same inputs and outputs. It is `function` itself where that is small, or where an
+        operation on vectors would not replace at least `LEAST_LANES` of its own.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> terms = " + ".join(f"(x[{i}] - x[{i + 1}])^2" for i in range(999))
+    >>> f = dl.parse(f"x: [1000]\n{terms}")
+    >>> len(f.graph), len(rolled(f).graph)
+    (3997, 7)
+    """
+    graph = function.graph
+    if len(graph) < LEAST_NODES:
+        return function
+    sums = chains(graph, function.outputs)
+    found = classes(graph, sums, LEAST_LANES)
+    if found is None:
+        return function
+    result = write(function, found, sums)
+    enough = _operations(result) * LEAST_LANES <= _operations(function)
+    return result if enough else function
+
+
+def _operations(function: Function) -> int:
+    return int((function.graph.opcode >= FIRST_ROW).sum())

@@ -1,0 +1,237 @@
+"""Classes as operations on vectors: each class is written once, its arguments are gathered.
+
+Lanes at equal distances are a slice, which copies nothing; others are taken by their places.
+May import `builder`, `function`, `classes`, `chains`, `primitives`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
+from difflab.graph.repetition.chains import Chains
+from difflab.graph.repetition.classes import Class, Classes, Kind, flat
+from difflab.primitives import (
+    concatenate,
+    constant_array,
+    index,
+    negative,
+    pack,
+    put,
+    reshape,
+    scatter,
+    sum_in_order,
+    take,
+)
+
+__all__ = ["write"]
+
+MANY = 16
+"""Numbers that are put together one by one, up to here; beyond, class by class."""
+
+Nodes = NDArray[np.int64]
+
+
+def write(function: Function, classes: Classes, chains: Chains) -> Function:
+    """Return `function` with one operation for every class."""
+    return _Writer(function, classes, chains).written()
+
+
+class _Writer:
+    """The graph on vectors, and where the old one's numbers are in it."""
+
+    def __init__(self, function: Function, classes: Classes, chains: Chains) -> None:
+        self.function = function
+        self.graph = function.graph
+        self.classes = classes
+        self.chains = chains
+        self.builder = Builder(self.graph.text)
+        self.vectors: dict[int, int] = {}
+        """The vector of each class, or its only number, by the class."""
+
+    def written(self) -> Function:
+        """Write every class and return the function."""
+        function, builder = self.function, self.builder
+        inputs = [
+            builder.input(name, shape, self.graph.span(node))
+            for name, shape, node in zip(
+                function.inputs, function.input_shapes, function.input_nodes, strict=True
+            )
+        ]
+        self.inputs = dict(zip(function.input_nodes, inputs, strict=True))
+        for number, found in enumerate(self.classes.members):
+            builder.span = int(self.graph.spans[found.nodes[0]])
+            if found.kind is Kind.OPERATION:
+                self.vectors[number] = self._operation(found)
+            elif found.kind is Kind.SUM:
+                self.vectors[number] = self._sum(found)
+            elif found.kind is Kind.WHOLE:
+                self.vectors[number] = self._whole(int(found.nodes[0]))
+        outputs = [self.number(node) for node in function.outputs]
+        names, structure = function.output_names, function.structure
+        return Function.build(builder, inputs, outputs, names, structure)
+
+    def number(self, node: int) -> int:
+        """Return one node of the old graph in the new one."""
+        number = int(self.classes.of[node])
+        found = self.classes.members[number]
+        if found.kind is Kind.CONSTANT:
+            return self.builder.constant(*self.graph.constants[node])
+        if found.kind is Kind.INPUT:
+            return self.inputs[node]
+        if len(found.nodes) == 1 and found.kind is not Kind.ELEMENTS:
+            return self.vectors[number]
+        return self._emit(
+            index, [self._vector(number)], key=(int(self.classes.lane[node]),), rank=1
+        )
+
+    def vector(self, nodes: NDArray[Any]) -> int:
+        """Return numbers of one class, one after the other, as a vector of them.
+
+        A single number stands for as many as are needed.
+        """
+        number = int(self.classes.of[nodes[0]])
+        if (nodes == nodes[0]).all():
+            return self.number(int(nodes[0]))
+        if self.classes.members[number].kind is Kind.CONSTANT:
+            values = [float(self.graph.constants[node][0]) for node in nodes.tolist()]
+            data = np.array(values).tobytes()
+            return self._emit(constant_array, [], shape=(len(nodes),), values=data)
+        vector = self._vector(number)
+        lanes = self.classes.lane[nodes]
+        key = _equidistant(lanes)
+        if key is None:
+            return self._emit(take, [vector], axis=-1, places=lanes.tobytes(), rank=1)
+        if key == (0, self.builder.shape(vector)[0], 1):
+            return vector
+        return self._emit(index, [vector], key=(key,), rank=1)
+
+    def _emit(self, row: Any, args: list[int], **params: Any) -> int:
+        return self.builder.emit(row, args, tuple(sorted(params.items())))
+
+    def _vector(self, number: int) -> int:
+        """Return all numbers of a class; those of inputs are put together when first needed."""
+        if number not in self.vectors:
+            found = self.classes.members[number]
+            if found.kind is Kind.INPUT:
+                args = [self.inputs[node] for node in found.nodes.tolist()]
+                self.vectors[number] = self._emit(pack, args, ranks=(0,) * len(args))
+            else:
+                source = self.number(self.graph.arguments(int(found.nodes[0]))[0])
+                self.vectors[number] = self._shaped(source, (math.prod(self._shape(source)),))
+        return self.vectors[number]
+
+    def _shape(self, node: int) -> tuple[int, ...]:
+        return self.builder.shape(node)
+
+    def _shaped(self, node: int, shape: tuple[int, ...]) -> int:
+        """Return a node in that shape."""
+        if self._shape(node) == shape:
+            return node
+        return self._emit(reshape, [node], shape=shape, rank=len(self._shape(node)))
+
+    def _operation(self, found: Class) -> int:
+        """Apply a row to the vectors of its arguments."""
+        graph = self.graph
+        first = int(found.nodes[0])
+        row = graph.primitives[graph.opcode[first] - FIRST_ROW]
+        starts = graph.starts[found.nodes]
+        args = [self.vector(graph.args[starts + k]) for k in range(len(graph.arguments(first)))]
+        if len(found.nodes) > 1 and all(self._shape(arg) == () for arg in args):
+            args[0] = self.builder.spread(args[0], (len(found.nodes),))
+        return self.builder.emit(row, args)
+
+    def _sum(self, found: Class) -> int:
+        """Add up long sums of the same classes of terms, each in its order."""
+        terms = np.stack([self.chains.terms[node] for node in found.nodes.tolist()])
+        lead = terms.shape[:1] if len(terms) > 1 else ()
+        negated = self.chains.negated[int(found.nodes[0])]
+        columns = self._columns(self.classes.of[terms[0]] * 2 + negated)
+        parts = []
+        for places in columns:
+            part = self.vector(terms[:, places].ravel())
+            part = self._emit(negative, [part]) if negated[places[0]] else part
+            parts.append(self._filled(part, (*lead, len(places))))
+        length = terms.shape[1]
+        keys = [_equidistant(places) for places in columns]
+        if None in keys:
+            rank = len(lead) + 1
+            joined = self._emit(concatenate, parts, axis=-1, rank=rank)
+            order = np.argsort(np.concatenate(columns)).tobytes()
+            parts = [self._emit(take, [joined], axis=-1, places=order, rank=rank)]
+            keys = [(0, length, 1)]
+        return self._emit(sum_in_order, parts, places=tuple(keys), length=length)
+
+    def _columns(self, keys: Nodes) -> list[Nodes]:
+        """Return the places of each key that occurs."""
+        order = np.argsort(keys, kind="stable")
+        return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+    def _filled(self, node: int, shape: tuple[int, ...]) -> int:
+        """Return a vector in that shape, or a number as often as it takes."""
+        return self._shaped(node, shape) if self._shape(node) else self.builder.spread(node, shape)
+
+    def _whole(self, node: int) -> int:
+        """Write a node as it stands; what puts many numbers together, class by class."""
+        graph = self.graph
+        row = graph.primitive(node)
+        if row is None:
+            return self.inputs[node]
+        args, params = graph.arguments(node), graph.params(node)
+        many = len(args) >= MANY and not any(map(graph.shape, args))
+        if many and row is pack:
+            return self._listed(np.array(args))
+        if many and row is scatter:
+            found = self._scattered(np.array(args), params["keys"], params["shape"])
+            if found is not None:
+                return found
+        return self._emit(row, [self.number(arg) for arg in args], **params)
+
+    def _listed(self, nodes: Nodes) -> int:
+        """Return numbers of any classes, one after the other."""
+        columns = self._columns(self.classes.of[nodes])
+        parts = [self._filled(self.vector(nodes[places]), places.shape) for places in columns]
+        keys = [_equidistant(places) for places in columns]
+        if len(parts) == 1:
+            return parts[0]
+        if None not in keys:
+            return self._emit(scatter, parts, keys=tuple((key,) for key in keys), shape=nodes.shape)
+        joined = self._emit(concatenate, parts, axis=-1, rank=1)
+        order = np.argsort(np.concatenate(columns)).tobytes()
+        return self._emit(take, [joined], axis=-1, places=order, rank=1)
+
+    def _scattered(self, nodes: Nodes, keys: Any, shape: tuple[int, ...]) -> int | None:
+        """Return an array of zeros but for some numbers; None where two share a place."""
+        places = np.array([flat(key, shape) for key in keys])
+        order = np.argsort(places)
+        places = places[order]
+        if not np.diff(places).all():
+            return None
+        size = math.prod(shape)
+        vector = self._listed(nodes[order])
+        key = _equidistant(places)
+        if key is None:
+            there = places.tobytes()
+            vector = self._emit(put, [vector], axis=-1, places=there, rank=1, size=size)
+        elif key != (0, size, 1):
+            vector = self._emit(scatter, [vector], keys=((key,),), shape=(size,))
+        return self._shaped(vector, shape)
+
+
+def _equidistant(places: Nodes) -> tuple[int, int | None, int] | None:
+    """Return start, stop and step of places at equal distances, None for others."""
+    first, last = int(places[0]), int(places[-1])
+    if len(places) == 1:
+        return (first, first + 1, 1)
+    steps = np.diff(places)
+    step = int(steps[0])
+    if step == 0 or (steps != step).any():
+        return None
+    stop = last + 1 if step > 0 else last - 1
+    return (first, stop if stop >= 0 else None, step)
