@@ -19,7 +19,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.node import Node
-from difflab.graph.repetition import rolled
+from difflab.graph.repetition import LARGE, rolled
 from difflab.primitives import reshape, scatter
 
 __all__ = ["gradients", "jacobians", "pulled", "pushed", "split", "swept"]
@@ -29,7 +29,7 @@ Places = tuple[int, ...]
 
 def gradients(function: Function, sources: Places) -> Function:
     """Return all outputs, then the cotangents of `sources` for output 0 with cotangent 1."""
-    function = rolled(function)
+    function = rolled(function, LARGE)
     sweep = Sweep(function)
     seed = spread(sweep.constant(1), function.output_shapes[0])
     bars = _pull(sweep, {function.outputs[0]: seed}, sources)

@@ -13,7 +13,7 @@ from difflab.autodiff.sweep import Sweep
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.graph.repetition import rolled
+from difflab.graph.repetition import LARGE, rolled
 from difflab.primitives import reshape
 
 __all__ = ["gradient", "hessian", "hvp", "jacobian", "jvp", "value_and_gradient", "vjp"]
@@ -62,7 +62,7 @@ def _gradient(function: Function, mode: Mode) -> Function:
 
 def _repeating(function: Function, mode: Mode) -> Function:
     """Return `function` with its repetition as vectors, where one sweep differentiates it."""
-    return rolled(function) if mode == "reverse" else function
+    return rolled(function, LARGE) if mode == "reverse" else function
 
 
 def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
@@ -196,7 +196,7 @@ def jvp(function: Function) -> Function:
     [6.0, 3.0]
     """
     everything = tuple(range(len(function.inputs)))
-    return pushed(rolled(function), everything, tuple(range(len(function.outputs))))
+    return pushed(rolled(function, LARGE), everything, tuple(range(len(function.outputs))))
 
 
 def vjp(function: Function) -> Function:
@@ -223,7 +223,7 @@ def vjp(function: Function) -> Function:
     [6.0, 3.0, 2.0]
     """
     everything = tuple(range(len(function.inputs)))
-    return pulled(rolled(function), everything, tuple(range(len(function.outputs))))
+    return pulled(rolled(function, LARGE), everything, tuple(range(len(function.outputs))))
 
 
 def hvp(function: Function) -> Function:

@@ -12,6 +12,6 @@ by structure alone, wherever the graph came from:
 May import the modules of `graph`, `primitives`, `core`.
 """
 
-from difflab.graph.repetition.rolled import LEAST_LANES, LEAST_NODES, rolled
+from difflab.graph.repetition.rolled import LARGE, LEAST_LANES, LEAST_NODES, rolled
 
-__all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
+__all__ = ["LARGE", "LEAST_LANES", "LEAST_NODES", "rolled"]

@@ -11,16 +11,20 @@ from difflab.graph.repetition.chains import chains
 from difflab.graph.repetition.classes import classes
 from difflab.graph.repetition.writing import write
 
-__all__ = ["LEAST_LANES", "LEAST_NODES", "rolled"]
+__all__ = ["LARGE", "LEAST_LANES", "LEAST_NODES", "rolled"]
 
 LEAST_NODES = 2000
 """Nodes from which repetition is looked for: smaller graphs are fast as they are."""
+
+LARGE = 50_000
+"""Nodes from which a function is differentiated on vectors. Below that its derivative is made
+quickly of numbers, which can be written as code."""
 
 LEAST_LANES = 16
 """Operations that one operation on vectors must replace on average."""
 
 
-def rolled(function: Function) -> Function:
+def rolled(function: Function, least: int = LEAST_NODES) -> Function:
     r"""Return a function with its repetition as operations on vectors.
 
     Operations of one kind on numbers that are computed alike become one operation on vectors,
@@ -31,6 +35,8 @@ def rolled(function: Function) -> Function:
     ----------
     function : Function
         What is computed, however it was written: text, a traced loop, a derivative.
+    least : int
+        Smaller graphs stay as they are.
 
     Returns
     -------
@@ -47,7 +53,7 @@ def rolled(function: Function) -> Function:
     (3997, 7)
     """
     graph = function.graph
-    if len(graph) < LEAST_NODES:
+    if len(graph) < least:
         return function
     sums = chains(graph, function.outputs)
     found = classes(graph, sums, LEAST_LANES)
