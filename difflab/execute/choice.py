@@ -19,8 +19,8 @@ __all__ = ["FEW_POINTS", "MANY_OPERATIONS", "WORTH_COMPILING", "Choice", "choose
 
 FEW_POINTS = 32
 """Points up to which Python's floats are faster than setting NumPy's functions off."""
-MANY_OPERATIONS = 5_000
-"""Operations from which LLVM compiles faster than Python, and one point is faster too."""
+MANY_OPERATIONS = 2_000
+"""Operations from which LLVM compiles as fast as Python, and a point is ten times faster."""
 WORTH_COMPILING = 4_000_000
 """Operations on numbers that NumPy takes longer for than LLVM takes to compile."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from importlib import import_module
 from typing import Any
 
 from difflab.execute.native import store
@@ -15,7 +15,7 @@ from difflab.execute.native.libraries import Host, address, llvm
 
 __all__ = ["Entry", "load"]
 
-WELL = 2_000  # operations up to which registers are given out with care
+WELL = 1_000  # operations up to which registers are given out with care, for some 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
@@ -48,7 +48,7 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Entr
 
     binding = llvm()
     level = 2 if operations <= WELL else 0
-    versions = __version__, version("llvmlite"), *map(str, binding.llvm_version_info)
+    versions = __version__, import_module("llvmlite").__version__
     key = store.key(text, host.cpu, host.features, str(level), *versions)
     machine = binding.Target.from_default_triple().create_target_machine(
         cpu=host.cpu, features=host.features, opt=level, codemodel="jitdefault", jit=True

@@ -27,7 +27,7 @@ __all__ = ["NativeTarget"]
 BLOCK = 65_536  # points between two looks at what the user may have interrupted
 STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
 WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
-SMALL = 2_000  # operations that compile within milliseconds
+SMALL = 1_000  # operations that compile within milliseconds
 
 Array = NDArray[Any]
 
