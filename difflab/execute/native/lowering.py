@@ -153,16 +153,10 @@ def _recorded(row: Primitive, truths: tuple[bool, ...]) -> _Form:
     for place, (function, taken, made) in enumerate(tape.entries, len(args)):
         made.number = place
         name = ALIASES.get(function.__name__, function.__name__)
-        if made.dtype == BOOL and all(_truth(arg) for arg in taken):
-            name = {"add": "logical_or", "multiply": "logical_and"}.get(name, name)
         if name not in SPELLINGS or made.dtype not in (FLOAT, BOOL):
             raise UnsupportedError(f"'{row.name}' has no machine code")
         entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
     return _Form(tuple(entries), _read(result))
-
-
-def _truth(value: Any) -> bool:
-    return value.dtype == BOOL if isinstance(value, Recorded) else isinstance(value, bool)
 
 
 def _read(value: Any) -> Any:

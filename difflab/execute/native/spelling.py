@@ -25,14 +25,11 @@ class Spelling(NamedTuple):
         The mathematical function that it calls, named as in C.
     truths : tuple of int
         The operands that are taken as truth values; the others are numbers.
-    same : tuple of int
-        The operands that are of the result's type, whichever that is.
     """
 
     template: str = ""
     function: str = ""
     truths: tuple[int, ...] = ()
-    same: tuple[int, ...] = ()
 
 
 ALIASES = {
@@ -150,7 +147,7 @@ SPELLINGS: dict[str, Spelling] = {
     "logical_and": Spelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
     "logical_or": Spelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
     "logical_not": Spelling("{r} = xor {b} {0}, {true}", truths=(0,)),
-    "where": Spelling("{r} = select {b} {0}, {t} {1}, {t} {2}", truths=(0,), same=(1, 2)),
+    "where": Spelling("{r} = select {b} {0}, {v} {1}, {v} {2}", truths=(0,)),
     **{
         name: Spelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
         for name, relation in _RELATIONS.items()

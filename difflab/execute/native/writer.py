@@ -213,22 +213,19 @@ class _Piece:
         truth = result in self.writer.code.truths
         operands = []
         for place, arg in enumerate(args):
-            taken = truth if place in spelling.same else place in spelling.truths
-            operands.append(self._bit(arg) if taken else self._number(arg))
+            operands.append(self._bit(arg) if place in spelling.truths else self._number(arg))
         types = self.writer.types
         if spelling.function:
             function = self.writer.function(spelling.function, len(args))
             typed = ", ".join([f"{types['v']} {operand}" for operand in operands])
             self.body.append(f"%t{result} = call {types['v']} @{function}({typed})")
         else:
-            self.body.append(self._filled(spelling.template, f"%t{result}", operands, truth))
+            self.body.append(self._filled(spelling.template, f"%t{result}", operands))
         (self.bits if truth else self.numbers)[result] = f"%t{result}"
 
-    def _filled(self, template: str, result: str, operands: Sequence[str], truth: bool) -> str:
-        types = self.writer.types
+    def _filled(self, template: str, result: str, operands: Sequence[str]) -> str:
         called = {name: self.writer.function(name, 1) for name in _CALLED.findall(template)}
-        kind = types["b"] if truth else types["v"]
-        return template.format(*operands, r=result, t=kind, **types, **called)
+        return template.format(*operands, r=result, **self.writer.types, **called)
 
     def _number(self, value: int) -> str:
         """Return a value as a number."""

@@ -9,13 +9,16 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy import special
 
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.native import NativeTarget
+from difflab.execute.native import NativeTarget, engine
 from difflab.execute.native.libraries import Host, address, host
-from difflab.execute.native.lowering import lowered
+from difflab.execute.native.lowering import Code, Operation, lowered
+from difflab.execute.native.spelling import SPELLINGS
+from difflab.execute.native.writer import Writer
 from difflab.execute.schedule import Program, Schedule
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -73,6 +76,30 @@ def has_code(name: str) -> bool:
     except UnsupportedError:
         return False
     return True
+
+
+@HOSTS
+def test_every_operation_is_numpys(machine: Host) -> None:
+    for name in SPELLINGS:
+        function = getattr(np, name, None) or getattr(special, name)
+        arity = 3 if name == "where" else function.nin
+        code = Code(arity, [Operation(arity, name, tuple(range(arity)))], outputs=[arity])
+        points = [grid.ravel() for grid in np.meshgrid(*[EDGES] * arity)]
+        with np.errstate(all="ignore"):
+            expected = function(*points)
+        if expected.dtype == bool:
+            code.truths.add(arity)
+        truth = [expected.dtype == bool]
+        writer = Writer(code, machine, machine.width, truth)
+        entry = engine.load(writer.text(), writer.symbols, machine, 1)
+        found = np.empty_like(expected)
+        starts = [np.array([a.ctypes.data for a in arrays]) for arrays in (points, [found])]
+        entry.run(*[table.ctypes.data for table in starts], 0, len(found))
+        same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+        with np.errstate(all="ignore"):
+            near = np.abs(found * 1.0 - expected) <= 4 * np.spacing(np.abs(expected * 1.0))
+        wrong = np.flatnonzero(~(same | near))
+        assert not wrong.size, (name, [a[wrong][:4] for a in points], found[wrong][:4])
 
 
 def test_all_rows_but_these_have_machine_code() -> None:
