@@ -19,6 +19,7 @@ __all__ = [
     "negative",
     "power",
     "sqrt",
+    "square_difference",
     "subtract",
 ]
 
@@ -79,6 +80,20 @@ divide: Primitive = Primitive(
     latex="\\frac{{{0}}}{{{1}}}",
     samples=(REAL, POSITIVE),
     defined="a divisor other than 0",
+)
+# Where a and b are close the squares cancel; the product of difference and sum does not.
+square_difference: Primitive = Primitive(
+    name="square_difference",
+    arity=2,
+    kernel=kernels.square_difference,
+    rule=elementwise(lambda t, y, a, b: t * (2 * a), lambda t, y, a, b: -(t * (2 * b))),
+    names=("square_difference",),
+    sympy=lambda sympy, a, b: a**2 - b**2,
+    mpmath=lambda mp, a, b: (a - b) * (a + b),
+    c="(({0} - ({1})) * ({0} + ({1})))",
+    python="(({0} - ({1})) * ({0} + ({1})))",
+    latex="\\left({{{0}}}^2 - {{{1}}}^2\\right)",
+    samples=(REAL, REAL),
 )
 negative: Primitive = Primitive(
     name="negative",

@@ -12,14 +12,17 @@ from difflab.primitives import kernels
 
 __all__ = [
     "dlog",
+    "dlog1mexp",
     "dsigmoid",
     "exp",
     "exp2",
     "expm1",
     "log",
+    "log1mexp",
     "log1p",
     "log2",
     "log10",
+    "logaddexp",
     "sigmoid",
     "softplus",
 ]
@@ -164,4 +167,46 @@ softplus: Primitive = Primitive(
     python="(max({0}, 0.0) + log1p(exp(-fabs({0}))))",
     latex="\\ln\\left(1 + e^{{{0}}}\\right)",
     samples=(REAL,),
+)
+# The rest is what sums and differences of exponentials become when they are stabilised; for
+# `log1mexp` see M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012.
+logaddexp: Primitive = Primitive(
+    name="logaddexp",
+    arity=2,
+    kernel=kernels.logaddexp,
+    rule=elementwise(
+        lambda t, y, a, b: t * sigmoid(a - b),
+        lambda t, y, a, b: t * sigmoid(b - a),
+    ),
+    names=("logaddexp",),
+    sympy=lambda sympy, a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
+    mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b))),
+    c="(fmax({0}, {1}) + log1p(exp(-fabs(({0}) - ({1})))))",
+    python="(max({0}, {1}) + log1p(exp(-fabs({0} - ({1})))) if {0} != {1} else {0} + log(2.0))",
+    latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
+    samples=(REAL, REAL),
+    commutative=True,
+)
+log1mexp: Primitive = Primitive(
+    name="log1mexp",
+    arity=1,
+    kernel=kernels.log1mexp,
+    rule=elementwise(lambda t, y, x: t * dlog1mexp(x)),
+    names=("log1mexp",),
+    sympy=lambda sympy, x: sympy.log(1 - sympy.exp(x)),
+    mpmath=lambda mp, x: mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x)),
+    c="({0} > -0.6931471805599453 ? log(-expm1({0})) : log1p(-exp({0})))",
+    python="(log(-expm1({0})) if {0} > -0.6931471805599453 else log1p(-exp({0})))",
+    latex="\\ln\\left(1 - e^{{{0}}}\\right)",
+    samples=((-3.0, -0.2),),
+    defined="x < 0",
+)
+dlog1mexp: Primitive = Primitive(
+    name="dlog1mexp",
+    arity=1,
+    kernel=kernels.log1mexp_derivative,
+    rule=elementwise(lambda t, y, x: t * (y * (1 - y))),
+    samples=((-3.0, -0.2),),
+    defined="x < 0",
+    expansion=lambda x: -1 / expm1(-x),
 )

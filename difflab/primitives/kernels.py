@@ -25,7 +25,11 @@ __all__ = [
     "heaviside",
     "hypot",
     "hypot_derivative",
+    "log1mexp",
+    "log1mexp_derivative",
     "log_derivative",
+    "logaddexp",
+    "logcosh",
     "loggamma",
     "logical_value",
     "polygamma",
@@ -34,6 +38,8 @@ __all__ = [
     "sigmoid",
     "sigmoid_derivative",
     "softplus",
+    "square_difference",
+    "versine",
 ]
 
 Array = Any
@@ -80,6 +86,44 @@ def softplus(xp: ModuleType, x: Array) -> Array:
         return xp.logaddexp(0.0, x)
     positive = xp.real(x) > 0
     return xp.where(positive, x, 0.0) + xp.log1p(xp.exp(xp.where(positive, -x, x)))
+
+
+def logaddexp(xp: ModuleType, a: Array, b: Array) -> Array:
+    """log(eᵃ + eᵇ) without overflow."""
+    if not (xp.iscomplexobj(a) or xp.iscomplexobj(b)):
+        return xp.logaddexp(a, b)
+    falling = xp.real(a) > xp.real(b)
+    return xp.where(falling, a, b) + xp.log1p(xp.exp(xp.where(falling, b - a, a - b)))
+
+
+def log1mexp(xp: ModuleType, x: Array) -> Array:
+    """log(1 − eˣ), accurate where eˣ is near 1 and where it is tiny."""
+    near = xp.real(x) > -math.log(2)
+    return xp.where(near, xp.log(-xp.expm1(x)), xp.log1p(-xp.exp(x)))
+
+
+def log1mexp_derivative(xp: ModuleType, x: Array) -> Array:
+    """−eˣ/(1 − eˣ), and nan where log(1 − eˣ) is undefined."""
+    return -log_derivative(xp, xp.expm1(-x))
+
+
+def logcosh(xp: ModuleType, x: Array) -> Array:
+    """Log cosh x without overflow, and without cancellation near 0."""
+    size = xp.where(xp.real(x) < 0, -x, x)
+    far = size + xp.log1p(xp.exp(-2.0 * size)) - math.log(2)
+    half = xp.sinh(0.5 * xp.where(xp.real(size) < 1, size, 0.0))
+    return xp.where(xp.real(size) < 1, xp.log1p(2.0 * (half * half)), far)
+
+
+def versine(xp: ModuleType, x: Array) -> Array:
+    """1 − cos x, as 2 sin²(x/2)."""
+    half = xp.sin(0.5 * x)
+    return 2.0 * (half * half)
+
+
+def square_difference(xp: ModuleType, a: Array, b: Array) -> Array:
+    """a² − b², as (a − b)(a + b)."""
+    return (a - b) * (a + b)
 
 
 def loggamma(xp: ModuleType, x: Array) -> Array:

@@ -26,11 +26,13 @@ __all__ = [
     "dasin",
     "datan2",
     "datanh",
+    "logcosh",
     "sech",
     "sin",
     "sinh",
     "tan",
     "tanh",
+    "versine",
 ]
 
 REAL = (-3.0, 3.0)
@@ -110,6 +112,34 @@ sech: Primitive = Primitive(
     c="(1.0 / cosh({0}))",
     python="(1.0 / cosh({0}))",
     latex="\\operatorname{{sech}}\\left({0}\\right)",
+    samples=(REAL,),
+)
+logcosh: Primitive = Primitive(
+    name="logcosh",
+    arity=1,
+    kernel=kernels.logcosh,
+    rule=elementwise(lambda t, y, x: t * tanh(x)),
+    names=("logcosh",),
+    sympy=lambda sympy, x: sympy.log(sympy.cosh(x)),
+    mpmath=lambda mp, x: mp.log1p(2 * mp.sinh(x / 2) ** 2),
+    c="(fabs({0}) < 1.0 ? log1p(2.0 * sinh(0.5 * ({0})) * sinh(0.5 * ({0})))"
+    " : fabs({0}) + log1p(exp(-2.0 * fabs({0}))) - 0.6931471805599453)",
+    python="(log1p(2.0 * sinh(0.5 * ({0})) ** 2) if fabs({0}) < 1.0"
+    " else fabs({0}) + log1p(exp(-2.0 * fabs({0}))) - 0.6931471805599453)",
+    latex="\\ln\\cosh\\left({0}\\right)",
+    samples=(REAL,),
+)
+versine: Primitive = Primitive(
+    name="versine",
+    arity=1,
+    kernel=kernels.versine,
+    rule=elementwise(lambda t, y, x: t * sin(x)),
+    names=("versine",),
+    sympy=lambda sympy, x: 1 - sympy.cos(x),
+    mpmath=lambda mp, x: 2 * mp.sin(x / 2) ** 2,
+    c="(2.0 * sin(0.5 * ({0})) * sin(0.5 * ({0})))",
+    python="(2.0 * sin(0.5 * ({0})) ** 2)",
+    latex="\\operatorname{{versin}}\\left({0}\\right)",
     samples=(REAL,),
 )
 atan2: Primitive = Primitive(
