@@ -224,8 +224,8 @@ class Builder:
 
     def freeze(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
         """Return the graph of what `outputs` need, all inputs included, and their new numbers."""
-        alive = self._alive(outputs)
-        renumber = np.cumsum(alive) - 1
+        renumber = self.renumbered(outputs)
+        alive = renumber >= 0
         starts = np.frombuffer(self.starts, dtype=np.int64)
         sizes = np.diff(starts)
         kept = np.repeat(alive, sizes)
@@ -247,6 +247,11 @@ class Builder:
             text=self.text,
         )
         return graph, tuple(int(renumber[node]) for node in outputs)
+
+    def renumbered(self, outputs: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return for each node its number once `outputs` are frozen; -1 for what is dropped."""
+        alive = self._alive(outputs)
+        return np.where(alive, np.cumsum(alive) - 1, -1)
 
     def _alive(self, outputs: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Mark what `outputs` reach, and every input: all but what nothing takes, in turn."""

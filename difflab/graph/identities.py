@@ -37,7 +37,7 @@ from difflab.primitives import (
 if TYPE_CHECKING:
     from difflab.graph.builder import Builder
 
-__all__ = ["ALWAYS_TRIED", "REDUCIBLE", "simplified"]
+__all__ = ["ALWAYS_TRIED", "REDUCIBLE", "folded", "simplified"]
 
 Identity = Callable[["Builder", tuple[int, ...]], "int | None"]
 
@@ -55,10 +55,10 @@ def simplified(
         node = identity(builder, args)
         if node is not None:
             return node
-    return None if params else _folded(builder, primitive, args)
+    return None if params else folded(builder, primitive, args)
 
 
-def _folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
+def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
     """Compute an operation on numbers; None where the result is not a finite number."""
     if primitive.boolean or primitive is as_number or primitive.shape is not None:
         return None
@@ -69,11 +69,11 @@ def _folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> in
             return None
         numbers.append(float(number))
     with np.errstate(all="ignore"):
-        folded = _number(builder, float(primitive.computer(np)(*numbers)))
+        found = _number(builder, float(primitive.computer(np)(*numbers)))
     shapes = set(map(builder.shape, args))
-    if folded is None or shapes <= {()}:
-        return folded
-    return builder.spread(folded, np.broadcast_shapes(*shapes))
+    if found is None or shapes <= {()}:
+        return found
+    return builder.spread(found, np.broadcast_shapes(*shapes))
 
 
 def _number(builder: Builder, value: float) -> int | None:

@@ -194,6 +194,7 @@ hypot: Primitive = Primitive(
     samples=(REAL, POSITIVE),
     kinks=lambda a, b: hypot(a, b),
     convention="derivative 0 at the origin",
+    commutative=True,
 )
 dhypot: Primitive = Primitive(
     name="dhypot",
