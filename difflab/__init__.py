@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from difflab.graph.counts import count
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
+    from difflab.lab.stabilised import stabilise
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
@@ -86,6 +87,7 @@ __all__ = [
     "parse",
     "sparse_hessian",
     "sparse_jacobian",
+    "stabilise",
     "tensor",
     "trace",
     "value_and_grad",
@@ -123,6 +125,7 @@ _HOMES = {
     "parse": "difflab.language",
     "sparse_hessian": "difflab.autodiff.sparsity",
     "sparse_jacobian": "difflab.autodiff.sparsity",
+    "stabilise": "difflab.lab.stabilised",
     "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
     "value_and_grad": "difflab.autodiff",

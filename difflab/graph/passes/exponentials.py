@@ -188,7 +188,9 @@ class Exponentials:
         if value is not None:
             if not value > 0:
                 return None
-            return builder.constant(0) if value == 1 else builder.emit(log, (unspread(builder, node),))
+            return (
+                builder.constant(0) if value == 1 else builder.emit(log, (unspread(builder, node),))
+            )
         form = self.form(node)
         if form is None or form.scale is None:
             return form.log if form else None
@@ -246,7 +248,10 @@ class Exponentials:
     def _share(self, logs: list[int], place: int) -> int | None:
         """Return e^logs[place] over the sum of all."""
         if len(logs) == 2:
-            return self._emit(sigmoid, self._emit(subtract, logs[place], logs[1 - place]))
+            here, other = logs[place], logs[1 - place]
+            if number(self.builder, here) == 0:
+                return self._emit(sigmoid, self._negative(other))
+            return self._emit(sigmoid, self._emit(subtract, here, other))
         packed = self.sums.packed(logs)
         if packed is None:
             return None
@@ -296,6 +301,13 @@ class Exponentials:
         return node
 
     def _negative(self, node: int) -> int:
+        """Write -node; the minus of a first factor is taken away."""
+        if self.builder.primitive(node) in (multiply, divide):
+            first, second = self.builder.arguments(node)
+            if self.builder.primitive(first) is negative:
+                row = self.builder.primitive(node)
+                assert row is not None
+                return self._emit(row, self.builder.arguments(first)[0], second)
         return self._emit(negative, node)
 
     def _again(self, row: Primitive, node: int, args: tuple[int, ...]) -> int:

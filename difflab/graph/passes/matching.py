@@ -32,6 +32,9 @@ __all__ = ["Pattern", "negated", "number", "square_root_of", "unspread"]
 
 Bound = dict[int, int]
 
+# What can be read as an application of another row.
+_ALSO: dict[Primitive, tuple[Primitive, ...]] = {subtract: (add,), sqrt: (power,)}
+
 
 class Pattern:
     """What a rule looks for.
@@ -60,6 +63,11 @@ class Pattern:
         if row is None:
             raise ValueError("a pattern applies at least one operation")
         self.row: Primitive = row
+
+    @property
+    def rows(self) -> tuple[Primitive, ...]:
+        """The rows of nodes that can be the pattern's last operation."""
+        return (self.row, *_ALSO.get(self.row, ()))
 
     def match(self, builder: Builder, node: int) -> list[int] | None:
         """Return the subexpressions that the wildcards stand for, or None.

@@ -97,7 +97,7 @@ class Rule:
     @property
     def roots(self) -> tuple[Primitive, ...]:
         """The operations at which the rule can apply."""
-        return self.rows if self.compiled is None else (self.compiled.row,)
+        return self.rows if self.compiled is None else self.compiled.rows
 
 
 _OVERFLOW = "the exponential overflows or vanishes before the logarithm brings it back"

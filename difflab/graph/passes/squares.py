@@ -8,9 +8,11 @@ from __future__ import annotations
 from difflab.graph.builder import Builder
 from difflab.graph.passes.matching import number, square_root_of
 from difflab.graph.passes.sums import Sums
-from difflab.primitives import absolute, hypot, norm, sum_
+from difflab.primitives import absolute, hypot, matmul, norm, sum_
 
 __all__ = ["root_of_squares"]
+
+ALL = (("axes", (-1,)), ("rank", 1))
 
 
 def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
@@ -47,7 +49,7 @@ def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
         return roots[0] if positive else builder.emit(absolute, roots)
     packed = sums.packed(roots) if len(roots) > 2 else None
     if packed is not None:
-        return builder.emit(norm, (packed,), (("axes", (-1,)), ("rank", 1)))
+        return builder.emit(norm, (packed,), ALL)
     total = roots[0]
     for root in roots[1:]:
         total = builder.emit(hypot, (total, root))
@@ -56,7 +58,11 @@ def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
 
 def _root(builder: Builder, term: int) -> int | None:
     """Return b, or the norm of an array, where `term` is b² or a sum of squares along axes."""
-    if builder.primitive(term) is not sum_:
+    row = builder.primitive(term)
+    if row is matmul and builder.shape(term) == ():
+        left, right = builder.arguments(term)
+        return builder.emit(norm, (left,), ALL) if left == right else None
+    if row is not sum_:
         return square_root_of(builder, term)
     inner = square_root_of(builder, builder.arguments(term)[0])
     if inner is None or builder.shape(inner) != builder.shape(builder.arguments(term)[0]):

@@ -17,11 +17,11 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
 from difflab.graph.node import Node
 from difflab.graph.passes.exponentials import Exponentials
-from difflab.graph.passes.matching import number
+from difflab.graph.passes.matching import negated, number
 from difflab.graph.passes.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, Rule
 from difflab.graph.passes.squares import root_of_squares
 from difflab.graph.passes.sums import Sums
-from difflab.primitives import log, negative, power
+from difflab.primitives import add, log, negative, power
 
 __all__ = ["Rewrite", "stabilised"]
 
@@ -93,7 +93,7 @@ class _Stabiliser:
             for row in rule.roots:
                 self.rules.setdefault(row, []).append(rule)
         self.rewritten: list[Rewrite] = []
-        self.changed: set[int] = set()
+        self.changed: dict[int, Rule] = {}
 
     def run(self) -> tuple[Function, tuple[Rewrite, ...]]:
         function, builder = self.function, self.builder
@@ -117,9 +117,7 @@ class _Stabiliser:
             self.exponentials.note(copied[node])
         outputs = [copied[node] for node in function.outputs]
         inputs = [copied[node] for node in function.input_nodes]
-        stable = Function.build(
-            builder, inputs, outputs, function.output_names, function.structure
-        )
+        stable = Function.build(builder, inputs, outputs, function.output_names, function.structure)
         numbers = builder.renumbered(outputs)
         return stable, tuple(
             Rewrite(rewrite.rule, rewrite.before, int(numbers[rewrite.after]))
@@ -130,25 +128,32 @@ class _Stabiliser:
     def _copy(self, node: int, row: Primitive, args: tuple[int, ...], params: Params) -> int:
         """Append a node of the plain graph, in its stable form where a rule knows one."""
         builder = self.builder
-        # The minus of -log(sigmoid(x)) and the one in front of -softplus(-x) are none.
-        builder.simplify = row is negative and args[0] in self.changed
         plain = builder.emit(row, args, params)
-        builder.simplify = False
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
+        if row is negative and args[0] in self.changed:
+            # -log(sigmoid(x)) is softplus(-x): its minus meets the one that the rule wrote.
+            stable = self._written(lambda x: -x, [args[0]])
+            rule = self.changed[args[0]] if stable != plain else None
         if rule is not None:
             self.rewritten.append(Rewrite(rule, node, stable))
-            self.changed.add(stable)
+            self.changed[stable] = rule
         return stable
 
     def _stable(self, node: int) -> tuple[Rule | None, int]:
         """Return the first rule that applies to a node and what it writes; else the node."""
         builder = self.builder
         row = builder.primitive(node)
-        for rule in self.rules.get(row, ()) if row is not None else ():
+        if row is None or (row is add and not any(map(self._minus, builder.arguments(node)))):
+            return None, node
+        for rule in self.rules.get(row, ()):
             found = self._applied(rule, node)
             if found is not None and found != node:
                 return rule, builder.spread(found, builder.shape(node))
         return None, node
+
+    def _minus(self, node: int) -> bool:
+        """Whether adding `node` is subtracting: most additions are not looked at further."""
+        return negated(self.builder, node) is not None
 
     def _applied(self, rule: Rule, node: int) -> int | None:
         builder, exponentials = self.builder, self.exponentials

@@ -1,0 +1,68 @@
+"""Fusion groups: elementwise operations that one loop over the numbers can do.
+
+Two operations may share a loop when they have the same shape and nothing that needs a whole
+array stands between them. The number of such barriers on the longest way from the inputs is an
+operation's level; connected operations of one shape and level are a group, and no way leaves a
+group and comes back. May import `function`, `ir`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
+
+__all__ = ["fusion_groups"]
+
+
+def fusion_groups(function: Function) -> list[list[int]]:
+    """Return the groups of elementwise operations, each in order; in the order of their first.
+
+    Parameters
+    ----------
+    function : Function
+        The function; one node of a group alone is a group, too.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x: [9]; m = sum(exp(2*x)); sum(sin(m*x))")
+    >>> [[f.graph.primitive(node).name for node in group] for group in fusion_groups(f)]
+    [['multiply', 'exp'], ['multiply', 'sin']]
+    """
+    graph = function.graph
+    fusible = _fusible(function)
+    levels, joined = [0] * len(graph), list(range(len(graph)))
+    shapes = graph.shape_ids.tolist()
+    for node, (opcode, args) in enumerate(graph.rows()):
+        if opcode < FIRST_ROW:
+            continue
+        below = max((levels[arg] + (not fusible[arg]) for arg in args), default=0)
+        # An operation of another shape ends a loop as well.
+        turned = any(fusible[arg] and shapes[arg] != shapes[node] for arg in args)
+        levels[node] = below + turned
+        if fusible[node]:
+            for arg in args:
+                if fusible[arg] and levels[arg] == levels[node] and shapes[arg] == shapes[node]:
+                    joined[_first(joined, node)] = _first(joined, arg)
+    groups: dict[int, list[int]] = {}
+    for node in np.flatnonzero(fusible).tolist():
+        groups.setdefault(_first(joined, node), []).append(node)
+    return list(groups.values())
+
+
+def _fusible(function: Function) -> NDArray[np.bool_]:
+    """Mark the elementwise operations."""
+    graph = function.graph
+    by_opcode = [False, False, *(row.shape is None for row in graph.primitives)]
+    return np.array(by_opcode)[graph.opcode]
+
+
+def _first(joined: list[int], node: int) -> int:
+    """Return what stands for the group of `node`, shortening the way there."""
+    while joined[node] != node:
+        joined[node] = joined[joined[node]]
+        node = joined[node]
+    return node

@@ -1,0 +1,71 @@
+"""Layout: transposes that undo each other, and those that elementwise operations can precede.
+
+May import `exact`, `builder`, `function`, `primitives`.
+"""
+
+from __future__ import annotations
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.passes.exact import Params, transcribed
+from difflab.primitives import transpose
+
+__all__ = ["layout", "transposes"]
+
+
+def layout(function: Function) -> Function:
+    """Transpose once instead of twice, or not at all.
+
+    An elementwise operation on arrays that are all transposed alike is applied before the
+    transpose, so that transposes meet and merge. Where that saves none, nothing is changed.
+
+    Parameters
+    ----------
+    function : Function
+        What is rewritten; its values stay the same.
+
+    Examples
+    --------
+    >>> import numpy as np, difflab as dl
+    >>> f = dl.trace(lambda a: np.exp(a.T).T, np.ones((2, 3)))
+    >>> transposes(f), transposes(layout(f))
+    (2, 0)
+    """
+    if not transposes(function):
+        return function
+    moved = transcribed(function, _emit)
+    return moved if transposes(moved) < transposes(function) else function
+
+
+def transposes(function: Function) -> int:
+    """Return how often `function` transposes."""
+    return sum(function.graph.primitive(node) is transpose for node in range(len(function.graph)))
+
+
+def _emit(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+    """Append an operation, its operands' transpose behind it."""
+    if row is transpose:
+        return _transposed(builder, args[0], params)
+    axes = _axes(builder, args) if row.shape is None and not row.truths else None
+    if axes is None:
+        return builder.emit(row, args, params)
+    bare = [arg if arg in builder.constants else builder.arguments(arg)[0] for arg in args]
+    return _transposed(builder, builder.emit(row, bare, params), axes)
+
+
+def _axes(builder: Builder, args: tuple[int, ...]) -> Params | None:
+    """Return how all arrays among `args` are transposed; None where they are not alike."""
+    arrays = [arg for arg in args if arg not in builder.constants]
+    if not all(builder.primitive(arg) is transpose for arg in arrays):
+        return None
+    found = {tuple(sorted(builder.params(arg).items())) for arg in arrays}
+    return found.pop() if len(found) == 1 else None
+
+
+def _transposed(builder: Builder, node: int, params: Params) -> int:
+    """Append a transpose, merged with one that is there."""
+    builder.simplify = True
+    made = builder.emit(transpose, (node,), params)
+    builder.simplify = False
+    return made
