@@ -28,6 +28,8 @@ from difflab.primitives import TABLE
 Array = NDArray[np.float64]
 
 ULPS = 4
+# Near 0 the kernel squares a sinh, and with it the 4 ULP that glibc's vector functions may err.
+SQUARED = {"logcosh in native": 2}
 SAMPLED = {name: row for name, row in TABLE.items() if row.samples and row.shape is None}
 ROWS = pytest.mark.parametrize("name", SAMPLED)
 NATIVE = pytest.param(
@@ -64,7 +66,8 @@ def assert_close(found: Array, expected: Array, what: str) -> None:
     found, expected = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))
     with np.errstate(all="ignore"):
-        near = np.abs(found - expected) <= ULPS * np.spacing(np.abs(expected))
+        allowed = ULPS * SQUARED.get(what, 1) * np.spacing(np.abs(expected))
+        near = np.abs(found - expected) <= allowed
     wrong = np.flatnonzero(~(same | near))
     assert not wrong.size, f"{what}: {found[wrong][:5]}, not {expected[wrong][:5]} at {wrong[:5]}"
 
