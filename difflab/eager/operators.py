@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
 from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
-from difflab.eager.record import Recorded, record, record_two
+from difflab.eager.record import Operation, Recorded, apply_many, apply_two, record
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import static_key
@@ -46,24 +45,27 @@ from difflab.primitives import (
 
 __all__ = ["Operators"]
 
-MATRICES = MappingProxyType({"ranks": (2, 2)})
+OF_MATRICES = Operation(matmul, {"ranks": (2, 2)})
 
 
 def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
-    return lambda self, other: record_two(row, self, other)
+    operation = Operation(row)
+    return lambda self, other: apply_two(operation, self, other)
 
 
 def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
-    return lambda self, other: record_two(row, other, self)
+    operation = Operation(row)
+    return lambda self, other: apply_two(operation, other, self)
 
 
 def _unary(row: Primitive) -> Callable[[Any], Any]:
-    return lambda self: record(row, (self,))
+    operation = Operation(row)
+    return lambda self: apply_many(operation, (self,))
 
 
 def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
-        _overwrite(self, record_two(row, self, other), f"in-place {row.name}")
+        _overwrite(self, record(row, (self, other)), f"in-place {row.name}")
         return self
 
     return operator
@@ -136,11 +138,9 @@ class Operators(Recorded):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "__call__" and not kwargs:
-            if ufunc is np.matmul:
-                return _product(*inputs)
-            row = rows_by_numpy_name().get(ufunc.__name__)
-            if row is not None:
-                return record(row, inputs)
+            compute = _UFUNCS.get(ufunc) or _ufunc(ufunc)
+            if compute is not None:
+                return compute(*inputs)
         if kwargs.get("out") is not None:
             raise InputError(
                 f"numpy.{ufunc.__name__} cannot write a tensor into a NumPy array",
@@ -157,6 +157,22 @@ class Operators(Recorded):
             return compute(*args, **kwargs)
         plain = [_plain(value, function.__name__) for value in args]
         return function(*plain, **kwargs)
+
+
+_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
+"""What NumPy's functions are on tensors, as they are met."""
+
+
+def _ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
+    """Return what a function of NumPy's is on tensors, if it is anything."""
+    row = rows_by_numpy_name().get(ufunc.__name__)
+    if ufunc is np.matmul:
+        _UFUNCS[ufunc] = _product
+    elif row is None:
+        return None
+    else:
+        _UFUNCS[ufunc] = _binary(row) if ufunc.nin == 2 else row
+    return _UFUNCS[ufunc]
 
 
 def _binds(compute: Callable[..., Any], args: Any, kwargs: Any) -> bool:
@@ -177,7 +193,7 @@ def _product(a: Any, b: Any) -> Any:
     left: tuple[int, ...] = getattr(a, "shape", ())
     right: tuple[int, ...] = getattr(b, "shape", ())
     if len(left) == 2 == len(right) and left[1] == right[0]:
-        return record(matmul, (a, b), MATRICES)
+        return apply_two(OF_MATRICES, a, b)
     return arrays.matmul(a, b)
 
 

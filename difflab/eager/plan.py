@@ -25,7 +25,7 @@ from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.node import Node
 from difflab.primitives import broadcast
 
-__all__ = ["NUMBERS", "PLANS", "REMEMBERED", "Plan", "Recipe", "plan_for", "recipe", "recipe_of"]
+__all__ = ["NUMBERS", "REMEMBERED", "Plan", "Recipe", "recipe", "recipe_of"]
 
 Map = Callable[..., Any]
 Params = tuple[tuple[str, Any], ...]
@@ -275,17 +275,3 @@ def _maps(plan: Plan, shape: Shape) -> tuple[Any, ...]:
         outputs = range(len(function.outputs))
         maps.append(tuple(recipe_of(function, output) for output in outputs))
     return tuple(maps)
-
-
-PLANS: dict[Any, Plan] = {}
-"""By row, active arguments, parameters and shapes."""
-
-
-def plan_for(
-    key: Any, row: Primitive, needs: int, params: Mapping[str, Any], shapes: Shapes, shape: Shape
-) -> Plan:
-    """Return a plan that is met for the first time."""
-    if len(PLANS) >= REMEMBERED:
-        PLANS.clear()
-    plan = PLANS[key] = Plan(row, needs, params, shapes, shape)
-    return plan

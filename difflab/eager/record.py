@@ -10,15 +10,15 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE, WATCHED
-from difflab.eager.plan import NUMBERS, PLANS, Plan, plan_for
+from difflab.eager.plan import NUMBERS, REMEMBERED, Plan
 from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
 
-__all__ = ["Recorded", "record", "record_two", "require_floating"]
+__all__ = ["Operation", "Recorded", "apply_many", "apply_two", "record", "require_floating"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
-PLAIN = frozenset({int, float, np.float64})
+PLAIN = frozenset({int, float, np.float64, np.ndarray})
 """Operands that are taken as they are."""
 _new = object.__new__
 
@@ -45,55 +45,49 @@ class Recorded:
         return record(primitive, args, params)
 
 
+class Operation:
+    """A row with its parameters, and what is known of applying it: kernels and plans."""
+
+    __slots__ = ("given", "kernels", "params", "plain", "plans", "row")
+
+    def __init__(self, row: Primitive, params: Mapping[str, Any] = NOTHING) -> None:
+        self.row = row
+        self.params = params
+        self.given = tuple(params.items())
+        self.kernels: dict[Any, Any] = {} if params else row._computers
+        self.plans: dict[Any, Plan] = {}
+        self.plain = row.boolean
+
+    def kernel(self) -> Any:
+        """Return the function of arrays that this is."""
+        found = self.kernels[np] = self.row.unbatched_computer(np, self.given)
+        return found
+
+    def plan(self, key: Any, shape: tuple[int, ...]) -> Plan:
+        """Return a plan that is met for the first time; its key is what is active, and shapes."""
+        if len(self.plans) >= REMEMBERED:
+            self.plans.clear()
+        plan = self.plans[key] = Plan(self.row, key[0], self.params, key[1:], shape)
+        return plan
+
+
+OPERATIONS: dict[Any, Operation] = {}
+"""By row; by row and parameters where there are some."""
+
+
 def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NOTHING) -> Any:
     """Compute ``row(*args, **params)``, and record it if an argument requires grad."""
-    if not params and len(args) == 2:
-        return record_two(row, *args)
-    values: list[Any] = []
-    edges: list[Any] = []
-    needs, bit = 0, 1
-    kind: type[Recorded] = Recorded
-    for arg in args:
-        if isinstance(arg, Recorded):
-            kind = type(arg)
-            values.append(arg._data)
-            step = arg._step
-            edges.append(step)
-            if step is not None:
-                needs |= bit
-        else:
-            values.append(arg if type(arg) in PLAIN else _operand(arg))
-            edges.append(None)
-        bit += bit
-    given = tuple(params.items())
-    kernel = row._computers.get((np, given)) or row.unbatched_computer(np, given)
-    try:
-        y = kernel(*values)
-        if y.dtype is not FLOAT64 and not row.boolean:
-            y = _as_in_graphs(row, values, params, y)
-    except (TypeError, ValueError) as error:
-        y = _retried(row, values, params, error)
-    made = _new(kind)
-    made._data = y
-    made._grad = made._step = None
-    made._memory = _shared_memory(args, y) if row.structural else None
-    if not needs or row.boolean or not MODE.enabled:
-        if needs:
-            MODE.met = True
-        return made
-    shapes = [() if type(value) in PLAIN else value.shape for value in values]
-    key = (row, needs, *shapes, given)
-    plan = PLANS.get(key) or plan_for(key, row, needs, params, tuple(shapes), y.shape)
-    made._step = step = Step(plan, tuple(edges))
-    if plan.keep:
-        _keep(step, plan, args, values, made)
-    if WATCHED and MODE.watch is not None:
-        MODE.watch.note(row, args, params, step)
-    return made
+    key: Any = (row, *params.items()) if params else row
+    operation = OPERATIONS.get(key)
+    if operation is None:
+        if len(OPERATIONS) >= REMEMBERED:
+            OPERATIONS.clear()
+        operation = OPERATIONS[key] = Operation(row, params)
+    return apply_two(operation, *args) if len(args) == 2 else apply_many(operation, args)
 
 
-def record_two(row: Primitive, a: Any, b: Any) -> Any:
-    """Do what `record` does, for two arguments and no parameters: most operations."""
+def apply_two(operation: Operation, a: Any, b: Any) -> Any:
+    """Do what `apply_many` does, for two arguments: most operations."""
     needs = 0
     kind = Recorded
     if isinstance(a, Recorded):
@@ -111,44 +105,89 @@ def record_two(row: Primitive, a: Any, b: Any) -> Any:
     else:
         y, other = b if type(b) in PLAIN else _operand(b), None
     try:
-        z = (row._computers.get(np) or row.computer(np))(x, y)
-        if z.dtype is not FLOAT64 and not row.boolean:
-            z = _as_in_graphs(row, [x, y], NOTHING, z)
+        z = (operation.kernels.get(np) or operation.kernel())(x, y)
+        if z.dtype is not FLOAT64:
+            z = _as_in_graphs(operation, (x, y), z)
     except (TypeError, ValueError) as error:
-        z = _retried(row, [x, y], NOTHING, error)
+        z = _retried(operation, (x, y), error)
     made = _new(kind)
     made._data = z
     made._grad = made._step = made._memory = None
-    if not needs or row.boolean or not MODE.enabled:
-        if needs:
-            MODE.met = True
+    if not needs or operation.plain or not MODE.enabled:
+        MODE.met |= needs > 0
         return made
-    key = (row, needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
-    plan = PLANS.get(key) or plan_for(key, row, needs, NOTHING, key[2:], z.shape)
+    key = (needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
+    plan = operation.plans.get(key) or operation.plan(key, z.shape)
     made._step = step = Step(plan, (edge, other))
     if plan.keep:
-        _keep(step, plan, (a, b), (x, y), made)
+        _keep(step, plan, (a, b, made), (x, y))
     if WATCHED and MODE.watch is not None:
-        MODE.watch.note(row, (a, b), NOTHING, step)
+        MODE.watch.note(operation.row, (a, b), operation.params, step)
     return made
 
 
-def _keep(
-    step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any], made: Recorded
-) -> None:
-    """Put into a step what its rule reads, and how to see whether it has been changed."""
+def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
+    """Compute an operation, and record it if an argument requires grad."""
+    values: list[Any] = []
+    edges: list[Any] = []
+    needs, bit = 0, 1
+    kind: type[Recorded] = Recorded
+    for arg in args:
+        if isinstance(arg, Recorded):
+            kind = type(arg)
+            values.append(arg._data)
+            step = arg._step
+            edges.append(step)
+            if step is not None:
+                needs |= bit
+        else:
+            values.append(arg if type(arg) in PLAIN else _operand(arg))
+            edges.append(None)
+        bit += bit
+    try:
+        y = (operation.kernels.get(np) or operation.kernel())(*values)
+        if y.dtype is not FLOAT64:
+            y = _as_in_graphs(operation, values, y)
+    except (TypeError, ValueError) as error:
+        y = _retried(operation, values, error)
+    made = _new(kind)
+    made._data = y
+    made._grad = made._step = None
+    made._memory = _shared_memory(args, y) if operation.row.structural else None
+    if not needs or operation.plain or not MODE.enabled:
+        MODE.met |= needs > 0
+        return made
+    key = (needs, *[getattr(value, "shape", ()) for value in values])
+    plan = operation.plans.get(key) or operation.plan(key, y.shape)
+    made._step = step = Step(plan, tuple(edges))
+    if plan.keep:
+        _keep(step, plan, (*args, made), values)
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(operation.row, args, operation.params, step)
+    return made
+
+
+def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+    """Put into a step what its rule reads, and how to see whether it has been changed.
+
+    The arguments are followed by the result.
+    """
     step.slots = slots = plan.blank.copy()
+    guards = []
     for slot, source in plan.keep:
-        kept = made if source == len(args) else args[source]
+        kept = args[source]
         if isinstance(kept, Recorded):
             slots[slot] = kept._data
-            memory = kept._memory or memory_of(kept)
-            step.guards += ((memory, memory.changes),)
+            memory = kept._memory
+            if memory is None:
+                memory = kept._memory = Memory()
+            guards.append((memory, memory.changes))
         elif type(kept) in NUMBERS:
             slots[slot] = kept
             step.numbers += ((slot, kept),)
         else:
             slots[slot] = _private(values[source])
+    step.guards = guards
 
 
 def _private(value: Any) -> Any:
@@ -167,40 +206,41 @@ def _shared_memory(args: tuple[Any, ...], y: Any) -> Memory | None:
 
 def _operand(value: Any) -> Any:
     """Return an operand that is no tensor as numbers."""
+    if type(value) in NUMBERS:
+        return value
     array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise InputError(f"an operation on tensors takes numbers, not {type(value).__name__}")
     return array
 
 
-def _as_in_graphs(
-    row: Primitive, values: Sequence[Any], params: Mapping[str, Any], y: Any = None
-) -> Any:
+def _as_in_graphs(operation: Operation, values: Sequence[Any], y: Any = None) -> Any:
     """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic.
 
     What is known of the result, `y`, is returned where there are none.
     """
+    row = operation.row
+    if y is not None and row.boolean:
+        return y
     numbers = [
         value * 1.0
         if position not in row.truths and getattr(value, "dtype", None) == np.bool_
-        else value
+        else _operand(value)
         for position, value in enumerate(values)
     ]
     if all(number is value for number, value in zip(numbers, values, strict=True)):
         return y
-    return row.computer(np)(*numbers, **params)
+    return row.computer(np)(*numbers, **operation.params)
 
 
-def _retried(
-    row: Primitive, values: Sequence[Any], params: Mapping[str, Any], error: Exception
-) -> Any:
+def _retried(operation: Operation, values: Sequence[Any], error: Exception) -> Any:
     """Compute what NumPy refused to, if that was for truth values; else say what is wrong."""
-    y = _as_in_graphs(row, values, params)
+    y = _as_in_graphs(operation, values)
     if y is not None:
         return y
     shapes = " and ".join(str(np.shape(value)) for value in values)
     raise ShapeError(
-        f"{row.name} cannot combine the shapes {shapes}",
+        f"{operation.row.name} cannot combine the shapes {shapes}",
         hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
     ) from error
 

@@ -6,7 +6,7 @@ its rule reads. May import `plan`, `errors`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -20,13 +20,13 @@ next_number = count(1).__next__
 
 
 class Memory:
-    """How often an array has been changed in place, and how it was last."""
+    """How often an array has been changed in place, and how it was last.
 
-    __slots__ = ("changes", "last")
+    Most never are, so that their memories hold nothing of their own.
+    """
 
-    def __init__(self) -> None:
-        self.changes = 0
-        self.last = ""
+    changes = 0
+    last = ""
 
 
 def memory_of(tensor: Any) -> Memory:
@@ -69,7 +69,7 @@ class Step:
         What the rule's maps read: place for t, the result, the arguments; None for the others.
     numbers : tuple
         The slots that hold plain numbers, with them: their recipes are simpler.
-    guards : tuple
+    guards : sequence
         The memories of what is in the slots, and how often they had been changed.
     hooks : dict or None
         What is shown the cotangent.
@@ -93,7 +93,7 @@ class Step:
     edges: tuple[Step | Accumulation | None, ...] | None
     slots: list[Any]
     numbers: tuple[tuple[int, float], ...]
-    guards: tuple[tuple[Memory, int], ...]
+    guards: Sequence[tuple[Memory, int]]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any
 
