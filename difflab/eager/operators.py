@@ -17,7 +17,7 @@ from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
 from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
-from difflab.eager.record import Operation, Recorded, apply_many, apply_two, record
+from difflab.eager.record import Operation, Recorded, apply_one, apply_two, record
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import static_key
@@ -60,7 +60,7 @@ def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
 
 def _unary(row: Primitive) -> Callable[[Any], Any]:
     operation = Operation(row)
-    return lambda self: apply_many(operation, (self,))
+    return lambda self: apply_one(operation, self)
 
 
 def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, partial
-from operator import itemgetter
 from types import ModuleType
 from typing import Any
 
@@ -32,6 +31,7 @@ Params = tuple[tuple[str, Any], ...]
 Shape = tuple[int, ...]
 Shapes = tuple[Shape, ...]
 Step = tuple[Primitive, tuple[int, ...], Params]
+Bound = tuple[Map, int, int]
 NUMBERS = (int, float)
 REMEMBERED = 4096
 """Recipes that are kept; more would be shapes and numbers that nobody meets again."""
@@ -70,35 +70,35 @@ class Recipe:
         """Whether the one result is what came, t, as it is."""
         return self.results == (0,)
 
-    def on(self, xp: ModuleType | None) -> list[Any]:
+    def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; with None the rows themselves."""
         found = self.bound.get(xp)
         if found is None:
-            found = self.bound[xp] = [
-                (
-                    partial(row, **dict(params))
-                    if xp is None
-                    else row.unbatched_computer(xp, params),
-                    _taker(operands),
-                )
-                for row, operands, params in self.steps
-            ]
+            found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
         return found
 
     def run(self, slots: list[Any], xp: ModuleType | None) -> list[Any]:
         """Return all slots after the last step."""
         work = slots + self.constants
         append = work.append
-        for function, take in self.bound.get(xp) or self.on(xp):
-            append(function(*take(work)))
+        for function, first, second in self.bound.get(xp) or self.on(xp):
+            if second >= 0:
+                append(function(work[first], work[second]))
+            else:
+                append(function(work[first]) if first >= 0 else function(work))
         return work
 
 
-def _taker(operands: tuple[int, ...]) -> Callable[[list[Any]], Any]:
-    """Return what takes the operands out of the slots."""
+def _bound(
+    xp: ModuleType | None, row: Primitive, operands: tuple[int, ...], params: Params
+) -> Bound:
+    """Return a function and the slots that it takes: two, one and -1, or twice -1 for all."""
+    function = partial(row, **dict(params)) if xp is None else row.unbatched_computer(xp, params)
+    if len(operands) == 2:
+        return function, operands[0], operands[1]
     if len(operands) == 1:
-        return itemgetter(slice(operands[0], operands[0] + 1))
-    return itemgetter(*operands) if operands else lambda slots: ()
+        return function, operands[0], -1
+    return lambda work: function(*[work[operand] for operand in operands]), -1, -1
 
 
 @lru_cache(REMEMBERED)
@@ -147,7 +147,8 @@ def recipe_of(function: Function, output: int | None = None) -> Recipe:
             slot_of[node] = len(slot_of)
             params = graph.param_table[graph.param_ids[node]]
             steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))
-    numbers = [graph.constant(node) for node in constants]
+    # NumPy takes a float faster than an integer, and to the same result.
+    numbers = [float(graph.constant(node)) for node in constants]
     return Recipe(len(function.input_nodes), numbers, steps, tuple(slot_of[n] for n in results))
 
 

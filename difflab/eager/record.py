@@ -14,7 +14,7 @@ from difflab.eager.plan import NUMBERS, REMEMBERED, Plan
 from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
 
-__all__ = ["Operation", "Recorded", "apply_many", "apply_two", "record", "require_floating"]
+__all__ = ["Operation", "Recorded", "apply_one", "apply_two", "record", "require_floating"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
@@ -83,7 +83,38 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
         if len(OPERATIONS) >= REMEMBERED:
             OPERATIONS.clear()
         operation = OPERATIONS[key] = Operation(row, params)
-    return apply_two(operation, *args) if len(args) == 2 else apply_many(operation, args)
+    if len(args) == 2:
+        return apply_two(operation, *args)
+    if len(args) == 1 and isinstance(args[0], Recorded):
+        return apply_one(operation, *args)
+    return apply_many(operation, args)
+
+
+def apply_one(operation: Operation, a: Any) -> Any:
+    """Do what `apply_many` does, for one argument, a tensor."""
+    x, edge = a._data, a._step
+    try:
+        y = (operation.kernels.get(np) or operation.kernel())(x)
+        if y.dtype is not FLOAT64:
+            y = _as_in_graphs(operation, (x,), y)
+    except (TypeError, ValueError) as error:
+        y = _retried(operation, (x,), error)
+    made = _new(type(a))
+    made._data = y
+    made._grad = made._step = made._memory = None
+    if operation.row.structural and y.base is not None:
+        made._memory = memory_of(a)
+    if edge is None or operation.plain or not MODE.enabled:
+        MODE.met |= edge is not None
+        return made
+    key = (1, x.shape)
+    plan = operation.plans.get(key) or operation.plan(key, y.shape)
+    made._step = step = Step(plan, (edge,))
+    if plan.keep:
+        _keep(step, plan, (a, made), (x,))
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(operation.row, (a,), operation.params, step)
+    return made
 
 
 def apply_two(operation: Operation, a: Any, b: Any) -> Any:

@@ -10,6 +10,8 @@ May import `backward`, `plan`, `tape`, `values`, `autodiff`, `graph`, `errors`.
 from __future__ import annotations
 
 import math
+import threading
+from contextvars import Context
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
@@ -74,11 +76,28 @@ def replayed(root: Step, seed: Any, *, keep: bool) -> list[tuple[Accumulation, A
     slots = [seed]
     slots += [steps[place].slots[slot] for place, slot in program.reads]
     recipe = program.recipe
-    work = recipe.run(slots, np)
+    work = _quiet().run(recipe.run, slots, np)
     if not keep:
         for step in steps:
             step.free()
     return [(leaf, work[slot]) for leaf, slot in zip(leaves, recipe.results, strict=True)]
+
+
+class _Quiet(threading.local):
+    """For each thread a context in which NumPy does not warn of nan and infinity."""
+
+    context: Context | None = None
+
+
+_QUIET = _Quiet()
+
+
+def _quiet() -> Context:
+    """Return the thread's context; entering one is faster than changing NumPy's state twice."""
+    if _QUIET.context is None:
+        _QUIET.context = Context()
+        _QUIET.context.run(np.seterr, all="ignore")
+    return _QUIET.context
 
 
 def _walk(root: Step) -> Tape | None:
@@ -87,26 +106,34 @@ def _walk(root: Step) -> Tape | None:
     leaves: list[Accumulation] = []
     key: list[Any] = []
     places: dict[Any, int] = {root: 0}
-    order = [(-root.number, root)]
-    while order:
-        _, step = heappop(order)
-        if step.edges is None or step.guards:
+    order: list[tuple[int, Step]] = []
+    following: Step | None = root
+    while following is not None:
+        step, following = following, None
+        edges, plan = step.edges, step.plan
+        if edges is None or step.guards:
             step.check()
-        plan = step.plan
         watched = step.hooks or step.retained is not None
         if watched or not plan.regular or len(steps) == LONGEST:
             return None
         steps.append(step)
-        key += (places[step], plan, step.numbers)
-        for edge in step.edges or ():
+        key += (plan, step.numbers)
+        for edge in edges or ():
             place = places.get(edge)
             if place is None and edge is not None:
                 place = places[edge] = len(places)
                 if isinstance(edge, Accumulation):
                     leaves.append(edge)
+                elif following is None:
+                    following = edge
                 else:
                     heappush(order, (-edge.number, edge))
             key.append(place)
+        if order:  # the step that was made last is the next, which a chain need not ask for
+            if following is not None:
+                heappush(order, (-following.number, following))
+            _, following = heappop(order)
+            key.append(places[following])
     return Tape(steps, leaves, tuple(key))
 
 

@@ -65,7 +65,7 @@ class Step:
     edges : tuple
         For each argument the step or accumulation it came from, or None; None as a whole once
         the step is freed.
-    slots : list
+    slots : sequence
         What the rule's maps read: place for t, the result, the arguments; None for the others.
     numbers : tuple
         The slots that hold plain numbers, with them: their recipes are simpler.
@@ -91,7 +91,7 @@ class Step:
     number: int
     plan: Plan
     edges: tuple[Step | Accumulation | None, ...] | None
-    slots: list[Any]
+    slots: Any
     numbers: tuple[tuple[int, float], ...]
     guards: Sequence[tuple[Memory, int]]
     hooks: dict[int, Callable[..., Any]] | None
@@ -122,7 +122,8 @@ class Step:
 
     def free(self) -> None:
         """Let go of what it kept and of the steps before it."""
-        self.edges, self.slots, self.guards = None, [], ()
+        self.edges = None
+        self.slots = self.guards = ()
 
     def check(self) -> None:
         """Raise `TapeError` if the step is freed, or a value it kept has been changed."""

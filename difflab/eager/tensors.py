@@ -266,8 +266,7 @@ class Tensor(Operators):
             MODE.watch.check(self, keep=retain_graph or create_graph)
         before, MODE.enabled = MODE.enabled, create_graph
         try:
-            with np.errstate(all="ignore"):
-                _arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph))
+            _arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph))
         finally:
             MODE.enabled = before
 
@@ -276,12 +275,14 @@ class Tensor(Operators):
         root = self._step
         if not isinstance(root, Step):
             return [(root, seed)]
-        if create_graph:
-            on_tensors = CarrierCalculator(_revived)
-            return pull_back(root, seed, keep=True, calculator=on_tensors, watch=_watch)
-        return replayed(root, seed, keep=keep) or pull_back(
-            root, seed, keep=keep, calculator=Calculator(), watch=_watch
-        )
+        found = None if create_graph else replayed(root, seed, keep=keep)
+        if found is not None:
+            return found
+        calculator = CarrierCalculator(_revived) if create_graph else Calculator()
+        with np.errstate(all="ignore"):
+            return pull_back(
+                root, seed, keep=keep or create_graph, calculator=calculator, watch=_watch
+            )
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
         """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
@@ -342,10 +343,13 @@ def _arrive(found: list[tuple[Any, Any]]) -> None:
     for leaf, bar in found:
         if leaf.hooks:
             bar = _hooked(leaf.hooks, bar)
-        if isinstance(bar, Tensor):
-            leaf.grad = bar if leaf.grad is None else leaf.grad + bar
-        elif leaf.grad is not None:
-            leaf.grad = Tensor(leaf.grad._data + bar)
+        if leaf.grad is not None:
+            with np.errstate(all="ignore"):
+                leaf.grad = (
+                    leaf.grad + bar if isinstance(bar, Tensor) else Tensor(leaf.grad._data + bar)
+                )
+        elif isinstance(bar, Tensor):
+            leaf.grad = bar
         else:
             own = bar.base is None and id(bar) not in taken
             leaf.grad = Tensor(bar if own else np.array(bar))

@@ -56,7 +56,8 @@ class Calculator:
 
     def slots(self, step: Step) -> list[Any]:
         """Return what the maps of a step read."""
-        return step.slots.copy()
+        slots: list[Any] = step.slots.copy()
+        return slots
 
     def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
         """Compute."""
@@ -191,7 +192,7 @@ class CarrierCalculator(Calculator):
 
     def slots(self, step: Step) -> list[Any]:
         """Return what the maps of a step read, as carriers."""
-        slots, edges = step.slots.copy(), step.edges or ()
+        slots, edges = super().slots(step), step.edges or ()
         for slot, source in step.plan.keep:
             edge = step if source == len(edges) else edges[source]
             slots[slot] = self.revive(slots[slot], step, slot, edge)

@@ -30,6 +30,7 @@ from difflab.primitives import (
     power,
     reshape,
     subtract,
+    sum_,
     transpose,
     where,
 )
@@ -50,6 +51,8 @@ def simplified(
         return _moved_again(builder, primitive, args[0], dict(params))
     if primitive is index:
         return _picked(builder, args[0], dict(params)["key"])
+    if primitive is sum_:
+        return _sum_of_one(builder, args[0], **dict(params))
     identity = _IDENTITIES.get(primitive)
     if identity is not None:
         node = identity(builder, args)
@@ -107,6 +110,15 @@ def _moved_again(
     if primitive is reshape:
         return node if params["shape"] == builder.shape(node) else None
     return node if params["axes"] == tuple(range(-len(params["axes"]), 0)) else None
+
+
+def _sum_of_one(builder: Builder, node: int, axes: tuple[int, ...], rank: int) -> int | None:
+    """Reshape where every sum has one term."""
+    shape = builder.shape(node)
+    if any(shape[axis] != 1 for axis in axes):
+        return None
+    rest = tuple(size for axis, size in enumerate(shape) if axis - rank not in axes)
+    return builder.emit(reshape, (node,), (("rank", rank), ("shape", rest)))
 
 
 def _negated(builder: Builder, node: int) -> int | None:
@@ -252,5 +264,5 @@ _IDENTITIES: dict[Primitive, Identity] = {
 REDUCIBLE = frozenset({negative, subtract, broadcast, constant_array, logical_not})
 """Rows whose result, like a constant, as an argument can make an identity apply."""
 
-ALWAYS_TRIED = frozenset({where, logical_and, logical_or, reshape, transpose})
+ALWAYS_TRIED = frozenset({where, logical_and, logical_or, reshape, sum_, transpose})
 """Rows whose identities look at more than whether an argument is reducible."""
