@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import InputError, PointError, UnsupportedError
+from difflab.execute.arrays import ArrayTarget
 from difflab.execute.choice import Choice, choose
 from difflab.execute.native import NativeTarget
 from difflab.execute.numpy import NumpyTarget
@@ -41,9 +42,10 @@ def compile(
         What `parse`, `trace`, `gradient` and the other transforms give.
     target : {"auto", "python", "numpy", "native"}
         ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
-        sequence of universal functions for batches and arrays; ``"native"`` machine code for
-        what is computed with single numbers, at one point or many, where llvmlite is
-        installed; ``"auto"`` takes one of them call by call, as ``reason`` tells.
+        sequence of universal functions for batches, and straight-line calls of NumPy and BLAS
+        for one point of arrays; ``"native"`` machine code for what is computed with single
+        numbers, at one point or many, where llvmlite is installed; ``"auto"`` takes one of
+        them call by call, as ``reason`` tells.
     threads : int, optional
         How many threads share a large batch; all processors when None.
     packed : bool
@@ -69,7 +71,9 @@ def compile(
     Notes
     -----
     Values are those of the Function within 4 units in the last place for every primitive,
-    nan and inf included. In batches the target ``"native"`` takes glibc's vector functions,
+    nan and inf included. Products of matrices and sums may add their n terms in another order
+    than the Function does, which changes a sum by at most n·2⁻⁵² of its terms' magnitudes.
+    In batches the target ``"native"`` takes glibc's vector functions,
     which err by up to 4 units themselves; where there is no machine code, it is NumPy's and
     ``reason`` says so. Machine code is kept in ``~/.cache/difflab`` between runs, in
     ``$DIFFLAB_CACHE`` where that is set, and nowhere where that is ``off``.
@@ -164,6 +168,7 @@ class Compiled:
         self._program = program
         self._python = None
         self._native: NativeTarget | None = None
+        self._arrays = ArrayTarget(schedule) if program is None else None
         self._entry_source: str | None = None
         self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
         workers = threads or available()
@@ -174,7 +179,7 @@ class Compiled:
             self._python = PythonTarget(program, function.input_shapes)
         elif first == "native" and self._native is not None:
             self._native.prepare()
-        else:
+        elif program is not None:
             self._numpy  # noqa: B018 - plans now what is planned when first needed otherwise
 
     @property
@@ -190,6 +195,8 @@ class Compiled:
     @property
     def source(self) -> str:
         """What is run at a point: Python's source, LLVM's for a batch, or NumPy's plan."""
+        if self._arrays is not None:
+            return self._arrays.source
         if self._python is not None:
             return self._entry_source or self._python.source
         if self._native is not None:
@@ -198,6 +205,9 @@ class Compiled:
 
     def specialised(self) -> Compiled:
         """Return this with a call of its own, where the inputs can be its parameters."""
+        if self._arrays is not None and not self.packed:
+            _, call = self._arrays.entry(self.function.structure)
+            self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
         if self._python is None:
             return self
         plain = self.function.structure is None
@@ -231,6 +241,8 @@ class Compiled:
             results = self._python(values, batch)
         elif chosen == "native" and self._native is not None:
             results = self._native(values, batch)
+        elif self._arrays is not None and batch == ():
+            results = self._arrays(values)
         else:
             results = self._numpy(values, batch)
             if batch == ():

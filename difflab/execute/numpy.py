@@ -80,27 +80,11 @@ class NumpyTarget:
 
     def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Return the outputs for one float64 value per input, in blocks of the batch."""
-        if batch == () and not self.numbers:
-            return self._once(values)
         points = math.prod(batch)
         inputs = self._columns(values, batch, points)
         stores = [self._store(place, points) for place in range(len(self.shapes))]
         self._fill(inputs, stores, points)
         return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
-
-    def _once(self, values: Sequence[Any]) -> list[Any]:
-        """Compute one point of arrays, without an axis for the batch."""
-        stores = [
-            np.empty(shape, dtype) for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
-        ]
-        space = self._spaces.pop() if self._spaces else _Space(self.plan)
-        with np.errstate(all="ignore"):
-            space.run(None, values, {v: stores[k] for v, (k, _) in self.plan.direct.items()})
-        for output, _, value in self.copied:
-            stores[output][...] = space.values[value]
-        space.forget()
-        self._spaces.append(space)
-        return [store[()] for store in stores]
 
     def _columns(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
         """Return the inputs' values with the batch as one leading axis."""
@@ -185,7 +169,7 @@ class _Space:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.values: list[Any] = [None] * plan.size
-        self.points: int | None = -1
+        self.points = -1
         self.buffers: dict[Slot, Array] = {}
         for value, number in plan.fixed.items():
             self.values[value] = number
@@ -199,8 +183,8 @@ class _Space:
             for operation in plan.operations
         ]
 
-    def run(self, points: int | None, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
-        """Compute a block of so many points; None is one point without an axis of its own."""
+    def run(self, points: int, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
+        """Compute a block of so many points."""
         if points != self.points:
             self._bind(points)
         values = self.values
@@ -213,17 +197,16 @@ class _Space:
             else:
                 values[value] = function(*[values[read] for read in reads])
 
-    def _bind(self, points: int | None) -> None:
+    def _bind(self, points: int) -> None:
         """Cut the buffers to so many points, and make those that are too small."""
         self.points = points
-        lead = () if points is None else (points,)
         for value, slot in self.plan.slots.items():
             shape, dtype = slot[0]
-            size = math.prod(lead + shape)
+            size = points * math.prod(shape)
             found = self.buffers.get(slot)
             if found is None or found.size < size:
                 found = self.buffers[slot] = np.empty(size, dtype)
-            self.values[value] = found[:size].reshape(lead + shape)
+            self.values[value] = found[:size].reshape((points, *shape))
 
     def forget(self) -> None:
         """Let go of the caller's arrays and of the results."""
