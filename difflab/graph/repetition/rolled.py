@@ -50,7 +50,7 @@ def rolled(function: Function, least: int = LEAST_NODES) -> Function:
     >>> terms = " + ".join(f"(x[{i}] - x[{i + 1}])^2" for i in range(999))
     >>> f = dl.parse(f"x: [1000]\n{terms}")
     >>> len(f.graph), len(rolled(f).graph)
-    (3997, 7)
+    (3998, 7)
     """
     graph = function.graph
     if len(graph) < least:
