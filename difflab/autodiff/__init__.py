@@ -7,6 +7,7 @@ from difflab.autodiff.callables import grad, hessian, jacfwd, jacrev, value_and_
 from difflab.autodiff.explanation import Explanation, explain
 from difflab.autodiff.mapping import vmap
 from difflab.autodiff.products import hvp, jvp, linearize, vjp
+from difflab.autodiff.provenance import node_cotangents
 from difflab.autodiff.transforms import gradient, jacobian, value_and_gradient
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "node_cotangents",
     "value_and_grad",
     "value_and_gradient",
     "vjp",

@@ -6,15 +6,19 @@ May import `sweep`, `reverse`, `graph`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from difflab.autodiff.reverse import pull_back
-from difflab.autodiff.sweep import Sweep, fresh_inputs, spread
+from difflab.autodiff.sweep import Sweep, fresh_inputs, reached_from, spread
+from difflab.graph.evaluate import ArrayInterpreter, fold
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["Backward"]
+__all__ = ["Backward", "node_cotangents"]
 
 
 class _Remembering(Sweep):
@@ -79,3 +83,41 @@ class Backward:
             return None
         place = bisect_right(self._begun, node) - 1
         return self._at_node[place] if place >= 0 else None
+
+
+def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]:
+    """Return v̄ = ∂y/∂v of every node that a derivative flows to, at one point.
+
+    Parameters
+    ----------
+    function : Function
+        Of several outputs, y is the sum.
+    values : sequence
+        One value per input.
+
+    Returns
+    -------
+    dict of int to array
+        By node; each of the node's shape.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x*sin(y)")
+    >>> {f.graph.input_name(n): float(v) for n, v in node_cotangents(f, [3.0, 0.0]).items()
+    ...  if n in f.input_nodes}
+    {'y': 3.0, 'x': 0.0}
+    """
+    active = reached_from(function.graph, function.input_nodes)
+    backward = Backward(function, [node for node, on in enumerate(active) if on])
+    known: dict[int, Any] = dict(zip(function.input_nodes, values, strict=True))
+    known |= {
+        seed: np.full(function.graph.shape(node), float(function.outputs.count(node)))
+        for node, seed in backward.seeds.items()
+    }
+    with np.errstate(all="ignore"):
+        found = fold(backward.graph, known, backward.bars.values(), ArrayInterpreter())
+    return {
+        node: np.broadcast_to(bar, function.graph.shape(node))
+        for node, bar in zip(backward.bars, found, strict=True)
+    }

@@ -27,6 +27,7 @@ __all__ = ["EXAMPLES", "Kind", "Picture", "graph"]
 EXAMPLES = """\b
 difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
 difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
+difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
 difflab graph "x^2*sin(y)" --format dot
 """
 
@@ -69,6 +70,10 @@ def graph(
         list[str] | None,
         typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
     ] = None,
+    values: Annotated[
+        bool,
+        typer.Option("--values", help="Show values and derivatives at the arrows instead."),
+    ] = False,
     form: Annotated[
         Picture | None,
         typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
@@ -84,9 +89,16 @@ def graph(
     from difflab.language import parse
 
     function = parse(text)
-    values = None if point is None else _point_values(function, point)
+    if values and point is None:
+        raise InputError("--values needs a point", hint="add --at, such as --at x=2")
+    place = None if point is None else _point_values(function, point, check=not values)
     drawn, title = _subject(function, _COMMENT.sub("", text), of, derivative)
-    picture = diagram(drawn, None if values is None else _all_values(drawn, values), title=title)
+    picture = diagram(
+        drawn,
+        None if place is None else _all_values(drawn, place),
+        cotangents=_cotangents(drawn, place) if values and place is not None else None,
+        title=title,
+    )
     content = WRITERS[chosen](picture)
     if destination is None:
         emit(content if isinstance(content, str) else "")
@@ -129,13 +141,14 @@ def _subject(
     return transforms[kind](function), f"{kind} of {text}"
 
 
-def _point_values(function: Function, point: dict[str, Any]) -> list[Any]:
-    """Return the inputs' values, at a point where the function is defined."""
+def _point_values(function: Function, point: dict[str, Any], *, check: bool) -> list[Any]:
+    """Return the inputs' values; with `check`, at a point where the function is defined."""
     from difflab.graph.diagnose import check_domain
     from difflab.report.trace import point_values
 
     values = point_values(function, point)
-    check_domain(function, values)
+    if check:
+        check_domain(function, values)
     return values
 
 
@@ -143,3 +156,9 @@ def _all_values(drawn: Function, values: list[Any]) -> list[Any]:
     from difflab.graph.function import evaluate_all
 
     return evaluate_all(drawn, values)
+
+
+def _cotangents(drawn: Function, values: list[Any]) -> dict[int, Any]:
+    from difflab.autodiff import node_cotangents
+
+    return node_cotangents(drawn, values)

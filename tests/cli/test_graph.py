@@ -88,3 +88,23 @@ def test_comments_do_not_become_the_title(difflab):
     result = difflab("graph", "# <b>note</b>\na = x^2 # why\na + 1")
     assert 'title: "a = x^2; a + 1"' in result.out
     assert "note" not in result.out
+
+
+def test_values_and_derivatives_at_the_arrows(difflab, tmp_path):
+    result = difflab("graph", SEED, "--at", "x1=2,x2=5", "--values", "-o", "g.svg")
+    assert result.code == 0
+    texts = [e.text for e in ElementTree.parse(tmp_path / "g.svg").iter() if e.text]
+    assert {"11.65", "5.5", "1.716", "−0.9589"} <= set(texts)
+
+
+def test_values_of_a_point_outside_of_the_domain_are_shown(difflab):
+    assert difflab("graph", "log(x)", "--at", "x=-1").code == 2
+    result = difflab("graph", "log(x)", "--at", "x=-1", "--values", "--format", "dot")
+    assert result.code == 0
+    assert "v = nan" in result.out
+
+
+def test_values_need_a_point(difflab):
+    result = difflab("graph", SEED, "--values")
+    assert result.code == 2
+    assert "hint: add --at" in result.err

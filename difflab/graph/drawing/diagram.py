@@ -5,12 +5,14 @@ May import `difflab.graph` and, in this package, `model`, `order` and `collapse`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from difflab.graph.drawing.collapse import collapse, counts
 from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, one_line
 from difflab.graph.drawing.order import (
+    compact,
     constant_text,
     evaluation_order,
     levels,
@@ -77,6 +79,7 @@ def diagram(
     function: Function,
     values: Sequence[Any] | None = None,
     *,
+    cotangents: Mapping[int, Any] | None = None,
     title: str | None = None,
     limit: int = FULL,
 ) -> Diagram:
@@ -87,6 +90,9 @@ def diagram(
     function : Function
     values : sequence, optional
         The value of every node of the graph, to be shown in the boxes.
+    cotangents : mapping, optional
+        The cotangents of nodes (`difflab.autodiff.node_cotangents`). With them, the arrows carry
+        the numbers: values forward, cotangents back.
     title : str, optional
         The heading; the function's own text where it is not given.
     limit : int
@@ -108,7 +114,41 @@ def diagram(
     heading = one_line((function.text or "") if title is None else title)
     if len(order) + len(function.outputs) > limit:
         return collapse(function, order, level, heading)
-    return _full(function, order, level, values, heading)
+    picture = _full(function, order, level, values, heading)
+    if values is None or cotangents is None:
+        return picture
+    return _carrying(picture, function, order, values, cotangents)
+
+
+def _carrying(
+    picture: Diagram,
+    function: Function,
+    order: Sequence[int],
+    values: Sequence[Any],
+    cotangents: Mapping[int, Any],
+) -> Diagram:
+    """Return a full picture with the numbers at the arrows in place of the boxes."""
+    graph = function.graph
+    names = trace_names(function, order)
+    nodes = [node for node in order if graph.opcode[node] == INPUT]
+    nodes += [node for node in order if graph.opcode[node] >= FIRST_ROW]
+    places = [
+        place
+        for place, box in enumerate(picture.boxes)
+        if box.kind not in (Kind.CONSTANT, Kind.OUTPUT)
+    ]
+    boxes = list(picture.boxes)
+    for node, place in zip(nodes, places, strict=True):
+        bar = cotangents.get(node)
+        boxes[place] = replace(
+            boxes[place],
+            caption=subscript(names[node]),
+            value=compact(values[node]),
+            bar="" if bar is None else compact(bar),
+        )
+    y = one_line(output_labels(function)[0], 24) if function.m == 1 else "(sum of the outputs)"
+    legend = f"at an arrow: value v, below it the derivative v̄ = ∂{y}/∂v"
+    return replace(picture, boxes=tuple(boxes), legend=legend)
 
 
 def _full(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log10
 
 from difflab.errors import printable
-from difflab.graph.drawing.model import Box, Diagram, Edge, Kind
+from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, carried
 from difflab.graph.drawing.svg import LIGHT
 
 __all__ = ["dot"]
@@ -43,7 +43,7 @@ def dot(picture: Diagram) -> str:
         '  node [fontname="Helvetica", penwidth=1.4];',
         f'  edge [fontname="Helvetica", fontsize=10, color="{LIGHT["line"]}"];',
         *(_node(number, box) for number, box in enumerate(picture.boxes)),
-        *(_edge(edge) for edge in picture.edges),
+        *(_edge(edge, picture.boxes[edge.source]) for edge in picture.edges),
         "}",
     ]
     return "\n".join(lines) + "\n"
@@ -65,7 +65,8 @@ def _node(number: int, box: Box) -> str:
     )
 
 
-def _edge(edge: Edge) -> str:
-    mark = f"label={_quoted(edge.label)}, " if edge.label else ""
+def _edge(edge: Edge, source: Box) -> str:
+    label = [line for line in (edge.label, *carried(source)) if line]
+    mark = f"label={_quoted(*label)}, " if label else ""
     width = 1.0 + 0.5 * log10(max(edge.count, 1))
     return f"  n{edge.source} -> n{edge.target} [{mark}penwidth={width:.2f}];"

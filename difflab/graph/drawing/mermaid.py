@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from difflab.errors import printable
-from difflab.graph.drawing.model import Box, Diagram, Edge, Kind
+from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, carried
 from difflab.graph.drawing.svg import LIGHT
 
 __all__ = ["mermaid"]
@@ -45,7 +45,7 @@ def mermaid(picture: Diagram) -> str:
         "---",
         "flowchart LR",
         *(_node(number, box) for number, box in enumerate(picture.boxes)),
-        *(_edge(edge) for edge in picture.edges),
+        *(_edge(edge, picture.boxes[edge.source]) for edge in picture.edges),
     ]
     for kind in sorted({box.kind for box in picture.boxes}):
         fill, stroke, ink = LIGHT[kind], LIGHT[f"{kind} line"], LIGHT["ink"]
@@ -69,7 +69,8 @@ def _node(number: int, box: Box) -> str:
     return f"    n{number}{SHAPES[box.kind].format(label)}:::{box.kind}"
 
 
-def _edge(edge: Edge) -> str:
-    mark = f'|"{_escaped(edge.label)}"|' if edge.label else ""
+def _edge(edge: Edge, source: Box) -> str:
+    label = [_escaped(line) for line in (edge.label, *carried(source)) if line]
+    mark = f'|"{"<br/>".join(label)}"|' if label else ""
     arrow = "==>" if edge.count > 1 else "-->"
     return f"    n{edge.source} {arrow}{mark} n{edge.target}"

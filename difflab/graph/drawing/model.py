@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from difflab.errors import printable
 
-__all__ = ["Box", "Diagram", "Edge", "Kind", "one_line", "plural"]
+__all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line", "plural"]
 
 
 class Kind(StrEnum):
@@ -38,12 +38,16 @@ class Box:
         Small print below: the name in the evaluation trace, the value.
     tip : str
         What a pointer over the box shows.
+    value, bar : str
+        What the arrows that leave it carry: forward its value, back its cotangent.
     """
 
     kind: Kind
     lines: tuple[str, ...]
     caption: str = ""
     tip: str = ""
+    value: str = ""
+    bar: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,23 @@ class Edge:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Boxes and arrows with a title; `late` boxes stand just before their first use."""
+    """Boxes and arrows with a title; `late` boxes stand just before their first use.
+
+    `legend` explains the numbers at the arrows.
+    """
 
     title: str
     subtitle: str
     boxes: tuple[Box, ...]
     edges: tuple[Edge, ...]
     late: tuple[int, ...] = ()
+    legend: str = ""
+
+
+def carried(box: Box) -> list[str]:
+    """Return what an arrow from `box` carries, as text beside it."""
+    lines = [f"v = {box.value}"] if box.value else []
+    return lines + ([f"v̄ = {box.bar}"] if box.bar else [])
 
 
 def one_line(text: str, width: int = 200) -> str:

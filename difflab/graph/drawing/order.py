@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from difflab.graph.ir import Graph
 
 __all__ = [
+    "compact",
     "constant_text",
     "evaluation_order",
     "levels",
@@ -27,6 +28,7 @@ __all__ = [
     "trace_names",
 ]
 
+COMPACT = 4
 SUBSCRIPTS = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
 
 
@@ -137,6 +139,31 @@ def short(value: Any, digits: int = 6) -> str:
         entries.insert(2, "…")
     shape = f" ({'×'.join(map(str, array.shape))})" if array.ndim > 1 else ""
     return f"[{', '.join(entries)}]{shape}"
+
+
+def compact(value: Any) -> str:
+    """Return a number with four digits; of a larger array the shape and the range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> compact(11.652071455223084), compact([0.5, 2.0]), compact(np.arange(12.0).reshape(4, 3))
+    ('11.65', '[0.5, 2]', '4×3: 0 … 11')
+    >>> compact([1.0, np.nan, 3.0, 4.0, 5.0])
+    '5: 1 … 5, nan'
+    """
+    import numpy as np
+
+    array = np.asarray(value)
+    if array.ndim == 0 or (array.size <= 3 and array.ndim == 1):
+        return short(value, COMPACT)
+    shape = "×".join(map(str, array.shape))
+    real = array[~np.isnan(array)]
+    if not real.size:
+        return f"{shape}: nan" if array.size else f"{shape}: empty"
+    low, high = (_number(end.item(), COMPACT) for end in (real.min(), real.max()))
+    span = low if low == high else f"{low} … {high}"
+    return f"{shape}: {span}{', nan' if real.size < array.size else ''}"
 
 
 def _ends(array: Any) -> list[Any]:

@@ -75,12 +75,13 @@ def _paint(axes: Axes, drawn: Scene) -> None:
         for patch in _outlines(shape):
             axes.add_patch(patch)
     colours = {"title": LIGHT["ink"], "label": LIGHT["ink"]}
+    colours |= {role: LIGHT[role] for role in ("value", "bar", "bad")}
     for text in drawn.texts:
         axes.text(
             text.x, text.y + 0.36 * text.size, printable(text.text),
             fontsize=text.size * points,
             fontfamily="DejaVu Sans",
-            fontweight="bold" if text.role in ("title", "mark") else "normal",
+            fontweight="bold" if text.role in ("title", "mark", "bad") else "normal",
             color=colours.get(text.role, LIGHT["quiet"]),
             ha={"start": "left", "middle": "center", "end": "right"}[text.anchor],
             va="baseline",

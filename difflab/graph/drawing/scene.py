@@ -2,7 +2,7 @@
 
 SVG and PNG draw the same scene, so they show the same picture. The width of a text is
 estimated, generously, since the fonts of whoever looks are unknown.
-May import, in this package, `layout` and `model`.
+May import, in this package, `layout`, `network` and `model`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from math import log10
 
 from difflab.graph.drawing.layout import Curve, Placement, Point, place
 from difflab.graph.drawing.model import Box, Diagram, Kind, one_line
+from difflab.graph.drawing.network import layers
 
 __all__ = ["Dot", "Head", "Line", "Scene", "Shape", "Text", "scene", "text_width"]
 
@@ -20,6 +21,7 @@ MARGIN = 24.0
 LABEL, SMALL, TITLE = 15.0, 11.0, 17.0
 LINE = 20.0
 NARROWEST = 460.0
+PAIR = 2 * SMALL + 10.0  # the height of a value with its cotangent below
 # A picture wider than this is turned, so that it is scrolled down and not sideways.
 WIDEST = 1500.0
 NAMES = {
@@ -116,6 +118,31 @@ def _advance(character: str) -> float:
     return 0.74 if character.isupper() else 0.63
 
 
+def _tails(picture: Diagram) -> list[float]:
+    """Return the length of the straight piece of arrow behind each box that carries its numbers.
+
+    Boxes of one layer have one length, so that they stand as they do without.
+    """
+    ends = [(edge.source, edge.target) for edge in picture.edges]
+    layer = layers(len(picture.boxes), ends, picture.late)
+    longest: dict[int, float] = {}
+    for box, level in zip(picture.boxes, layer, strict=True):
+        if box.value:
+            wide = 14.0 + max(text_width(text, SMALL) for text in (box.value, box.bar))
+            longest[level] = max(longest.get(level, 0.0), wide)
+    return [longest.get(level, 0.0) for level in layer]
+
+
+def _reserved(box: Box, tail: float, horizontal: bool) -> Point:
+    """Return the size of a box together with the piece of arrow behind it."""
+    width, height = _size(box)
+    if not tail:
+        return width, height
+    if horizontal:
+        return width + tail, max(height, PAIR)
+    return max(width, 2 * tail), height + PAIR
+
+
 def _size(box: Box) -> Point:
     """Return the size that a box needs for its texts."""
     wide = max(text_width(line, LABEL) for line in box.lines)
@@ -131,19 +158,23 @@ def scene(picture: Diagram) -> Scene:
 
     Examples
     --------
-    >>> from difflab.graph.drawing.model import Edge
+    >>> from difflab.graph.drawing.network import layers
+    from difflab.graph.drawing.model import Edge
     >>> boxes = (Box(Kind.INPUT, ("x",)), Box(Kind.OUTPUT, ("y",)))
     >>> drawn = scene(Diagram("y = x", "", boxes, (Edge(0, 1),)))
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
     (2, 1)
     """
-    sizes = [_size(box) for box in picture.boxes]
+    tails = _tails(picture)
+    pairs = list(zip(picture.boxes, tails, strict=True))
+    sizes = [_reserved(box, tail, True) for box, tail in pairs]
     ends = [(edge.source, edge.target) for edge in picture.edges]
     widest = max((text_width(edge.label, SMALL) for edge in picture.edges), default=0.0)
     lead = 14.0 + widest if widest else 12.0
     placement = place(sizes, ends, late=picture.late, layer_gap=40.0 + lead, lead=lead)
     horizontal = placement.width <= WIDEST
     if not horizontal:
+        sizes = [_reserved(box, tail, False) for box, tail in pairs]
         spacing = max(18.0, widest + 16)
         placement = place(
             sizes, ends, late=picture.late, horizontal=False, port_spacing=spacing, lead=22.0
@@ -158,10 +189,46 @@ def scene(picture: Diagram) -> Scene:
         description=picture.subtitle,
     )
     _arrows(drawn, picture, placement, (left, header), horizontal)
-    for box, centre, size in zip(picture.boxes, placement.centres, placement.sizes, strict=True):
-        _draw_box(drawn, box, (centre[0] + left, centre[1] + header), size)
+    for (box, tail), (x, y), size in zip(pairs, placement.centres, placement.sizes, strict=True):
+        fitted = _fitted(drawn, box, tail, (x + left, y + header), size, horizontal)
+        _draw_box(drawn, box, *fitted)
     _frame(drawn, picture, inner)
     return drawn
+
+
+def _fitted(
+    drawn: Scene, box: Box, tail: float, centre: Point, size: Point, horizontal: bool
+) -> tuple[Point, Point]:
+    """Draw the piece of arrow that carries numbers; return the place and size of the box alone."""
+    if not tail:
+        return centre, size
+    x, y = centre
+    own = _size(box)
+    if horizontal:
+        end = x + 0.5 * size[0]
+        if box.kind is not Kind.OUTPUT:
+            drawn.lines.append(_straight((end - tail, y), (end, y)))
+        _numbers(drawn, box, (end - tail + 7, y - 0.5 * SMALL - 3, y + 0.5 * SMALL + 3))
+        return (x - 0.5 * tail, y), (own[0], size[1])
+    end = y + 0.5 * size[1]
+    if box.kind is not Kind.OUTPUT:
+        drawn.lines.append(_straight((x, end - PAIR), (x, end)))
+    middle = end - 0.5 * PAIR
+    _numbers(drawn, box, (x + 6, middle - 0.5 * SMALL - 1, middle + 0.5 * SMALL + 1))
+    return (x, y - 0.5 * PAIR), (own[0], size[1] - PAIR)
+
+
+def _numbers(drawn: Scene, box: Box, place: tuple[float, float, float]) -> None:
+    """Write value and cotangent, each with its height; what is not finite stands out."""
+    x, *heights = place
+    for text, y, role in zip((box.value, box.bar), heights, ("value", "bar"), strict=True):
+        if text:
+            bad = "nan" in text or "inf" in text
+            drawn.texts.append(Text(text, x, y, SMALL, "bad" if bad else role, "start"))
+
+
+def _straight(start: Point, end: Point) -> Line:
+    return Line(Curve(start, start, start, end, end, end), _thickness(1))
 
 
 def _moved(curve: Curve, by: Point) -> Curve:
@@ -235,6 +302,11 @@ def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
     room = int(inner / (0.6 * TITLE))
     drawn.texts.append(Text(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start"))
     drawn.texts.append(Text(picture.subtitle, MARGIN, 50, 12.0, "caption", "start"))
+    if picture.legend:
+        drawn.height += 20
+        drawn.texts.append(
+            Text(picture.legend, MARGIN, drawn.height - 44, SMALL, "caption", "start")
+        )
     x, y = MARGIN, drawn.height - 22
     for kind in _kinds(picture):
         drawn.shapes.append(Shape(kind, x, y - 7, 24, 14))

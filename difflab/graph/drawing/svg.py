@@ -35,6 +35,9 @@ LIGHT = {
     "ink": "#1A1A1A",
     "quiet": "#57606A",
     "line": "#6B7680",
+    "value": "#00527F",
+    "bar": "#8A4A00",
+    "bad": "#C00000",
 }
 DARK = {
     "input": "#0E3350",
@@ -53,6 +56,9 @@ DARK = {
     "ink": "#F0F3F6",
     "quiet": "#A9B4BF",
     "line": "#8B96A1",
+    "value": "#7CC6F2",
+    "bar": "#F0B55A",
+    "bad": "#FF7B72",
 }
 
 
@@ -104,6 +110,9 @@ def _style(colours: Mapping[str, str]) -> str:
         "mark": f"fill:{colours['quiet']};font-weight:600;stroke:{colours['paper']};"
         "stroke-width:3px;paint-order:stroke",
     }
+    for role in ("value", "bar"):
+        rules[role] = f"fill:{colours[role]}"
+    rules["bad"] = f"fill:{colours['bad']};font-weight:600"
     for kind in Kind:
         rules[kind] = f"fill:{colours[kind]};stroke:{colours[f'{kind} line']}"
     return "".join(f".difflab-graph .{name}{{{rule}}}" for name, rule in rules.items())

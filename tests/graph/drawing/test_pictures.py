@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.autodiff import node_cotangents
 from difflab.graph.drawing import WRITERS, Diagram, Kind, diagram, dot, mermaid, png, svg
 from difflab.graph.drawing.model import Box
 from difflab.graph.drawing.scene import Scene, scene
@@ -18,6 +19,8 @@ from difflab.graph.function import evaluate_all
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 BRANCHES = "where(x > 0, sqrt(x), 0)^y - clip(x/y, 0, 1)*2.5 + atan2(y, x)"
+TALL = "log(sin(cos(exp(tanh(sin(x*2.5) + y)/3)*z) + x) + y*z)^2 + tanh(exp(x))"
+WIDE = "+".join(f"sin({k}*x{k})" for k in range(1, 15))
 HOSTILE = '<script>alert(1)</script> & "]]>" \x1b[31m \\" -- %% `x` $\\alpha$'
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
@@ -92,6 +95,48 @@ def test_values_at_a_point() -> None:
     assert captions["×"] == "v₂ = 10"
     assert captions["sin"] == "v₃ = −0.958924"
     assert captions["y"] == "= 11.6521"
+
+
+def carrying(text: str, *at: object) -> Diagram:
+    function = dl.parse(text)
+    values = [np.asarray(value, dtype=float) for value in at]
+    cotangents = node_cotangents(function, values)
+    return diagram(function, evaluate_all(function, values), cotangents=cotangents)
+
+
+def test_arrows_carry_values_and_cotangents() -> None:
+    # dy/dx1 = 1/x1 + x2 = 5.5, dy/dx2 = x1 - cos(x2) = 1.7163.
+    picture = carrying(SEED, 2.0, 5.0)
+    numbers = {box.lines[0]: (box.caption, box.value, box.bar) for box in picture.boxes}
+    assert numbers["x1"] == ("v₋₁", "2", "5.5")
+    assert numbers["x2"] == ("v₀", "5", "1.716")
+    assert numbers["sin"] == ("v₃", "−0.9589", "−1")
+    assert numbers["y"] == ("= 11.6521", "", "")
+    assert picture.legend.endswith("v̄ = ∂y/∂v")
+    assert 'n4 -> n6 [label="2\\nv = −0.9589\\nv̄ = −1"' in dot(picture)
+    assert 'n4 -->|"2<br/>v #61; −0#46;9589<br/>v̄ #61; −1"| n6' in mermaid(picture)
+
+
+def test_arrows_of_arrays_carry_shape_and_range() -> None:
+    # W x = (-10, 8, 26, 44): the rows of the living units add up to the cotangent of x.
+    W = np.arange(12.0).reshape(4, 3) - 3
+    picture = carrying("W: [4, 3]; x: [3]; sum(relu(W @ x))", W, [1.0, 2.0, 3.0])
+    numbers = {box.lines[0]: (box.value, box.bar) for box in picture.boxes}
+    assert numbers["W"] == ("4×3: −3 … 8", "4×3: 0 … 3")
+    assert numbers["x"] == ("[1, 2, 3]", "[9, 12, 15]")
+    assert numbers["relu"] == ("4: 0 … 44", "4: 1")
+
+
+def test_what_is_not_finite_stands_out() -> None:
+    picture = carrying("sqrt(x) + log(y)", 0.0, -1.0)
+    roles = {(text.text, text.role) for text in scene(picture).texts}
+    assert {("nan", "bad"), ("inf", "bad"), ("−1", "value"), ("1", "bar")} <= roles
+
+
+def test_several_outputs_carry_the_derivative_of_their_sum() -> None:
+    picture = carrying("[x*y, x]", 2.0, 3.0)
+    assert {box.lines[0]: box.bar for box in picture.boxes}["x"] == "4"
+    assert "sum of the outputs" in picture.legend
 
 
 def test_an_output_is_not_called_as_an_input() -> None:
@@ -197,11 +242,13 @@ def extents(picture: Scene) -> list[tuple[str, float, float, float, float]]:
     return found
 
 
-@pytest.mark.parametrize("text", [SEED, BRANCHES, "+".join(f"sin({k}*x{k})" for k in range(1, 15))])
-def test_no_text_is_clipped_or_overlaps_another(text: str) -> None:
+@pytest.mark.parametrize("carries", [False, True])
+@pytest.mark.parametrize("text", [SEED, BRANCHES, TALL, WIDE])
+def test_no_text_is_clipped_or_overlaps_another(text: str, carries: bool) -> None:
     function = dl.parse(text)
-    values = evaluate_all(function, [np.float64(1.234567)] * function.n)
-    drawing = scene(diagram(function, values))
+    point = [np.float64(1.234567)] * function.n
+    cotangents = node_cotangents(function, point) if carries else None
+    drawing = scene(diagram(function, evaluate_all(function, point), cotangents=cotangents))
     measured = extents(drawing)
     for label, left, top, right, bottom in measured:
         assert left >= 0, label
@@ -252,6 +299,8 @@ def test_contrast_suffices_in_light_and_dark(colours: dict[str, str]) -> None:
     for surface in ("paper", *Kind):
         assert contrast(colours["ink"], colours[surface]) >= 7, surface
         assert contrast(colours["quiet"], colours[surface]) >= 4.5, surface
+    for number in ("value", "bar", "bad"):
+        assert contrast(colours[number], colours["paper"]) >= 4.5, number
     for kind in Kind:
         assert contrast(colours[f"{kind} line"], colours["paper"]) >= 3, kind
 
