@@ -158,8 +158,7 @@ def scene(picture: Diagram) -> Scene:
 
     Examples
     --------
-    >>> from difflab.graph.drawing.network import layers
-    from difflab.graph.drawing.model import Edge
+    >>> from difflab.graph.drawing.model import Edge
     >>> boxes = (Box(Kind.INPUT, ("x",)), Box(Kind.OUTPUT, ("y",)))
     >>> drawn = scene(Diagram("y = x", "", boxes, (Edge(0, 1),)))
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
