@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from difflab.errors import DifflabError
     from difflab.execute import compile
     from difflab.graph.counts import count
+    from difflab.graph.custom import CustomFunction
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
     from difflab.lab.stabilised import stabilise
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from difflab.report.result import compare
 
 __all__ = [
+    "CustomFunction",
     "DifflabError",
     "Function",
     "Tensor",
@@ -99,6 +101,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CustomFunction": "difflab.graph.custom",
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
     "Tensor": "difflab.eager",

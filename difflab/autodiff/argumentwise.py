@@ -22,7 +22,7 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
-__all__ = ["any_of", "cotangent", "pulled", "pushed", "recorded_tangent"]
+__all__ = ["any_of", "anywhere", "cotangent", "pulled", "pushed", "recorded_tangent"]
 
 Params = tuple[tuple[str, Any], ...]
 Shapes = tuple[Shape, ...]
@@ -49,7 +49,7 @@ def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked)
             entry, place, _params(sweep, number), shapes, sweep.graph.shape(number)
         )
         (y_dot,) = _stamp(sweep.builder, recorded, [t.id, number, *args])
-    return Masked(y_dot, _any(sweep, dot.mask, sweep.graph.shape(number)))
+    return Masked(y_dot, anywhere(sweep, dot.mask, sweep.graph.shape(number)))
 
 
 def pulled(
@@ -64,7 +64,7 @@ def pulled(
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
     # What is zero stays so in a product; other maps may have singular slopes.
     ends = rule.is_product and sweep.resolves and sweep.opcode[args[place]] == INPUT
-    mask = None if ends else _any(sweep, y_bar.mask, shapes[place])
+    mask = None if ends else anywhere(sweep, y_bar.mask, shapes[place])
     if isinstance(entry, Transpose):
         operands = map(sweep.node, args)
         bar: Node = entry.map(t, *operands, **sweep.graph.params(number))
@@ -91,7 +91,8 @@ def any_of(mask: Node, shape: Shape) -> Node:
     return held
 
 
-def _any(sweep: Sweep, mask: int | None, shape: Shape) -> int | None:
+def anywhere(sweep: Sweep, mask: int | None, shape: Shape) -> int | None:
+    """Return `any_of` a node that may be no mask."""
     return None if mask is None else any_of(sweep.node(mask), shape).id
 
 

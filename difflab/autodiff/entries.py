@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Literal
 
+from difflab.autodiff.custom import goes_forward
 from difflab.autodiff.forward import push_forward
 from difflab.autodiff.reverse import pull_back
 from difflab.autodiff.sweep import Sweep, spread
@@ -34,7 +35,7 @@ Place = tuple[int, Key]
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
     """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for."""
     check_mode(mode)
-    if mode == "reverse":
+    if mode == "reverse" or (mode == "auto" and not goes_forward(function)):
         return _by_reverse(function)
     if mode == "forward":
         return _by_forward(function)

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from difflab.autodiff.argumentwise import pushed
+from difflab.autodiff.custom import pushed_all
 from difflab.autodiff.masked import Masked, accumulate, both, either, resolved
 from difflab.autodiff.sweep import Sweep, spread
 from difflab.autodiff.template import template
-from difflab.core.primitive import ByArgument, Elementwise, Primitive, Select
+from difflab.core.primitive import ByArgument, Custom, Elementwise, Primitive, Select
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.primitives import where
@@ -85,6 +86,8 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
         return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, Select):
         return _selected(sweep, rule, args, dots)
+    if isinstance(rule, Custom):
+        return pushed_all(sweep, number, rule, dots)
     return _moved(sweep, number, row, dots)
 
 

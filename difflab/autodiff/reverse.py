@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from difflab.autodiff.argumentwise import pulled
+from difflab.autodiff.custom import pulled_all
 from difflab.autodiff.masked import Masked, accumulate, both, resolved
 from difflab.autodiff.sweep import Sweep, reached_from, spread
 from difflab.autodiff.template import template
-from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
+from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 
@@ -79,6 +80,9 @@ def _contributions(
     """Yield what a node's cotangent contributes to each argument a derivative flows to."""
     rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
     args = sweep.args(number)
+    if isinstance(rule, Custom):
+        yield from pulled_all(sweep, number, rule, y_bar, active)
+        return
     for position, arg in enumerate(args):
         if not active[arg]:
             continue

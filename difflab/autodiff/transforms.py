@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from difflab.autodiff.custom import goes_forward
 from difflab.autodiff.entries import Mode, entries
 from difflab.autodiff.selected import pulled, pushed
 from difflab.autodiff.sweep import Sweep
@@ -144,7 +145,8 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
 def hessian(function: Function) -> Function:
     """Return the matrix of second derivatives, forward over reverse.
 
-    ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph.
+    ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph; reverse over reverse where a custom
+    function has no forward rule.
 
     Parameters
     ----------
@@ -168,7 +170,8 @@ def hessian(function: Function) -> Function:
     [[10.0, 6.0], [6.0, 0.0]]
     """
     _require_scalar(function, "hessian", "jacobian(jacobian(f))")
-    second = jacobian(_gradient(function, "reverse"), "forward")
+    slope = _gradient(function, "reverse")
+    second = jacobian(slope, "forward" if goes_forward(slope) else "reverse")
     return _renamed(second, "hessian")
 
 

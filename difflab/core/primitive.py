@@ -21,6 +21,7 @@ from difflab.core.apply import apply
 
 __all__ = [
     "ByArgument",
+    "Custom",
     "Elementwise",
     "Linear",
     "Primitive",
@@ -28,6 +29,7 @@ __all__ = [
     "Select",
     "Transpose",
     "bilinear",
+    "custom",
     "elementwise",
     "linear",
     "select",
@@ -96,7 +98,20 @@ class ByArgument:
         return all(isinstance(entry, Transpose) for entry in self.entries)
 
 
-Rule = Elementwise | Select | Linear | ByArgument
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A user's own rules, which take all arguments at once.
+
+    ``jvp(dots, y, *args)`` gives ẏ, and ``vjp(y_bar, y, *args)`` a cotangent for every argument,
+    None where no derivative flows. In place of a rule that is not there stands a text that says
+    why, and what to do.
+    """
+
+    jvp: Map | str
+    vjp: Map | str
+
+
+Rule = Elementwise | Select | Linear | ByArgument | Custom
 
 
 def elementwise(*maps: Map | None) -> Elementwise:
@@ -127,6 +142,11 @@ def tangent(*entries: Map | Transpose | None) -> ByArgument:
     return ByArgument(entries)
 
 
+def custom(jvp: Map | str, vjp: Map | str) -> Custom:
+    """State a user's own forward and reverse rule, or why there is none."""
+    return Custom(jvp, vjp)
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Primitive:
     """One row of the table. Calling it applies it: ``sin(x)`` is ``apply(sin, x)``.
@@ -140,7 +160,7 @@ class Primitive:
     kernel : str or callable
         A name on the array module (``"sin"``), on its special functions
         (``"special.erf"``), or a function ``(xp, *args, **params)``.
-    rule : Elementwise, Select, Linear or ByArgument
+    rule : Elementwise, Select, Linear, ByArgument or Custom
         The derivative.
     names : tuple of str
         Spellings as a function of the language; empty when it has none.

@@ -3,7 +3,7 @@
 A graph is a straight-line program. Node ``i`` applies a primitive to nodes before ``i``; its
 operation, arguments, parameters, shape and place in the source text are columns of integers,
 so that a million nodes are seven arrays. `Builder` (in `difflab.graph.builder`) makes graphs.
-May import `core` and, for loading by name, `primitives`.
+May import `core`, `errors` and, for loading by name, `primitives`.
 
 The grammar::
 
@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Custom, Primitive
+from difflab.errors import UnsupportedError
 
 __all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Shape"]
 
@@ -131,6 +132,11 @@ class Graph:
         # Rows go by name: their rules are functions, which cannot be pickled. Not by
         # __getstate__, which dataclasses with slots overwrote until Python 3.11.3.
         state = {name: getattr(self, name) for name in self.__slots__}
+        users = [row.name for row in self.primitives if isinstance(row.rule, Custom)]
+        if users:
+            raise UnsupportedError(
+                f"a graph with the custom function {users[0]} cannot be stored: it is Python code"
+            )
         state["primitives"] = tuple(row.name for row in self.primitives)
         return _restored, (state,)
 

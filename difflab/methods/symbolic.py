@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import count as counter
@@ -89,8 +90,11 @@ class Symbolic:
             raise UnsupportedError("SymPy needs a formula, and this is Python code")
         if find_spec("sympy") is None:
             raise MissingDependencyError("sympy", extra="all")
-        _refuse_explosion(problem.function)
-        return SymbolicDerivative(self, problem)
+        from difflab.graph.custom_rows import opened
+
+        function = opened(problem.function)
+        _refuse_explosion(function)
+        return SymbolicDerivative(self, replace(problem, function=function))
 
     def drain(self) -> list[int]:
         """Return the derivatives that SymPy's process may drop, once."""
