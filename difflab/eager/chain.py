@@ -15,7 +15,7 @@ import numpy as np
 
 from difflab.autodiff.revolve import kept_states
 from difflab.eager.checkpointing import checkpoint, unrecorded
-from difflab.eager.gate import Edge, make_gate, make_portal
+from difflab.eager.gate import Edge, made_again, make_gate, make_portal
 from difflab.eager.mode import MODE, enable_grad
 from difflab.eager.tape import Memory, Step, memory_of
 from difflab.eager.tensors import Tensor
@@ -191,8 +191,7 @@ class _Chain:
             return unflatten(self.structure, self.origin)
         if not flows:
             return unflatten(self.structure, [_tensor(leaf) for leaf in state])
-        gate = make_gate([], self._again)
-        gate.slots = [(k, kept.before(k))]
+        gate = make_gate("checkpoint", [], [(k, kept.before(k))], made_again(self._again))
         gate.guards = self.guards
         leaves = [
             make_portal(gate, place, _shielded(leaf._data))

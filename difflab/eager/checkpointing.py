@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.eager.gate import Edge, make_gate, make_portal
+from difflab.eager.gate import Edge, made_again, make_gate, make_portal
 from difflab.eager.mode import MODE, enable_grad, no_grad
 from difflab.eager.tape import Step, memory_of
 from difflab.eager.tensors import Tensor
@@ -91,7 +91,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if not met and all(tensor._step is None for tensor in inputs):
         return result
     block = _Block(function, structure, others, places)
-    gate = make_gate(inputs, block.again)
+    edges, data = [t._step for t in inputs], [t._data for t in inputs]
+    gate = make_gate("checkpoint", edges, data, made_again(block.again))
     gate.guards = guards
     return block.returned(gate, result)
 

@@ -1,11 +1,12 @@
-"""A part of the tape that is made when the backward sweep comes to it.
+"""Several values that go backward together.
 
-The values that come out of such a part are *portals* to one *gate*. The sweep comes to the
-portals first, which hand their cotangents to the gate, and then to the gate, which records the
-part and sends the cotangents on to the steps that are new. Those are numbered above all others,
-so the sweep goes through them next, and everything arrives everywhere in the order in which it
-would without a gate: the gradients are the same bit for bit. Nothing recurses, however gates
-nest. May import `backward`, `plan`, `tape`, `tensors`, `values`, `primitives`, `core`.
+The values that come out of one place are *portals* to one *gate*. The sweep comes to the portals
+first, which hand their cotangents to the gate, and then to the gate, which goes on with all of
+them: through the user's own backward, or through a part of the tape that is made only now. The
+steps of such a part are numbered above all others, so the sweep goes through them next, and
+everything arrives everywhere in the order in which it would without a gate: the gradients are the
+same bit for bit. Nothing recurses, however gates nest.
+May import `backward`, `plan`, `tape`, `tensors`, `values`, `core`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ from difflab.eager.tape import Accumulation, Memory, Step
 from difflab.eager.tensors import Tensor
 from difflab.eager.values import Calculator
 
-__all__ = ["Again", "Edge", "make_gate", "make_portal"]
+__all__ = ["Arrived", "Edge", "Opened", "made_again", "make_gate", "make_portal"]
 
 Edge = Step | Accumulation | None
-Again = Callable[[Step, bool], Sequence[Edge]]
-"""Records the part: ``(gate, differentiable) -> `` where each portal's value comes from, None
-where nothing flows; `differentiable` says that the sweep itself is recorded."""
+Arrived = dict[int, tuple[Any, Any, Step]]
+"""By the place of each portal that was come to: its cotangent, its mask, its step."""
+Opened = Callable[[Step, Arrived, Calculator], Contributions]
+"""Goes on from a gate."""
 
 _NOTHING = np.float64(0.0)  # what a gate is called with; the cotangents wait in its mailbox
 
@@ -47,36 +49,61 @@ class _Mailbox:
 
     def __init__(self) -> None:
         self.sweep: Calculator | None = None
-        self.arrived: dict[int, tuple[Any, Any]] = {}
+        self.arrived: Arrived = {}
 
 
-def _row(rule: Any) -> Primitive:
+def _row(rule: Any, name: str) -> Primitive:
     """Return what is shown as the name of a step; it is never computed."""
-    return Primitive(name="checkpoint", arity=1, kernel=lambda xp, x: x, rule=rule)
+    return Primitive(name=name, arity=1, kernel=lambda xp, x: x, rule=rule)
 
 
-_GATE_ROW, _PORTAL_ROW = _row(_Gate()), _row(_Portal())
-
-
-def make_gate(inputs: Sequence[Tensor], again: Again) -> Step:
-    """Return a gate to a part that starts from `inputs`, which it keeps.
+def make_gate(
+    name: str, edges: Sequence[Edge], slots: Sequence[Any], opened: Opened, shapes: Any = ()
+) -> Step:
+    """Return a gate.
 
     Parameters
     ----------
-    inputs : sequence of Tensor
-        Their arrays are the gate's slots, where they came from its edges.
-    again : callable
-        Records the part; see `Again`.
+    name : str
+        What the steps are called.
+    edges : sequence
+        Where the gate's inputs came from.
+    slots : sequence
+        What it keeps until the tape is freed.
+    opened : callable
+        What the sweep does when it comes to the gate.
+    shapes : tuple of tuple of int
+        The inputs' shapes, where `opened` asks for them.
     """
-    plan = Plan(_GATE_ROW, 0, {"again": again, "mailbox": _Mailbox()}, (), ())
-    gate = Step(plan, tuple(tensor._step for tensor in inputs))
-    gate.slots = [tensor._data for tensor in inputs]
+    params = {"opened": opened, "mailbox": _Mailbox()}
+    gate = Step(Plan(_row(_Gate(), name), 0, params, shapes, ()), tuple(edges))
+    gate.slots = list(slots)
     return gate
 
 
 def make_portal(gate: Step, place: int, data: Any, memory: Memory | None = None) -> Tensor:
     """Return the tensor of a value that comes out of a gate."""
-    return Tensor(data, Step(Plan(_PORTAL_ROW, 0, {"place": place}, (), ()), (gate,)), memory)
+    plan = Plan(_row(_Portal(), gate.name), 0, {"place": place}, (), ())
+    return Tensor(data, Step(plan, (gate,)), memory)
+
+
+def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
+    """Return what opens a gate to a part of the tape that `again` records.
+
+    Parameters
+    ----------
+    again : callable
+        ``(gate, differentiable) -> edges``: where each portal's value comes from, None where
+        nothing flows; `differentiable` says that the sweep itself is recorded.
+    """
+
+    def opened(gate: Step, arrived: Arrived, calculator: Calculator) -> Contributions:
+        edges = again(gate, calculator.xp is None)
+        # The last first, as the sweep would come to them.
+        places = sorted(arrived, reverse=True)
+        return [(edges[place], *arrived[place][:2]) for place in places if edges[place] is not None]
+
+    return opened
 
 
 def _deliver(
@@ -87,22 +114,18 @@ def _deliver(
     mailbox: _Mailbox = gate.plan.params["mailbox"]  # type: ignore[union-attr]
     if mailbox.sweep is not calculator:  # what a sweep that was broken off left there is void
         mailbox.sweep, mailbox.arrived = calculator, {}
-    mailbox.arrived[step.plan.params["place"]] = (value, mask)
+    mailbox.arrived[step.plan.params["place"]] = (value, mask, step)
     return [(gate, _NOTHING, None)]
 
 
 def _open(
     step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Record a gate's part and send what has arrived to its steps."""
+    """Go on from a gate with what has arrived."""
     mailbox: _Mailbox = step.plan.params["mailbox"]
     arrived, mailbox.sweep, mailbox.arrived = mailbox.arrived, None, {}
-    edges = step.plan.params["again"](step, calculator.xp is None)
-    contributions: Contributions = []
-    for place in sorted(arrived, reverse=True):  # the last first, as the sweep would come to them
-        if edges[place] is not None:
-            contributions.append((edges[place], *arrived[place]))
-    return contributions
+    opened: Opened = step.plan.params["opened"]
+    return opened(step, arrived, calculator)
 
 
 SPREAD[_Gate] = _open

@@ -13,6 +13,7 @@ from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.plan import NUMBERS, REMEMBERED, Plan
 from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
+from difflab.graph.call import Call
 
 __all__ = ["Operation", "Recorded", "apply_one", "apply_two", "record", "require_floating"]
 
@@ -43,6 +44,11 @@ class Recorded:
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
     ) -> Any:
         return record(primitive, args, params)
+
+    def __difflab_custom__(self, call: Call, args: Sequence[Any]) -> Any:
+        from difflab.eager.custom import record_custom  # it is made of tensors
+
+        return record_custom(call, args)
 
 
 class Operation:

@@ -156,9 +156,11 @@ class _Site:
             found = _attempt(call.function.jvp, context, *tangents)  # type: ignore[attr-defined]
         if found is not None:
             values = call.tangents(found, self.outputs)
-            return _packed([_on(y.builder, value) for value in values], self.single)
+            y_dot: Node = _packed([_on(y.builder, value) for value in values], self.single)
+            return y_dot
         row = self._called("jvp", self._pushed, self.shapes, self.outputs)
-        return _parts(row(*args, *dots), (y.shape,), False)[0]
+        packed: Node = row(*args, *dots)
+        return _parts(packed, (y.shape,), single=False)[0]
 
     def _pulled(self, *values: Any) -> Any:
         args, bars = values[: len(self.shapes)], values[len(self.shapes) :]
@@ -284,9 +286,8 @@ def opened(function: Function) -> Function:
             assert row is not None
             operands = [written[arg] for arg in args]
             if row in rows:
-                if row.expansion is None:
-                    _required(None, row.name)
-                written.append(row.expansion(*(Node(builder, arg) for arg in operands)).id)
+                expansion = row.expansion or _required(None, row.name)
+                written.append(expansion(*(Node(builder, arg) for arg in operands)).id)
             else:
                 params = graph.param_table[graph.param_ids[node]]
                 written.append(builder.emit(row, operands, params))

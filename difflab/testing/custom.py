@@ -1,0 +1,225 @@
+"""`check_custom_function`: the rules of a custom function, against each other and by values.
+
+May import every floor below `testing`: the numeric methods, custom functions and errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import InputError
+from difflab.graph.call import Call, no_rule
+from difflab.graph.custom import CustomFunction
+from difflab.testing.gradient import GradientMismatch, check_gradient
+
+__all__ = ["check_custom_function", "checked"]
+
+Array = NDArray[float64]
+DUALITY = 1e-9
+"""How far the two sides of the duality may differ, relative to the sizes of their terms."""
+
+
+def check_custom_function(
+    function: type[CustomFunction], *args: Any, rtol: float = 1e-8, seed: int = 0
+) -> None:
+    r"""Raise `GradientMismatch` unless the rules of a custom function are right at `args`.
+
+    Each rule is held to numeric differentiation of `forward`, as by `check_gradient`, along
+    random directions: :math:`\bar y^T J` of `backward` by the gradient of
+    :math:`\bar y^T f`, and :math:`J \dot x` of `jvp` by the derivative of
+    :math:`f(x + t \dot x)`. Where both are there, so is the duality
+    :math:`\langle \bar y, J \dot x\rangle = \langle J^T \bar y, \dot x\rangle`. How many
+    cotangents and tangents the rules return, and of which shapes, is checked on the way.
+
+    Parameters
+    ----------
+    function : type
+        The class.
+    *args
+        The arguments of ``function.apply`` at which to check. Numbers with a fraction and NumPy
+        arrays of such are differentiated by; all other arguments are settings.
+    rtol : float
+        The relative error that is allowed beside the numeric method's error bar.
+    seed : int
+        Chooses the directions.
+
+    Raises
+    ------
+    GradientMismatch
+        A rule is wrong; the message names it, the argument and the numbers. It is an
+        `AssertionError`, so tests fail with its message.
+    difflab.errors.InputError
+        A rule returns the wrong number of derivatives or one of a wrong shape, or there is
+        nothing to differentiate by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> class Cube(dl.CustomFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x**3
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, y_bar):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x**2 * y_bar
+    >>> check_custom_function(Cube, 2.0)
+    Traceback (most recent call last):
+        ...
+    difflab.testing.gradient.GradientMismatch: Cube.backward, argument 1: the gradient is wrong ...
+    """
+    __tracebackhide__ = True  # pytest then shows the message and the test, not this function
+    if not (isinstance(function, type) and issubclass(function, CustomFunction)):
+        raise InputError(f"{function!r} is no subclass of dl.CustomFunction")
+    case = _Case(function, args, np.random.default_rng(seed))
+    with np.errstate(all="ignore"):
+        if not no_rule(function, "backward"):
+            case.check_backward(rtol)
+        if not no_rule(function, "jvp"):
+            case.check_jvp(rtol)
+        if not no_rule(function, "backward") and not no_rule(function, "jvp"):
+            case.check_duality()
+
+
+def checked(*args: Any, **options: Any) -> Callable[[type[CustomFunction]], type[CustomFunction]]:
+    """Return a class decorator that checks a custom function where it is defined.
+
+    Parameters
+    ----------
+    *args, **options
+        As for `check_custom_function`, without the class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> @checked(np.array([0.5, 1.0]))
+    ... class Sine(dl.CustomFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return np.sin(x)
+    ...
+    ...     @staticmethod
+    ...     def jvp(ctx, x_dot):
+    ...         (x,) = ctx.saved_tensors
+    ...         return np.cos(x) * x_dot
+    """
+
+    def decorate(function: type[CustomFunction]) -> type[CustomFunction]:
+        check_custom_function(function, *args, **options)
+        return function
+
+    return decorate
+
+
+class _Case:
+    """A custom function at one point, with a random direction there and back."""
+
+    def __init__(
+        self, function: type[CustomFunction], args: Sequence[Any], draw: np.random.Generator
+    ) -> None:
+        given = [_array(arg) if _differentiable(arg) else arg for arg in args]
+        self.call, self.point = Call.of(function, given)
+        if not self.point:
+            raise InputError(
+                f"there is no argument to differentiate {self.call.name} by",
+                hint="give it numbers with a fraction, or arrays of such",
+            )
+        self.shapes = [np.shape(value) for value in self.point]
+        ran = self.call.run(self.point)
+        self.outputs = [np.shape(output) for output in ran.outputs]
+        self.dots = [draw.normal(size=shape)[()] for shape in self.shapes]
+        self.bars = [draw.normal(size=shape)[()] for shape in self.outputs]
+
+    def values(self, point: Sequence[Any]) -> list[Array]:
+        """Return the outputs at a point."""
+        return [np.asarray(output) for output in self.call.run(point).outputs]
+
+    def pulled(self, point: Sequence[Any]) -> list[Any]:
+        """Return x̄ = Jᵀ ȳ."""
+        found = self.call.pull(self.call.run(point).context, self.bars, self.shapes)
+        pairs = zip(found, self.shapes, strict=True)
+        return [np.zeros(shape)[()] if bar is None else bar for bar, shape in pairs]
+
+    def pushed(self, point: Sequence[Any]) -> list[Any]:
+        """Return ẏ = J ẋ."""
+        return self.call.push(self.call.run(point).context, self.dots, self.outputs)
+
+    def check_backward(self, rtol: float) -> None:
+        """Hold each cotangent to the gradient of ⟨ȳ, f⟩ by its argument."""
+        for place in range(len(self.point)):
+
+            def product(x: Any, place: int = place) -> Any:
+                return _dot(self.bars, self.values(self._moved(place, x)))
+
+            def slope(x: Any, place: int = place) -> Any:
+                return self.pulled(self._moved(place, x))[place]
+
+            where = f"{self.call.name}.backward, argument {self.call.places[place] + 1}"
+            _held(where, product, slope, self.point[place], rtol)
+
+    def check_jvp(self, rtol: float) -> None:
+        """Hold each tangent to the derivative along the direction."""
+        for place in range(len(self.outputs)):
+
+            def along(t: float, place: int = place) -> Any:
+                return self.values(self._along(t))[place]
+
+            def slope(t: float, place: int = place) -> Any:
+                return self.pushed(self._along(t))[place]
+
+            where = f"{self.call.name}.jvp, output {place + 1}, along a random direction"
+            _held(where, along, slope, 0.0, rtol)
+
+    def check_duality(self) -> None:
+        """Hold the two rules to each other."""
+        forth, back = self.pushed(self.point), self.pulled(self.point)
+        left, right = _dot(self.bars, forth), _dot(back, self.dots)
+        terms = [
+            np.abs(a * b).sum()
+            for a, b in zip([*self.bars, *back], [*forth, *self.dots], strict=True)
+        ]
+        if not abs(left - right) <= DUALITY * sum(terms):
+            raise GradientMismatch(
+                f"{self.call.name}: jvp and backward do not belong together:"
+                f" ⟨ȳ, Jẋ⟩ = {float(left)!r} by jvp, and ⟨Jᵀȳ, ẋ⟩ = {float(right)!r} by backward"
+            )
+
+    def _moved(self, place: int, x: Any) -> list[Any]:
+        point = list(self.point)
+        point[place] = np.asarray(x)[()]
+        return point
+
+    def _along(self, t: float) -> list[Any]:
+        return [x + t * dot for x, dot in zip(self.point, self.dots, strict=True)]
+
+
+def _held(where: str, f: Any, slope: Any, x: Any, rtol: float) -> None:
+    """Hold one derivative to numeric differentiation, and say which it was."""
+    try:
+        check_gradient(f, slope, x, rtol=rtol)
+    except GradientMismatch as error:
+        raise GradientMismatch(f"{where}: {error}", error.components) from None
+
+
+def _differentiable(arg: Any) -> bool:
+    return isinstance(arg, float | np.ndarray) and np.asarray(arg).dtype.kind == "f"
+
+
+def _array(arg: Any) -> Any:
+    """Return a number as NumPy's, and an array as float64."""
+    return np.asarray(arg, dtype=np.float64)[()]
+
+
+def _dot(first: Sequence[Any], second: Sequence[Any]) -> Any:
+    """Return ⟨a, b⟩ over several arrays."""
+    return sum(np.sum(a * b) for a, b in zip(first, second, strict=True))
