@@ -63,6 +63,7 @@ class _Site:
         self.shapes = shapes
         self.recorded: Function | None = None
         self._example: tuple[Ran, list[Any]] | None = None
+        self._rules: dict[str, Primitive] = {}
         ran = self._recorded() or self._tried()
         self.single = ran.single
         self.outputs = tuple(map(shape_of, ran.outputs))
@@ -176,15 +177,17 @@ class _Site:
         self, what: str, compute: Callable[..., Any], more: Sequence[Shape], into: Sequence[Shape]
     ) -> Primitive:
         """Return a row that calls one of the user's rules, on what it is given."""
-        name = f"{self.call.name}.{what}"
-        reason = f"{name} cannot be recorded, so it cannot be differentiated again: write it with"
-        rule = custom(f"{reason} NumPy's functions", f"{reason} NumPy's functions")
-        row = self.__dict__.get(what)
+        row = self._rules.get(what)
         if row is None:
-            shapes = (*self.shapes, *more)
-            row = self.__dict__[what] = _host_row(name, compute, shapes, (_size(into),), rule, None)
-        found: Primitive = row
-        return found
+            reason = (
+                f"{self.call.name}.{what} cannot be recorded, so it cannot be differentiated"
+                " again: write it with NumPy's functions"
+            )
+            # The name is an identifier, which targets that write code rely on.
+            name, shapes = f"{self.call.name}_{what}", (*self.shapes, *more)
+            rule = custom(reason, reason)
+            row = self._rules[what] = _host_row(name, compute, shapes, (_size(into),), rule, None)
+        return row
 
 
 _kept = lru_cache(KEPT)(lambda key, call, shapes: _Site(call, shapes))
