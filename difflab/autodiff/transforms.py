@@ -17,7 +17,16 @@ from difflab.graph.node import Node
 from difflab.graph.repetition import LARGE, rolled
 from difflab.primitives import reshape
 
-__all__ = ["gradient", "hessian", "hvp", "jacobian", "jvp", "value_and_gradient", "vjp"]
+__all__ = [
+    "gradient",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "require_scalar",
+    "value_and_gradient",
+    "vjp",
+]
 
 
 def gradient(function: Function, mode: Mode = "reverse") -> Function:
@@ -56,7 +65,7 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
 
 def _gradient(function: Function, mode: Mode) -> Function:
     """Return ∇f node by node of `function` as it stands."""
-    _require_scalar(function, "gradient", "jacobian")
+    require_scalar(function, "gradient", "jacobian")
     sweep, row = entries(function, mode)
     return Function.build(sweep.builder, function.input_nodes, [row.id], ["gradient"])
 
@@ -93,7 +102,7 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
     >>> float(value), slope.tolist()
     (9.0, [6.0])
     """
-    _require_scalar(function, "value_and_gradient", "jacobian")
+    require_scalar(function, "value_and_gradient", "jacobian")
     function = _repeating(function, mode)
     sweep, row = entries(function, mode)
     value = sweep.node(function.outputs[0])
@@ -169,7 +178,7 @@ def hessian(function: Function) -> Function:
     >>> hessian(dl.parse("x^2*y"))(3.0, 5.0).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
-    _require_scalar(function, "hessian", "jacobian(jacobian(f))")
+    require_scalar(function, "hessian", "jacobian(jacobian(f))")
     slope = _gradient(function, "reverse")
     second = jacobian(slope, "forward" if goes_forward(slope) else "reverse")
     return _renamed(second, "hessian")
@@ -260,7 +269,8 @@ def hvp(function: Function) -> Function:
     return Function.build(Sweep(pushed).builder, pushed.input_nodes, [pushed.outputs[1]], ["hvp"])
 
 
-def _require_scalar(function: Function, transform: str, instead: str) -> None:
+def require_scalar(function: Function, transform: str, instead: str) -> None:
+    """Raise `InputError` where a function has more than one output number."""
     if len(function.outputs) != 1 or math.prod(function.output_shapes[0]) != 1:
         raise InputError(
             f"{transform} needs a function with one output number, this one has {function.m}",

@@ -18,13 +18,21 @@ from difflab.cli.options import (
     At,
     Expression,
     Output,
+    Plot,
     Timeout,
     parse_names,
     parse_point,
     read_expression,
 )
-from difflab.cli.output import ProgressLine, check_destination, coloured, emit, say, write_files
-from difflab.errors import InputError
+from difflab.cli.output import (
+    ProgressLine,
+    check_destination,
+    check_picture,
+    coloured,
+    emit,
+    say,
+    write_files,
+)
 
 if TYPE_CHECKING:
     from difflab.lab.record import Comparison
@@ -55,9 +63,6 @@ AsFormat = Annotated[
     Format | None,
     typer.Option("--format", help="By default a table, or what the name of -o ends in."),
 ]
-Plot = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
-]
 Target = Annotated[
     str, typer.Option(metavar="NAME", help="What forward and reverse run on: auto, python, numpy.")
 ]
@@ -82,7 +87,7 @@ def compare(
     point = parse_point(at or [])
     names = parse_names(methods)
     destination = None if output is None else check_destination(output)
-    picture_file = None if plot is None else _picture_file(plot)
+    picture_file = None if plot is None else check_picture(plot)
     text = read_expression(expression)
     chosen = _format(form, destination)
     if explain_nan:
@@ -134,19 +139,6 @@ def _deliver(
         say(f"wrote {path}")
     if destination is None:
         emit(report)
-
-
-def _picture_file(name: str) -> Path:
-    """Return where the picture goes, if its name says what kind of picture it is."""
-    from difflab.report.canvas import FORMATS
-
-    path = check_destination(name)
-    if path.suffix[1:].lower() not in FORMATS:
-        raise InputError(
-            f"cannot tell the kind of picture from {name!r}",
-            hint=f"end the name in {', '.join('.' + kind for kind in FORMATS)}",
-        )
-    return path
 
 
 def _format(asked: Format | None, destination: Path | None) -> Format:

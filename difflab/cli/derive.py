@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import Expression, Output, one_of, read_expression
+from difflab.cli.options import Expression, Output, Plot, one_of, read_expression
 from difflab.cli.output import check_destination, emit, say, write_files
+from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ EXAMPLES = """\b
 difflab derive "ln(x1)+x1*x2-sin(x2)"
 difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
 difflab derive "[x*y, x+y]" --of jacobian --format python
+difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
 """
 
 _PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<places>[0-9, ]+)\]")
@@ -64,10 +66,30 @@ def derive(
     form: Annotated[Notation, typer.Option("--format", help="What it is written in.")] = (
         Notation.TEXT
     ),
+    sparsity: Annotated[
+        bool,
+        typer.Option(
+            "--sparsity",
+            help="Show where the Jacobian (of one output: the Hessian) can be nonzero instead.",
+        ),
+    ] = False,
+    plot: Plot = None,
     output: Output = None,
 ) -> int:
-    """Write the derivative of EXPR as text, LaTeX, Python or C."""
+    """Write the derivative of EXPR as text, LaTeX, Python or C, or its sparsity."""
     destination = None if output is None else check_destination(output)
+    if sparsity:
+        if wrt is not None or order > 2 or form is not Notation.TEXT or of is Kind.GRADIENT:
+            raise InputError(
+                "--sparsity shows a whole Jacobian or Hessian, as it is",
+                hint="of the other options it goes with --of, --order 2, --plot and -o",
+            )
+        hessian = of is Kind.HESSIAN or order == 2 or None
+        return show_sparsity(
+            expression, False if of is Kind.JACOBIAN else hessian, destination, plot
+        )
+    if plot is not None:
+        raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
     text = read_expression(expression)
     from difflab.language import parse, printers
 

@@ -25,6 +25,7 @@ __all__ = [
     "Expression",
     "ExpressionCommand",
     "Output",
+    "Plot",
     "Timeout",
     "one_of",
     "parse_names",
@@ -45,6 +46,9 @@ At = Annotated[
 ]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+]
+Plot = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
 ]
 Timeout = Annotated[
     float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")

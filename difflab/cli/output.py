@@ -1,6 +1,6 @@
 """Where results go: standard output, or files that appear whole or not at all.
 
-May import `difflab.errors`.
+May import `difflab.errors`; `report` to know which pictures can be drawn.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ __all__ = [
     "ProgressLine",
     "ReaderGone",
     "check_destination",
+    "check_picture",
     "coloured",
     "emit",
     "say",
@@ -137,6 +138,25 @@ def check_destination(name: str) -> Path:
         raise InputError(f"cannot write {name!r}: {_reason(error)}") from error
     if not writable:
         raise InputError(f"cannot write {name!r}: permission denied")
+    return path
+
+
+def check_picture(name: str) -> Path:
+    """Return where a picture goes, if its name says what kind of picture it is.
+
+    Raises
+    ------
+    InputError
+        It does not, or no file can be written there.
+    """
+    from difflab.report.canvas import FORMATS
+
+    path = check_destination(name)
+    if path.suffix[1:].lower() not in FORMATS:
+        raise InputError(
+            f"cannot tell the kind of picture from {name!r}",
+            hint=f"end the name in {', '.join('.' + kind for kind in FORMATS)}",
+        )
     return path
 
 

@@ -17,7 +17,7 @@ from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
 from difflab.autodiff.sparsity.compressed import pulled_together, pushed_together
 from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import reached
-from difflab.autodiff.transforms import gradient
+from difflab.autodiff.transforms import gradient, require_scalar
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 
@@ -110,6 +110,11 @@ class SparseDerivative:
         data = values.ravel()[self.places]
         indices, indptr = self.pattern.indices.copy(), self.pattern.indptr.copy()
         return sparse.csr_array((data, indices, indptr), shape=self.pattern.shape)
+
+    @property
+    def directions(self) -> Places:
+        """The direction, an index into the output of `function`, that shows each entry."""
+        return self.places // max(self.function.output_shapes[0][1], 1)
 
     def __repr__(self) -> str:
         count = self.function.output_shapes[0][0]
@@ -249,6 +254,7 @@ def sparse_hessian(f: Function) -> SparseDerivative:
            [-400., 1002.]])
     """
     _require_function(f, "sparse_hessian")
+    require_scalar(f, "sparse_hessian", "sparse_jacobian(jacobian(f))")
     slope = gradient(f)
     one_sided = sparsity(slope)
     pattern = sparse.csr_array(one_sided + one_sided.T)

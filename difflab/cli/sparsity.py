@@ -1,0 +1,57 @@
+"""``difflab derive --sparsity``: where a derivative can be nonzero, as text and as a picture.
+
+May import `difflab.cli` siblings; `language`, `autodiff` and `report` are imported when the
+command runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from difflab.cli.options import read_expression
+from difflab.cli.output import check_picture, emit, say, write_files
+from difflab.errors import InputError
+
+__all__ = ["show_sparsity"]
+
+
+def show_sparsity(
+    expression: str, hessian: bool | None, destination: Path | None, plot: str | None
+) -> int:
+    """Write the pattern of the Jacobian or Hessian, and what it saves; return the exit code.
+
+    Parameters
+    ----------
+    expression : str
+        As the command line has it.
+    hessian : bool, optional
+        Which of the two; None takes the Hessian where there is one output number.
+    destination : Path, optional
+        Where the text goes instead of standard output.
+    plot : str, optional
+        The file of a picture.
+    """
+    picture_file = None if plot is None else check_picture(plot)
+    text = read_expression(expression)
+    from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
+    from difflab.language import parse
+    from difflab.report import spy
+
+    function = parse(text)
+    if function.n == 0:
+        raise InputError("the expression has no variable, so there is nothing to differentiate by")
+    second = function.m == 1 if hessian is None else hessian
+    derivative = sparse_hessian(function) if second else sparse_jacobian(function)
+    title = f"{'Hessian' if second else 'Jacobian'} of {text}"
+    files: dict[Path, bytes] = {}
+    if picture_file is not None:
+        files[picture_file] = spy.picture(derivative, title, picture_file.suffix[1:].lower())
+    shown = spy.text(derivative, title)
+    if destination is not None:
+        files[destination] = shown.encode("utf-8")
+    write_files(files)
+    for path in files:
+        say(f"wrote {path}")
+    if destination is None:
+        emit(shown)
+    return 0

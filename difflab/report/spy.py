@@ -1,0 +1,162 @@
+"""Where a sparse derivative has entries, as a block of characters and as a picture.
+
+Both are bounded in size: what is too large to be shown entry by entry is shown block by block.
+May import `difflab.report` siblings; matplotlib is imported when a picture is drawn.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.report.canvas import FAINT, INK, saved, style
+from difflab.report.style import clean, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from difflab.autodiff.sparsity import SparseDerivative
+
+__all__ = ["figure", "picture", "text"]
+
+_ENTRIES = 36  # rows and columns that are written entry by entry
+_LINES, _WIDTH = 32, 64  # blocks of larger matrices, in characters twice as high as wide
+_PIXELS = 240
+# Okabe and Ito's palette without its yellow, which is too light for small marks.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
+
+
+def text(derivative: SparseDerivative, title: str) -> str:
+    """Return the pattern and what it saves, to be read in a terminal.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x: [4]; x[1:] * x[:-1]")
+    >>> print(text(dl.sparse_jacobian(f), "Jacobian"), end="")
+    Jacobian
+    size      3 rows, 4 columns
+    nonzeros  6 of 12 (50 %)
+    sweeps    2 forward instead of 4, by coloring columns
+    <BLANKLINE>
+    # # . .
+    . # # .
+    . . # #
+    """
+    m, n = derivative.pattern.shape
+    lines = [shorten(clean(title), 88)]
+    lines += [f"{name:<10}{value}" for name, value in _facts(derivative)]
+    if m <= _ENTRIES and n <= _ENTRIES:
+        filled = _blocks(derivative.pattern, m, n)
+        rows = [" ".join("#" if share else "." for share in row) for row in filled.tolist()]
+    else:
+        height, width = min(m, _LINES), min(n, _WIDTH)
+        filled = _blocks(derivative.pattern, height, width)
+        rows = ["".join(map(_mark, row)) for row in filled.tolist()]
+        lines.append("map       . no entry, o some, # all of a block")
+    return "\n".join([*lines, "", *rows, ""])
+
+
+def _mark(share: float) -> str:
+    return "#" if share == 1 else "o" if share else "."
+
+
+def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
+    """Return the numbers that go with a pattern, each under its name."""
+    m, n = derivative.pattern.shape
+    entries, count = derivative.pattern.nnz, derivative.function.output_shapes[0][0]
+    share = 100 * entries / max(m * n, 1)
+    colored, most = ("columns", n) if derivative.mode == "forward" else ("rows", m)
+    return [
+        ("size", f"{m:,} row{_s(m)}, {n:,} column{_s(n)}"),
+        ("nonzeros", f"{entries:,} of {m * n:,} ({share:.3g} %)"),
+        ("sweeps", f"{count:,} {derivative.mode} instead of {most:,}, by coloring {colored}"),
+    ]
+
+
+def _s(number: int) -> str:
+    return "" if number == 1 else "s"
+
+
+def _blocks(pattern: Any, height: int, width: int) -> NDArray[np.float64]:
+    """Return for each block of a matrix the share of its entries that can be nonzero."""
+    m, n = pattern.shape
+    rows, columns = pattern.nonzero()
+    places = (rows.astype(np.int64) * height // m) * width + columns.astype(np.int64) * width // n
+    counts = np.bincount(places, minlength=height * width).reshape(height, width)
+    sizes = [
+        np.bincount(np.arange(size) * parts // size, minlength=parts)
+        for size, parts in ((m, height), (n, width))
+    ]
+    shares: NDArray[np.float64] = counts / np.multiply.outer(*sizes)
+    return shares
+
+
+def picture(derivative: SparseDerivative, title: str, kind: str) -> bytes:
+    """Return the pattern as a picture, the bytes of a file.
+
+    Raises
+    ------
+    InputError
+        The format is not "svg", "png" or "pdf".
+    """
+    with style():
+        return saved(figure(derivative, title), kind)
+
+
+def figure(derivative: SparseDerivative, title: str) -> Figure:
+    """Return the pattern as a matplotlib figure: a color for each direction that shows entries."""
+    from matplotlib.figure import Figure
+
+    m, n = derivative.pattern.shape
+    wide, high = 5.9, 5.2 * min(max(m / n, 0.12), 1.6) + 1.9  # inches
+    canvas = Figure(figsize=(wide, high))
+    left = 0.6 / wide
+    _draw(canvas.add_axes((left, 0.2 / high, 5.2 / wide, 1 - 1.7 / high)), derivative)
+    lines = [(shorten(clean(title), 66), 11, INK, "bold")]
+    key = "a color for each sweep" if max(m, n) <= _PIXELS else "darker where a block is fuller"
+    facts = [*_facts(derivative), ("drawn", key)]
+    lines += [(f"{name}: {value}", 9, FAINT, "normal") for name, value in facts]
+    for place, (line, size, ink, weight) in enumerate(lines):
+        canvas.text(
+            left,
+            1 - (0.12 + 0.22 * place) / high,
+            line,
+            va="top",
+            fontsize=size,
+            color=ink,
+            fontweight=weight,
+            parse_math=False,
+        )
+    return canvas
+
+
+def _draw(axes: Axes, derivative: SparseDerivative) -> None:
+    """Draw single entries in the color of their direction, blocks by how full they are."""
+    from matplotlib.colors import to_rgb
+    from matplotlib.ticker import MaxNLocator
+
+    m, n = derivative.pattern.shape
+    height, width = min(m, _PIXELS), min(n, _PIXELS)
+    pixels = np.ones((height, width, 3))
+    if (height, width) == (m, n):
+        palette = np.array([to_rgb(color) for color in _COLORS])
+        rows, columns = derivative.pattern.nonzero()
+        pixels[rows, columns] = palette[derivative.directions % len(palette)]
+    else:
+        ink = np.array(to_rgb(_COLORS[0]))
+        shares = _blocks(derivative.pattern, height, width)[..., None]
+        pixels = np.where(shares > 0, 1 - (0.35 + 0.65 * shares) * (1 - ink), 1.0)
+    edges = (-0.5, n - 0.5, m - 0.5, -0.5)
+    axes.imshow(pixels, interpolation="nearest", aspect="auto", extent=edges)
+    axes.xaxis.tick_top()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(6, integer=True))
+    if max(m, n) <= _ENTRIES:
+        axes.hlines(np.arange(m) - 0.5, *axes.get_xlim(), color="white", lw=0.8)
+        axes.vlines(np.arange(n) - 0.5, *axes.get_ylim(), color="white", lw=0.8)
+    for spine in axes.spines.values():
+        spine.set_visible(True)
