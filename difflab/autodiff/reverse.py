@@ -16,7 +16,7 @@ from difflab.autodiff.custom import pulled_all
 from difflab.autodiff.masked import Masked, accumulate, both, resolved
 from difflab.autodiff.sweep import Sweep, reached_from, spread
 from difflab.autodiff.template import template
-from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select
+from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
 
@@ -83,6 +83,7 @@ def _contributions(
     if isinstance(rule, Custom):
         yield from pulled_all(sweep, number, rule, y_bar, active)
         return
+    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, Linear) else Shapes()
     for position, arg in enumerate(args):
         if not active[arg]:
             continue
@@ -103,7 +104,7 @@ def _contributions(
                 continue
             part = flowing
         else:
-            part = _transposed(sweep, number, position, rule, y_bar)
+            part = _transposed(sweep, number, position, shapes, y_bar)
         if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
             part = Masked(resolved(sweep.builder, part))
         yield arg, part
@@ -125,22 +126,23 @@ def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
     return Masked(y_bar.value, mask)
 
 
-def _transposed(sweep: Sweep, number: int, position: int, rule: Linear, y_bar: Masked) -> Masked:
+def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar: Masked) -> Masked:
     """Send a cotangent through the transpose of a linear primitive, which may mix its numbers.
 
     What the mask excludes is therefore made zero before; the mask of what comes out is where
     any number that counts went in.
     """
-    args = sweep.args(number)
+    rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
+    assert isinstance(rule, Linear)
+    transpose, params = rule.transpose, sweep.graph.params(number)
     shape = sweep.graph.shape(number)
 
     def moved(bar: Node) -> Node:
-        shapes = tuple(map(sweep.graph.shape, args))
-        params = sweep.graph.params(number)
-        transposed: Node = rule.transpose(spread(bar, shape), position, shapes, **params)
+        transposed: Node = transpose(spread(bar, shape), position, shapes, **params)
         return transposed
 
     bar = moved(sweep.node(resolved(sweep.builder, y_bar))).id
-    if y_bar.mask is None or (sweep.resolves and sweep.opcode[args[position]] == INPUT):
+    arg = sweep.all_args[sweep.starts[number] + position]
+    if y_bar.mask is None or (sweep.resolves and sweep.opcode[arg] == INPUT):
         return Masked(bar)
     return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id, clean=True)

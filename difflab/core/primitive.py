@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from importlib import import_module
+from itertools import accumulate
+from math import prod
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +29,7 @@ __all__ = [
     "Primitive",
     "Rule",
     "Select",
+    "Shapes",
     "Transpose",
     "bilinear",
     "custom",
@@ -58,6 +61,21 @@ class Select:
     """
 
     conditions: tuple[Map | None, ...]
+
+
+class Shapes(tuple[Shape, ...]):
+    """The shapes of a row's arguments, of which there may be a hundred thousand.
+
+    Examples
+    --------
+    >>> Shapes([(2, 3), (), (4,)]).starts
+    [0, 6, 7, 11]
+    """
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where the numbers of each argument begin when all are laid end to end."""
+        return list(accumulate(map(prod, self), initial=0))
 
 
 @dataclass(frozen=True, slots=True)

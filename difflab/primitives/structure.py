@@ -12,7 +12,7 @@ from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
-from difflab.core.primitive import Primitive, linear
+from difflab.core.primitive import Primitive, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
@@ -123,7 +123,7 @@ def _packed_shape(shapes: tuple[Shape, ...], *, ranks: tuple[int, ...]) -> Shape
 
 def _unpack(t: Any, position: int, shapes: tuple[Shape, ...], *, ranks: tuple[int, ...]) -> Any:
     """Cut the part of one argument out of a packed cotangent."""
-    start = sum(math.prod(shape) for shape in shapes[:position])
+    start = (shapes if isinstance(shapes, Shapes) else Shapes(shapes)).starts[position]
     shape = shapes[position]
     if shape == ():
         return index(t, key=(start,), rank=1)

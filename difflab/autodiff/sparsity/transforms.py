@@ -12,14 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from difflab.autodiff.entries import Mode, check_mode
+from difflab.autodiff.custom import goes_forward
+from difflab.autodiff.entries import Mode, check_mode, packed
 from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
 from difflab.autodiff.sparsity.compressed import pulled_together, pushed_together
 from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import reached
+from difflab.autodiff.sweep import Sweep
 from difflab.autodiff.transforms import gradient, require_scalar
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
+from difflab.graph.repetition import rolled
 
 __all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
@@ -200,8 +203,9 @@ def sparse_jacobian(f: Function, mode: Mode = "auto") -> SparseDerivative:
     """
     _require_function(f, "sparse_jacobian")
     check_mode(mode)
+    f = _joined(f)
     pattern = sparsity(f)
-    chosen, colors = _colored(pattern, mode)
+    chosen, colors = _colored(pattern, mode if goes_forward(f) or mode != "auto" else "reverse")
     count = int(colors.max(initial=-1)) + 1
     rows, columns = pattern.nonzero()
     if chosen == "forward":
@@ -268,8 +272,21 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     )
     alone = times[met] == 1
     places = np.where(alone, colors[columns] * f.n + rows, colors[rows] * f.n + columns)
-    function = pushed_together(slope, colors, count)
-    return SparseDerivative(function, pattern, colors, places, "forward")
+    if goes_forward(slope):
+        function = pushed_together(slope, colors, count)
+        return SparseDerivative(function, pattern, colors, places, "forward")
+    function = pulled_together(slope, colors, count)
+    return SparseDerivative(function, pattern, colors, places, "reverse")
+
+
+def _joined(f: Function) -> Function:
+    """Return a function with all output numbers in one vector, and its repetition as vectors.
+
+    A hundred thousand outputs that are computed alike are then one slice, as few operations.
+    """
+    sweep = Sweep(f)
+    vector = packed(sweep, [sweep.node(output) for output in f.outputs])
+    return rolled(Function.build(sweep.builder, f.input_nodes, [vector.id], ["outputs"]))
 
 
 def _colored(pattern: Pattern, mode: Mode) -> tuple[Mode, Places]:
