@@ -265,3 +265,30 @@ def test_complex_points_and_results_of_their_own() -> None:
     found = derivative(1.0, 2.0)
     found.indices[:] = 0
     assert derivative(1.0, 2.0).toarray().tolist() == [[2.0, 0], [2.0, 1.0]]
+
+
+class Cube(dl.CustomFunction):
+    """x³, with a reverse rule alone."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * y_bar
+
+
+def test_a_custom_function_without_a_forward_rule_takes_reverse_sweeps() -> None:
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    first = dl.sparse_jacobian(
+        dl.trace(lambda x: np.concatenate([Cube.apply(x[:2]), x[2:] ** 2]), x)
+    )
+    assert (first.mode, first.pattern.nnz) == ("reverse", 6)
+    assert np.array_equal(first(x).toarray(), np.diag([3.0, 12.0, 6.0, 8.0]))
+    second = dl.sparse_hessian(dl.trace(lambda x: np.sum(Cube.apply(x[:2])) + x[2] * x[3], x))
+    expected = np.diag([6.0, 12.0, 0.0, 0.0])
+    expected[2, 3] = expected[3, 2] = 1.0
+    assert np.array_equal(second(x).toarray(), expected)
