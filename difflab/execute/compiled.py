@@ -21,13 +21,14 @@ from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.workers import available
-from difflab.graph.counts import count
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.graph.repetition import rolled
+from difflab.graph.ir import FIRST_ROW, Shape
+from difflab.graph.repetition import flattened, rolled
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
+MANY_INPUTS = 256
+"""Inputs that a packed point is not taken apart into, where they are the lanes of vectors."""
 TARGETS = ("auto", "python", "numpy", "native")
 
 
@@ -99,13 +100,15 @@ def compile(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads is a whole number from 1, not {threads!r}")
     vectors = rolled(f) if target in ("auto", "numpy") else f
+    if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
+        vectors = rolled(flattened(vectors), least=0)
     schedule = Schedule.of(vectors)
     program: Program | None = None
     arrays = ""
     try:
         program = Program.of(schedule)
     except UnsupportedError as error:
-        arrays = error.args[0] if vectors is f else _repetition(f, len(schedule.steps))
+        arrays = error.args[0] if vectors is f else _repetition(f, schedule)
     if target == "python" and program is None:
         raise UnsupportedError(
             f"the target 'python' computes with numbers, and {arrays}: use target 'numpy'"
@@ -172,11 +175,12 @@ class Compiled:
         self._entry_source: str | None = None
         self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
         workers = threads or available()
-        self._choice: Choice = choose(target, program, arrays, function.input_shapes, workers)
+        shapes = schedule.function.input_shapes
+        self._choice: Choice = choose(target, program, arrays, shapes, workers)
         self._native = self._choice.native
         first = self._choice.of(1)
         if first == "python" and program is not None:
-            self._python = PythonTarget(program, function.input_shapes)
+            self._python = PythonTarget(program, shapes)
         elif first == "native" and self._native is not None:
             self._native.prepare()
         elif program is not None:
@@ -280,7 +284,7 @@ class Packed(Compiled):
                 return self.function.returned(results)
             if self._native is not None and self._choice.of(1) == "native":
                 return self.function.returned(self._native.point(np.ascontiguousarray(packed)))
-        return self._results(self.function.split(packed), packed.shape[:-1])
+        return self._results(self._schedule.function.split(packed), packed.shape[:-1])
 
 
 def _real(value: Any) -> NDArray[np.float64]:
@@ -299,5 +303,6 @@ def _plain(value: Any) -> Any:
     return value.item() if np.ndim(value) == 0 else value
 
 
-def _repetition(function: Function, operations: int) -> str:
-    return f"{count(function).operations:,} operations on numbers are {operations} on vectors"
+def _repetition(function: Function, schedule: Schedule) -> str:
+    numbers = int((function.graph.opcode >= FIRST_ROW).sum())
+    return f"{numbers:,} operations on numbers are {len(schedule.steps)} on vectors"

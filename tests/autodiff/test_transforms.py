@@ -9,6 +9,7 @@ import difflab as dl
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
+from difflab.graph.ir import Graph
 from difflab.primitives import add, multiply, sin
 
 MODES = ("forward", "reverse")
@@ -161,3 +162,25 @@ def test_selections_of_selections_need_no_masks_of_masks(step: str, per_step: in
     f = dl.parse("\n".join([*lines, f"a{depth}"]))
     assert dl.count(dl.gradient(f)).operations <= per_step * depth + 4
     assert dl.gradient(f)(1.0, 0.5).tolist() == dl.gradient(f, "forward")(1.0, 0.5).tolist()
+
+
+def test_going_back_through_many_parts_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector of n numbers sends each its part without looking at the others again."""
+    looked = 0
+
+    class Counted(Graph):
+        def shape(self, node: int) -> tuple[int, ...]:
+            nonlocal looked
+            looked += 1
+            return super().shape(node)
+
+    monkeypatch.setattr("difflab.graph.builder.Graph", Counted)
+    counts = []
+    for n in (200, 400):
+        gradient = dl.gradient(dl.parse(" + ".join(f"x{i}^3" for i in range(n))))
+        looked = 0
+        pull = dl.vjp(gradient)
+        counts.append(looked)
+    assert 200 <= counts[1] - counts[0] < 20 * 200
+    x, y_bar = np.random.default_rng(0).normal(size=(2, 400))
+    np.testing.assert_allclose(pull.values(np.append(x, y_bar))[400:], 6 * x * y_bar, rtol=1e-14)

@@ -4,7 +4,7 @@ The graph is read level by level, as arrays: a number's class is its operation a
 its arguments, so members of a class lie on one level and none depends on another. Within a
 class the members, its *lanes*, are ordered as the lanes are that they are computed from: so
 neighbours in the text are neighbours in the vectors.
-May import `ir`, `chains`, `primitives`.
+May import `ir`, `function`, `chains`, `primitives`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from enum import Enum, auto
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 from difflab.graph.repetition.chains import Chains
 from difflab.primitives import index, power
@@ -73,9 +74,10 @@ class Classes:
     lane: Nodes
 
 
-def classes(graph: Graph, chains: Chains, lanes: int) -> Classes | None:
-    """Return the classes of `graph`; None where they hold fewer than `lanes` nodes each."""
-    finder = _Finder(graph, chains)
+def classes(function: Function, chains: Chains, lanes: int) -> Classes | None:
+    """Return the classes of a function; None where they hold fewer than `lanes` nodes each."""
+    graph = function.graph
+    finder = _Finder(graph, chains, function.input_nodes)
     seen = 0
     for level, nodes in enumerate(_levels(graph, chains)):
         finder.add(nodes)
@@ -126,13 +128,14 @@ def _ranges(starts: Nodes, ends: Nodes) -> Nodes:
 class _Finder:
     """Gives the nodes of level after level their classes."""
 
-    def __init__(self, graph: Graph, chains: Chains) -> None:
+    def __init__(self, graph: Graph, chains: Chains, inputs: Sequence[int]) -> None:
         self.graph = graph
         self.chains = chains
         size = len(graph)
         self.found = Classes([], np.full(size, -1), np.zeros(size, dtype=np.int64))
         scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
         self.scalar = scalar
+        self.inputs = np.array([node for node in inputs if scalar[node]], dtype=np.int64)
         plain = [False, False, *(row.shape is None for row in graph.primitives)]
         self.summed = np.zeros(size, dtype=np.bool_)
         self.summed[_ends(chains)] = True
@@ -147,7 +150,7 @@ class _Finder:
         self._constants(nodes[opcode == CONSTANT])
         inputs = (opcode == INPUT) & self.scalar[nodes]
         if inputs.any():
-            self._new(Kind.INPUT, nodes[inputs])
+            self._new(Kind.INPUT, self.inputs)
         operation = self.elementwise[nodes]
         element = self.element[nodes] >= 0
         summed = self.summed[nodes]

@@ -56,7 +56,7 @@ def rolled(function: Function, least: int = LEAST_NODES) -> Function:
     if len(graph) < least:
         return function
     sums = chains(graph, function.outputs)
-    found = classes(graph, sums, LEAST_LANES)
+    found = classes(function, sums, LEAST_LANES)
     if found is None:
         return function
     result = write(function, found, sums)
