@@ -22,7 +22,7 @@ from difflab.execute.arrays.values import Value, dtype_of, shape_of
 from difflab.execute.record import Unrecordable
 from difflab.execute.schedule import Schedule, Step
 from difflab.graph.ir import Shape
-from difflab.primitives import concatenate, take
+from difflab.primitives import concatenate, pack, scatter, take
 
 __all__ = ["Lowering", "lowered"]
 
@@ -44,6 +44,9 @@ def lowered(schedule: Schedule) -> Lowered:
     contract(program)
     drop_unused(program)
     return program
+
+
+MANY = 100  # parts of an array; more are placed by one call
 
 
 class Lowering:
@@ -100,6 +103,14 @@ class Lowering:
         if row is concatenate:
             shape = self.schedule_shape(row, args, params)
             return self.add(Form.JOIN, params["axis"], args, shape, FLOAT)
+        if row in (scatter, pack) and len(args) <= MANY:
+            keys = params["keys"] if row is scatter else _packed_keys(args)
+            parts = args if row is scatter else [_flat(arg) for arg in args]
+            shape = self.schedule_shape(row, args, params)
+            if len(parts) == 1 and shape_of(parts[0]) == shape:
+                return parts[0]
+            gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
+            return self.add(Form.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
         return row.computer(np)(*args, **params)
 
     def schedule_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
@@ -299,3 +310,19 @@ def _alike(condition: Any, value: Any, whole: Shape) -> bool:
     """Whether both are arrays of the shape `whole`, one of truths and one of floats."""
     values = isinstance(condition, Value) and isinstance(value, Value)
     return values and condition.shape == value.shape == whole != () and value.dtype == FLOAT
+
+
+def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
+    """Return where each part lies when all numbers are put one after the other."""
+    sizes = [math.prod(shape_of(part)) for part in parts]
+    stops = np.cumsum(sizes, dtype=int).tolist()
+    return tuple(
+        ((stop - size, stop, 1),) if shape_of(part) else (stop - 1,)
+        for part, size, stop in zip(parts, sizes, stops, strict=True)
+    )
+
+
+def _flat(part: Any) -> Any:
+    if not shape_of(part):
+        return part
+    return part.reshape(-1) if isinstance(part, Value) else np.reshape(part, -1)

@@ -57,6 +57,7 @@ class Form:
     SCALAR = "scalar"  # the row, on numbers
     JOIN = "join"  # the axis
     TAKE = "take"  # the axis; the places are the second value
+    PLACE = "place"  # (keys, whether they leave gaps): adds each value into its part
     KERNEL = "kernel"  # (row, params): called as it is
 
 
@@ -70,6 +71,7 @@ WRITING = frozenset(
         Form.SELECT,
         Form.JOIN,
         Form.TAKE,
+        Form.PLACE,
     }
 )
 """The forms that write into memory that they are given, where they give an array."""

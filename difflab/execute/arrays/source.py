@@ -144,6 +144,9 @@ class Writer:
             out = self._name(op.number)
             condition, value, other = map(self._name, op.reads)
             return [*lines, f"copyto({out}, {other})", f"copyto({out}, {value}, where={condition})"]
+        if op.form == Form.PLACE:
+            lines = [] if written else [f"{target} = empty({op.shape})"]
+            return [*lines, *self._placed(op)]
         out = self._name(op.number) if written else ""
         text = getattr(self, f"_{op.form}")(op, out)
         return [text if written else f"{target} = {text}"]
@@ -239,6 +242,17 @@ class Writer:
         x, places = map(self._name, op.reads)
         # The places lie inside: clipping changes none, and needs no copy of the output.
         return f"{x}.take({places}, {op.detail}, {out or None}, 'clip')"
+
+    def _placed(self, op: Op) -> list[str]:
+        """Write each part into its place, and add those that follow where parts may overlap."""
+        keys, gaps = op.detail
+        out = self._name(op.number)
+        lines = [f"{out}.fill(0.0)"] if gaps else []
+        for place, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
+            entries = ", ".join(map(_entry, key)) or "..."
+            sign = "+=" if gaps and place else "="
+            lines.append(f"{out}[{entries}] {sign} {self._name(number)}")
+        return lines
 
     def _scalar(self, op: Op, out: str) -> str:
         template, names = scalar.guarded(op.detail)

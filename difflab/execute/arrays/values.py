@@ -65,6 +65,8 @@ class Value(NDArrayOperatorsMixin):
         if not all(e is None or e is Ellipsis or isinstance(e, int | slice) for e in entries):
             raise Unrecordable
         shape = np.broadcast_to(np.float64(0.0), self.shape)[entries].shape
+        if shape == self.shape and all(e is Ellipsis or _whole(e) for e in entries):
+            return self
         stored = tuple((e.start, e.stop, e.step) if isinstance(e, slice) else e for e in entries)
         return self.lowering.view(self, "index", stored, shape)
 
@@ -100,6 +102,11 @@ def dtype_of(value: Any) -> np.dtype[Any]:
 def shape_of(value: Any) -> Shape:
     """Return the shape of a value or an array."""
     return value.shape if isinstance(value, Value) else np.shape(value)
+
+
+def _whole(entry: Any) -> bool:
+    """Whether a slice that keeps the size keeps the order: then it keeps all."""
+    return isinstance(entry, slice) and (entry.step is None or entry.step > 0)
 
 
 def _lowering_of(*values: Any) -> Lowering:
