@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute.arrays import ArrayTarget
 from difflab.execute.choice import Choice, choose
+from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import NativeTarget
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
@@ -206,6 +207,36 @@ class Compiled:
         if self._native is not None:
             return self._native.source
         return self._numpy.source
+
+    def memory_plan(self, points: int | None = None) -> MemoryPlan:
+        """Return what a call needs of memory, at one point or for a batch of so many.
+
+        Parameters
+        ----------
+        points : int, optional
+            The size of the batch; one point without a batch's axis when None.
+
+        Returns
+        -------
+        MemoryPlan
+            Its ``peak_bytes`` are what a call holds at most beside its inputs. What NumPy's and
+            LAPACK's functions take for themselves is not known to it.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> f = dl.trace(lambda x: np.exp(np.sin(np.tanh(x) * 2) + x), np.ones(1000))
+        >>> plan = dl.compile(f).memory_plan()
+        >>> plan.values, plan.buffers, plan.results
+        (5, (8000,), 8000)
+        """
+        count = 1 if points is None else points
+        chosen = self._choice.of(count)
+        if chosen == "numpy" and self._arrays is not None and points is None:
+            return self._arrays.layout.memory_plan()
+        if chosen == "numpy":
+            return self._numpy.memory_plan(count)
+        return MemoryPlan(len(self.function.outputs), (), 1, 8 * count * self.function.m)
 
     def specialised(self) -> Compiled:
         """Return this with a call of its own, where the inputs can be its parameters."""

@@ -4,7 +4,7 @@ A batch is computed in blocks of points that stay in the processor's cache, and 
 the blocks, since universal functions release the interpreter's lock. The buffers of a block are
 planned by liveness and kept between calls. A call allocates its results only, save where a row
 is no universal function and NumPy makes an array of its own.
-May import `plan`, `schedule`, `workers`, `errors` and NumPy.
+May import `plan`, `schedule`, `memory`, `workers`, `errors` and NumPy.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.execute.memory import MemoryPlan
 from difflab.execute.plan import Plan, Slot, planned
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.workers import share_out
@@ -133,8 +134,30 @@ class NumpyTarget:
             space.forget()
             self._spaces.append(space)
 
+        share_out(work, self._workers(points))
+
+    def _workers(self, points: int) -> int:
+        """Return how many threads share the blocks of so many points."""
         worth = points * len(self.plan.operations) >= WORTH_THREADS
-        share_out(work, min(self.threads, blocks) if worth else 1)
+        return min(self.threads, -(-points // self.block)) if worth else 1
+
+    def memory_plan(self, points: int) -> MemoryPlan:
+        """Return what so many points need."""
+        blocks = max(-(-points // self.block), 1)
+        size = -(-points // blocks)
+        slots = sorted(set(self.plan.slots.values()), key=str)
+        own = [op for op in self.plan.operations if not op.writes and not op.views]
+        return MemoryPlan(
+            len(self.plan.operations),
+            tuple(size * math.prod(shape) * dtype.itemsize for (shape, dtype), _ in slots),
+            self._workers(points),
+            sum(
+                points * math.prod(shape) * dtype.itemsize
+                for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+            ),
+            sum(size * math.prod(op.shape) * op.dtype.itemsize for op in own)
+            * self._workers(points),
+        )
 
     def _block(
         self,

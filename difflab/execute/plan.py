@@ -24,10 +24,14 @@ Slot = tuple[Kind, int]
 FLOAT = np.dtype(np.float64)
 BOOL = np.dtype(np.bool_)
 _END = -1
+_VIEWS = frozenset({"broadcast", "constant_array", "diagonal", "index", "reshape", "transpose"})
 
 
 class Operation(NamedTuple):
-    """``function(*reads, out=value)`` where it `writes`, else ``value = function(*reads)``."""
+    """``function(*reads, out=value)`` where it `writes`, else ``value = function(*reads)``.
+
+    What does not write `views` what it reads, or makes an array of its own.
+    """
 
     function: Callable[..., Any]
     reads: tuple[int, ...]
@@ -36,6 +40,7 @@ class Operation(NamedTuple):
     shape: Shape
     dtype: np.dtype[Any]
     label: str
+    views: bool = False
 
 
 @dataclass
@@ -207,8 +212,9 @@ class _Planner:
             if result.dtype != FLOAT:
                 self.plan.dtypes[self.next] = result.dtype
             label = function.__name__
+            views = label in _VIEWS and not writes
             self.plan.operations.append(
-                Operation(function, reads, self.next, writes, shape, result.dtype, label)
+                Operation(function, reads, self.next, writes, shape, result.dtype, label, views)
             )
             self.next += 1
 

@@ -1,6 +1,6 @@
 """Where the values of an array program are kept: buffers used again, views, results.
 
-May import `ops`, `schedule` and NumPy.
+May import `ops`, `schedule`, `memory` and NumPy.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.arrays.ops import FLAT, WRITING, Array, Form, Lowered, Op, viewed
+from difflab.execute.arrays.ops import FLAT, FLOAT, WRITING, Array, Form, Lowered, Op, viewed
+from difflab.execute.memory import MemoryPlan
 from difflab.execute.schedule import assign_slots
 
 __all__ = ["Layout"]
@@ -138,6 +139,24 @@ class Layout:
             for below in map(self.below, op.reads)
             if below in self.made
         )
+
+    def memory_plan(self) -> MemoryPlan:
+        """Return what a call needs."""
+        computed = [op for op in self.program.ops if op.form != Form.VIEW and op.shape != ()]
+        outputs = [op for op in map(self.made.get, self.program.outputs) if op is not None]
+        whole = [op for op in computed if op.form == Form.KERNEL and op not in outputs]
+        return MemoryPlan(
+            len(computed),
+            tuple(size * itemsize for (size, itemsize), _ in sorted(set(self.slots.values()))),
+            1,
+            sum(self._nbytes(number) for number in self.program.outputs),
+            sum(op.nbytes for op in whole),
+        )
+
+    def _nbytes(self, number: int) -> int:
+        """Return the bytes of an output's numbers."""
+        made = self.made.get(number)
+        return made.nbytes if made is not None else FLOAT.itemsize * math.prod(self.shape(number))
 
     def cells(self) -> dict[int, Array]:
         """Return all that is prepared, with buffers of its own."""

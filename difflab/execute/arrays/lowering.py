@@ -107,7 +107,7 @@ class Lowering:
             keys = params["keys"] if row is scatter else _packed_keys(args)
             parts = args if row is scatter else [_flat(arg) for arg in args]
             shape = self.schedule_shape(row, args, params)
-            if len(parts) == 1 and shape_of(parts[0]) == shape:
+            if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
                 return parts[0]
             gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
             return self.add(Form.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
@@ -320,6 +320,11 @@ def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
         ((stop - size, stop, 1),) if shape_of(part) else (stop - 1,)
         for part, size, stop in zip(parts, sizes, stops, strict=True)
     )
+
+
+def _forward(key: tuple[Any, ...]) -> bool:
+    """Whether a key that keeps all numbers keeps their order, too."""
+    return all(isinstance(entry, tuple) and (entry[2] or 1) > 0 for entry in key)
 
 
 def _flat(part: Any) -> Any:
