@@ -1,4 +1,4 @@
-"""``difflab bench accuracy|swell|cost``: the three pictures, with their data beside them.
+"""``difflab bench accuracy|swell|cost|memory``: the pictures, with their data beside them.
 
 May import `difflab.cli` siblings; `lab` and `report` are imported when a command runs.
 """
@@ -25,7 +25,7 @@ __all__ = ["bench"]
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Draw accuracy, expression swell or cost, with the data as CSV.",
+    help="Draw accuracy, expression swell, cost or memory, with the data as CSV.",
 )
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
@@ -106,6 +106,21 @@ def cost(
     sizes = lab.SIZES[:5] if quick else lab.SIZES
     rows = _measured(output / "cost.csv", lab.LAYOUT, lab.tasks(sizes, timeout))
     _drawn(output / f"cost.{form}", rows, report.cost)
+
+
+@bench.command()
+def memory(
+    output: Folder = REPORTS,
+    quick: Quick = False,
+    form: Picture = Kind.SVG,
+) -> None:
+    """Memory against recomputation, for the gradient of chains with checkpoints."""
+    from difflab.lab.benches import memory as lab
+    from difflab.report import memory as report
+
+    lengths = lab.LENGTHS[:2] if quick else lab.LENGTHS
+    rows = _measured(output / "memory.csv", lab.LAYOUT, lab.tasks(lengths))
+    _drawn(output / f"memory.{form}", rows, report.memory)
 
 
 def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:

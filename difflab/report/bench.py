@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.lab.benches import accuracy as accuracy_bench
 from difflab.lab.benches import cost as cost_bench
 from difflab.lab.sweep import Row
-from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style
+from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 from difflab.report.style import clean, seconds, shorten
 from difflab.report.style import error as error_text
 
@@ -54,23 +54,6 @@ _METHODS = {
 _OTHER = _Look(FAINT, ".", ":")
 
 
-def _titled(canvas: Figure, title: str, subtitle: str) -> None:
-    """Write what the picture shows in the room above the panels."""
-    inch = canvas.get_figheight()
-    texts = ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal"))
-    for below, text, size, colour, weight in texts:
-        canvas.text(
-            0.012,
-            1 - below / inch,
-            text,
-            va="top",
-            fontsize=size,
-            color=colour,
-            fontweight=weight,
-            parse_math=False,
-        )
-
-
 # --- error against step size ------------------------------------------------------------------
 
 
@@ -93,7 +76,7 @@ def accuracy(rows: Sequence[Row], kind: str = "svg") -> bytes:
 
     with style():
         canvas = Figure(figsize=(11.5, 6.2))
-        _titled(
+        titled(
             canvas,
             "error of the derivative against step size",
             f"{shorten(clean(str(rows[0]['expression'])), 90)} "
@@ -208,7 +191,7 @@ def swell(rows: Sequence[Row], kind: str = "svg") -> bytes:
     families = list(dict.fromkeys(str(row["family"]) for row in rows))
     with style():
         canvas = Figure(figsize=(0.8 + 4.2 * len(families), 5.0))
-        _titled(
+        titled(
             canvas,
             "expression swell: operations of the derivative against depth",
             "written out: every shared subexpression repeated · after CSE, and in both modes: "
@@ -279,7 +262,7 @@ def cost(rows: Sequence[Row], kind: str = "svg") -> bytes:
 
     with style():
         canvas = Figure(figsize=(11.5, 8.2))
-        _titled(
+        titled(
             canvas,
             "what a Jacobian costs: forward mode pays for inputs, reverse mode for outputs",
             f"left: m = {cost_bench.FIXED} outputs · right: n = {cost_bench.FIXED} inputs · "

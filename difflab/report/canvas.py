@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FAINT", "FORMATS", "INK", "Label", "label_ends", "saved", "spread", "style"]
+__all__ = ["FAINT", "FORMATS", "INK", "Label", "label_ends", "saved", "spread", "style", "titled"]
 
 FORMATS = ("svg", "png", "pdf")
 INK = "#1b1c1d"
@@ -52,6 +52,23 @@ def style() -> Iterator[None]:
     with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
+
+
+def titled(canvas: Figure, title: str, subtitle: str) -> None:
+    """Write what the picture shows in the room above the panels."""
+    inch = canvas.get_figheight()
+    texts = ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal"))
+    for below, text, size, colour, weight in texts:
+        canvas.text(
+            0.012,
+            1 - below / inch,
+            text,
+            va="top",
+            fontsize=size,
+            color=colour,
+            fontweight=weight,
+            parse_math=False,
+        )
 
 
 def saved(drawing: Figure, kind: str, *, transparent: bool = False) -> bytes:

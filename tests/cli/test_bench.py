@@ -45,6 +45,16 @@ def test_accuracy_chooses_a_point_where_none_is_given(difflab, tmp_path):
     assert rows_of(tmp_path / "accuracy.csv")[0]["point"].startswith("x = ")
 
 
+def test_memory_of_chains(difflab, tmp_path, monkeypatch):
+    monkeypatch.setattr("difflab.lab.benches.memory.LENGTHS", (9, 16, 10**9))
+    result = difflab("bench", "memory", "--quick", "-o", "new")
+    assert result.code == 0
+    assert result.out.splitlines() == ["new/memory.svg", "new/memory.csv"]
+    rows = rows_of(tmp_path / "new/memory.csv")
+    assert {row["steps"] for row in rows} == {"9", "16"}
+    assert {row["strategy"] for row in rows} == {"plain", "sqrt", "revolve"}
+
+
 def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
     difflab("bench", "accuracy", "-sin(x)", "--at", "x=1", "--quick", "-o", ".")
     first = rows_of(tmp_path / "accuracy.csv")
@@ -74,9 +84,9 @@ def test_bad_input_is_told_and_leaves_nothing(difflab, tmp_path, arguments, mess
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
-def test_help_shows_the_three(difflab):
+def test_help_shows_the_four(difflab):
     shown = difflab("bench", "--help").out
-    assert all(name in shown for name in ("accuracy", "swell", "cost"))
+    assert all(name in shown for name in ("accuracy", "swell", "cost", "memory"))
 
 
 def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
