@@ -19,6 +19,7 @@ from difflab.cli.options import (
     Expression,
     Output,
     Plot,
+    Stabilise,
     Timeout,
     parse_names,
     parse_point,
@@ -36,12 +37,14 @@ from difflab.cli.output import (
 
 if TYPE_CHECKING:
     from difflab.lab.record import Comparison
+    from difflab.lab.side_by_side import SideBySide
 
 __all__ = ["EXAMPLES", "Format", "compare"]
 
 EXAMPLES = """\b
 difflab compare "ln(x1)+x1*x2-sin(x2)"
 difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
+difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
 difflab compare @model.txt --at "w=[1,2,3]" -o model.json
 """
 
@@ -82,6 +85,7 @@ def compare(
     seed: Annotated[int, typer.Option(min=0, help="For choosing the point.")] = 0,
     no_timing: NoTiming = False,
     explain_nan: ExplainNan = False,
+    stabilise: Stabilise = False,
 ) -> int:
     """Differentiate EXPR in every way: what is right, what it costs."""
     point = parse_point(at or [])
@@ -93,8 +97,7 @@ def compare(
     if explain_nan:
         point = _chosen(text, seed) if point is None else point
         explain_point(text, point, aside=chosen is not Format.TABLE or destination is not None)
-    from difflab.lab.compare import compare as compared
-
+    compared = _both if stabilise else _one
     progress = ProgressLine(patience=1.0)
     try:
         result = compared(
@@ -115,6 +118,18 @@ def compare(
     return 0 if result.agreed else 1
 
 
+def _one(text: str, **options: Any) -> Comparison:
+    from difflab.lab.compare import compare
+
+    return compare(text, **options)
+
+
+def _both(text: str, **options: Any) -> SideBySide:
+    from difflab.lab.side_by_side import compare_stabilised
+
+    return compare_stabilised(text, **options)
+
+
 def _chosen(text: str, seed: int) -> dict[str, Any]:
     """Return the point that the comparison would choose."""
     from difflab.lab.points import choose_point
@@ -124,7 +139,10 @@ def _chosen(text: str, seed: int) -> dict[str, Any]:
 
 
 def _deliver(
-    result: Comparison, report: str, destination: Path | None, picture_file: Path | None
+    result: Comparison | SideBySide,
+    report: str,
+    destination: Path | None,
+    picture_file: Path | None,
 ) -> None:
     """Write the files together, or none; what has no file goes to standard output."""
     files: dict[Path, bytes] = {}
@@ -133,7 +151,8 @@ def _deliver(
     if picture_file is not None:
         from difflab.report.plots import picture
 
-        files[picture_file] = picture(result, picture_file.suffix[1:].lower())
+        shown = getattr(result, "stabilised", result)
+        files[picture_file] = picture(shown, picture_file.suffix[1:].lower())
     write_files(files)
     for path in files:
         say(f"wrote {path}")
@@ -149,10 +168,24 @@ def _format(asked: Format | None, destination: Path | None) -> Format:
     return endings.get(destination.suffix.lower() if destination else "", Format.TABLE)
 
 
-def written(result: Comparison, form: Format, *, to_file: bool) -> str:
-    """Return a comparison in one of the formats."""
+def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> str:
+    """Return a comparison, or two side by side, in one of the formats."""
     if form is Format.JSON:
         return _safe_json(result.to_json())
+    colour = not to_file and coloured(sys.stdout)
+    from difflab.lab.side_by_side import SideBySide
+
+    if isinstance(result, SideBySide):
+        from difflab.report import side_by_side
+
+        if form is Format.TABLE:
+            return side_by_side.table(result, colour=colour)
+        pairs = {
+            Format.CSV: side_by_side.csv,
+            Format.MD: side_by_side.markdown,
+            Format.HTML: side_by_side.page,
+        }
+        return pairs[form](result)
     if form is Format.CSV:
         from difflab.report.csv import csv
 
@@ -167,7 +200,7 @@ def written(result: Comparison, form: Format, *, to_file: bool) -> str:
         return page(result)
     from difflab.report.table import table
 
-    return table(result, colour=not to_file and coloured(sys.stdout))
+    return table(result, colour=colour)
 
 
 # JSON itself escapes the control characters below U+0020 only. The others that could steer a

@@ -7,20 +7,22 @@ command runs.
 from __future__ import annotations
 
 import re
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import Expression, Output, parse_point, read_expression
-from difflab.cli.output import check_destination, emit, say, write_files
+from difflab.cli.options import Expression, Output, Stabilise, parse_point, read_expression
+from difflab.cli.output import check_destination, coloured, emit, say, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from difflab.graph.function import Function
+    from difflab.lab.stabilised import Stabilised
 
 __all__ = ["EXAMPLES", "Kind", "Picture", "graph"]
 
@@ -29,6 +31,7 @@ difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
 difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
 difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
 difflab graph "x^2*sin(y)" --format dot
+difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
 """
 
 
@@ -79,27 +82,48 @@ def graph(
         typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
     ] = None,
     output: Output = None,
+    passes: Annotated[
+        bool, typer.Option("--passes", help="Show what each pass makes of it, no picture.")
+    ] = False,
+    stabilise: Stabilise = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
     point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
-    chosen = _format(form, destination)
+    if passes:
+        _refuse_picture({"--format": form, "--at": point, "--values": values or None})
+    elif values and point is None:
+        raise InputError("--values needs a point", hint="add --at, such as --at x=2")
+    chosen = None if passes else _format(form, destination)
     text = read_expression(expression)
-    from difflab.graph.drawing import WRITERS, diagram
     from difflab.language import parse
 
     function = parse(text)
-    if values and point is None:
-        raise InputError("--values needs a point", hint="add --at, such as --at x=2")
+    stable = _stabilised(function) if stabilise else None
+    if chosen is None:
+        content = _passes(function, stable, of, derivative, colour=destination is None)
+        return _delivered(content, destination)
+    function = function if stable is None else stable.function
     place = None if point is None else _point_values(function, point, check=not values)
     drawn, title = _subject(function, _COMMENT.sub("", text), of, derivative)
+    return _delivered(_drawing(drawn, title, place, values, chosen), destination)
+
+
+def _drawing(
+    drawn: Function, title: str, place: list[Any] | None, values: bool, form: Picture
+) -> str | bytes:
+    from difflab.graph.drawing import WRITERS, diagram
+
     picture = diagram(
         drawn,
         None if place is None else _all_values(drawn, place),
         cotangents=_cotangents(drawn, place) if values and place is not None else None,
         title=title,
     )
-    content = WRITERS[chosen](picture)
+    return WRITERS[form](picture)
+
+
+def _delivered(content: str | bytes, destination: Path | None) -> int:
     if destination is None:
         emit(content if isinstance(content, str) else "")
         return 0
@@ -107,6 +131,39 @@ def graph(
     write_files({destination: data})
     say(f"wrote {destination}")
     return 0
+
+
+def _refuse_picture(options: dict[str, object]) -> None:
+    """Refuse options that only pictures have."""
+    for option, given in options.items():
+        if given is not None:
+            raise InputError(
+                f"--passes writes a table, which has no {option}", hint="leave one of them out"
+            )
+
+
+def _stabilised(function: Function) -> Stabilised:
+    from difflab.lab.stabilised import stabilise
+
+    return stabilise(function)
+
+
+def _passes(
+    function: Function,
+    stable: Stabilised | None,
+    of: Kind | None,
+    derivative: bool,
+    *,
+    colour: bool,
+) -> str:
+    """Return what each pass makes of the function, or of its derivative."""
+    from difflab.graph.passes.pipeline import STABILISE, Step, run
+    from difflab.report.passes import passes_table
+
+    steps = [] if stable is None else [Step(STABILISE, function, stable.function)]
+    subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
+    steps += run(subject)
+    return passes_table(steps, stable, colour=colour and coloured(sys.stdout))
 
 
 def _format(asked: Picture | None, destination: Path | None) -> Picture:

@@ -26,6 +26,7 @@ __all__ = [
     "ExpressionCommand",
     "Output",
     "Plot",
+    "Stabilise",
     "Timeout",
     "one_of",
     "parse_names",
@@ -49,6 +50,10 @@ Output = Annotated[
 ]
 Plot = Annotated[
     str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
+]
+Stabilise = Annotated[
+    bool,
+    typer.Option("--stabilise", help="Rewrite what overflows or cancels, and say where."),
 ]
 Timeout = Annotated[
     float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")

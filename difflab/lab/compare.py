@@ -53,6 +53,7 @@ def compare(
     seed: int = 0,
     target: str = "auto",
     progress: Progress | None = None,
+    truth: Function | None = None,
 ) -> Comparison:
     """Differentiate a function by every method: what is right, and what it costs.
 
@@ -77,6 +78,8 @@ def compare(
         What the derivatives of `forward` and `reverse` are compiled to; see `difflab.compile`.
     progress : callable, optional
         Told ``(done, total, name)`` before each method.
+    truth : Function, optional
+        Another way to write the same function of real numbers, whose values the referee takes.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def compare(
     from difflab.lab.given import packed
 
     x = packed(function, point)
-    judge = _Judge(function, x, order, timeout)
+    judge = _Judge(truth or function, x, order, timeout)
     problem = Problem(
         function.values, function.n, function.m, function, order, timeout, target=target
     )
@@ -118,7 +121,7 @@ def compare(
     from difflab.lab.environment import environment
 
     return Comparison(
-        expression=_described(function),
+        expression=_described(function, None if truth else function.text),
         point=point,
         point_chosen=at is None,
         order=order,
@@ -175,8 +178,7 @@ def _point(function: Function, at: Mapping[str, Any] | None, seed: int) -> dict[
     return checked_point(function, at)
 
 
-def _described(function: Function) -> Expression:
-    text = function.text
+def _described(function: Function, text: str | None) -> Expression:
     if text is None:
         from difflab.language.printers import text as printed
 

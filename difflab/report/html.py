@@ -14,7 +14,7 @@ from difflab.report.plots import inline_svg
 from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 from difflab.report.view import Row, View, view
 
-__all__ = ["document", "fragment", "index", "page"]
+__all__ = ["document", "fragment", "index", "page", "style", "summary"]
 
 # Everything is nested, so that a comparison shown in a notebook leaves the notebook as it is.
 _STYLE = """
@@ -88,7 +88,12 @@ def fragment(comparison: Any) -> str:
         The record of a comparison, or its dictionary.
     """
     body = _whole(comparison, view(comparison))
-    return "\n".join(['<div class="difflab">', f"<style>{_STYLE}</style>", *body, "</div>"])
+    return "\n".join(['<div class="difflab">', style(), *body, "</div>"])
+
+
+def style() -> str:
+    """Return the style of everything inside of an element of the class ``difflab``."""
+    return f"<style>{_STYLE}</style>"
 
 
 def _whole(comparison: Any, shown: View) -> list[str]:
@@ -96,7 +101,7 @@ def _whole(comparison: Any, shown: View) -> list[str]:
     return [
         f"<main{'' if shown.agreed else ' class=wrong'}>",
         f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>",
-        *_summary(shown),
+        *summary(shown),
         '<figure style="margin:0" role="img" aria-label="accuracy against cost">',
         inline_svg(comparison),
         "</figure>",
@@ -127,7 +132,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
             f"<details{'' if shown.agreed else ' open class=wrong'}>",
             f"<summary><code>{escape(shorten(shown.expression, 90))}</code> "
             f'<span class="note">{escape(_in_short(shown))} · {escape(name)}</span></summary>',
-            *_summary(shown),
+            *summary(shown),
             "</details>",
         ]
     if faults:
@@ -150,7 +155,7 @@ def _in_short(shown: View) -> str:
     return f"{text}, fastest {name} ({seconds(call)})"
 
 
-def _summary(shown: View) -> list[str]:
+def summary(shown: View) -> list[str]:
     """Return everything but the picture."""
     parts = [f"<pre>{escape(shown.expression)}</pre>", "<dl>"]
     facts = [("at", shown.point + ("  (chosen by difflab)" if shown.chosen else ""))]

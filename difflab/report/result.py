@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from difflab.errors import InputError
 from difflab.lab.compare import compare as compared
 from difflab.lab.record import Comparison
+from difflab.lab.side_by_side import SideBySide, compare_stabilised
+from difflab.report import side_by_side
 from difflab.report import table as tables
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Result", "compare"]
+__all__ = ["Result", "StabilisedResult", "compare"]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -64,6 +66,23 @@ class Result(Comparison):
         return fragment(self)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilisedResult(SideBySide):
+    """A `difflab.lab.side_by_side.SideBySide` that can show itself."""
+
+    def table(self, *, width: int = tables.WIDTH) -> str:
+        """Return the table that ``difflab compare --stabilise`` prints."""
+        return side_by_side.table(self, width=width)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return a part of a page, as notebooks ask for it."""
+        return side_by_side.fragment(self)
+
+
+@overload
 def compare(
     expression: str | Function,
     at: Mapping[str, Any] | None = None,
@@ -74,7 +93,37 @@ def compare(
     timeout: float = 10.0,
     seed: int = 0,
     target: str = "auto",
-) -> Result:
+    stabilise: Literal[False] = False,
+) -> Result: ...
+
+
+@overload
+def compare(
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    timing: bool = True,
+    order: int = 1,
+    timeout: float = 10.0,
+    seed: int = 0,
+    target: str = "auto",
+    stabilise: Literal[True],
+) -> StabilisedResult: ...
+
+
+def compare(
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    methods: Sequence[str] | None = None,
+    timing: bool = True,
+    order: int = 1,
+    timeout: float = 10.0,
+    seed: int = 0,
+    target: str = "auto",
+    stabilise: bool = False,
+) -> Result | StabilisedResult:
     """Differentiate a function by every method: what is right, and what it costs.
 
     Parameters
@@ -96,12 +145,14 @@ def compare(
         Chooses the point.
     target : str
         What the derivatives of `forward` and `reverse` are compiled to; see `difflab.compile`.
+    stabilise : bool
+        Whether to compare the function in stable forms, too; see `difflab.stabilise`.
 
     Returns
     -------
-    Result
+    Result or StabilisedResult
         A row per method. One that cannot differentiate the function, takes too long or fails
-        has a row that says why.
+        has a row that says why. With `stabilise` it has `plain`, `stabilised` and `rewriting`.
 
     Raises
     ------
@@ -115,15 +166,23 @@ def compare(
     (True, array([[0.87758256]]))
     >>> print(result.table().splitlines()[0])
     f         sin(x)
+    >>> both = compare("1 - cos(x)", {"x": 1e-9}, timing=False, stabilise=True)
+    >>> both.plain.value, both.stabilised.value
+    (array([0.]), array([5.e-19]))
     """
-    found = compared(
-        expression,
-        at,
-        methods=methods,
-        timing=timing,
-        order=order,
-        timeout=timeout,
-        seed=seed,
-        target=target,
-    )
+    options: dict[str, Any] = {
+        "methods": methods,
+        "timing": timing,
+        "order": order,
+        "timeout": timeout,
+        "seed": seed,
+        "target": target,
+    }
+    if stabilise:
+        both = compare_stabilised(expression, at, **options)
+        return StabilisedResult(_shown(both.plain), _shown(both.stabilised), both.rewriting)
+    return _shown(compared(expression, at, **options))
+
+
+def _shown(found: Comparison) -> Result:
     return Result(**{item.name: getattr(found, item.name) for item in fields(found)})

@@ -108,3 +108,59 @@ def test_values_need_a_point(difflab):
     result = difflab("graph", SEED, "--values")
     assert result.code == 2
     assert "hint: add --at" in result.err
+
+
+def test_passes_are_shown_before_and_after(difflab):
+    result = difflab("graph", "x^1 + 2*3", "--passes")
+    assert result.code == 0
+    lines = [" ".join(line.split()) for line in result.out.splitlines()]
+    assert "constant folding compute what is made of numbers 7 → 5 3 → 2" in lines
+    assert "simplification exact identities, as x^1 = x 5 → 3 2 → 1" in lines
+    assert "common subexpressions each computation once 3 1" in lines
+    assert lines[-7:-4] == ["constant folding", "- x^1 + 2*3", "+ x^1 + 6"]
+    assert lines[-3:] == ["simplification", "- x^1 + 6", "+ x + 6"]
+    assert not any("stabilisation" in line for line in lines)
+
+
+def test_passes_of_a_stabilised_derivative(difflab):
+    program = "a = x\nlog(exp(a) + exp(b))"
+    result = difflab("graph", program, "--passes", "--stabilise", "--derivative")
+    assert "line 2, column 1: log(exp(a) + exp(b)) → logaddexp(x, b)" in result.out
+    assert "equal to 60 digits at 3 points" in result.out
+    assert "memory planning" in result.out
+
+
+def test_passes_report_loops_and_memory(difflab):
+    result = difflab("graph", "v: [100]; sum(sin(v)*exp(v)) + 1", "--passes")
+    text = " ".join(result.out.split())
+    assert "4 elementwise operations in 2 loops, the longest of 3" in text
+    assert "bytes a point at once" in text
+
+
+def test_passes_of_a_large_graph_are_only_counted(difflab):
+    result = difflab(
+        "graph", "+".join(f"log(1+x{k})" for k in range(500)), "--passes", "--stabilise"
+    )
+    assert len(result.out.splitlines()) < 80
+    assert "and 480 more" in result.out
+
+
+def test_passes_go_to_a_file(difflab, tmp_path):
+    assert difflab("graph", "x^1", "--passes", "-o", "passes.txt").out == ""
+    assert "simplification" in (tmp_path / "passes.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("option", [["--format", "dot"], ["--at", "x=1"], ["--values"]])
+def test_passes_have_no_picture(difflab, option):
+    result = difflab("graph", "x", "--passes", *option)
+    assert result.code == 2
+    assert option[0] in result.err
+
+
+def test_the_stabilised_graph_is_drawn(difflab):
+    plain, stable = (
+        difflab("graph", "1/(1+exp(-x))", *options).out for options in ([], ["--stabilise"])
+    )
+    assert "exp" in plain
+    assert "σ" in stable
+    assert "exp" not in stable.replace("1/(1+exp(-x))", "")

@@ -54,3 +54,14 @@ def test_it_is_a_page_in_a_notebook(result):
     page = result._repr_html_()
     assert "1.7163378145367738" in page
     assert "<svg" in page
+
+
+def test_stabilised_results_show_themselves():
+    both = dl.compare("1 - cos(x)", {"x": 1e-9}, methods=["reverse"], timing=False, stabilise=True)
+    assert type(both.plain).__name__ == "Result"
+    assert both.plain.value.tolist() == [0.0]
+    assert both.stabilised.value.tolist() == [5e-19]
+    assert "versine(x)" in repr(both)
+    assert repr(both) == both.table()
+    assert both._repr_html_().startswith('<div class="difflab">')
+    assert both.agreed

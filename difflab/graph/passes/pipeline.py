@@ -58,9 +58,9 @@ class Step:
         return smaller or self.after != self.before
 
 
-FOLD = Pass("constant folding", "compute what depends on numbers only", True, fold)
-SIMPLIFY = Pass("simplification", "x^1 = x, a - (-b) = a + b, …: exact identities", True, simplify)
-COMMON = Pass("common subexpressions", "have each computation once", True, common)
+FOLD = Pass("constant folding", "compute what is made of numbers", True, fold)
+SIMPLIFY = Pass("simplification", "exact identities, as x^1 = x", True, simplify)
+COMMON = Pass("common subexpressions", "each computation once", True, common)
 LAYOUT = Pass("layout", "merge transposes", True, layout)
 DEAD = Pass("dead nodes", "drop what no output needs", True, dead)
 STABILISE = Pass(

@@ -1,0 +1,90 @@
+"""A function as it is written and in stable forms, compared at one point by one referee.
+
+May import `difflab.lab` siblings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from difflab.graph.function import Function
+from difflab.lab.compare import compare
+from difflab.lab.record import Comparison, long_integers
+from difflab.lab.stabilised import Stabilised, stabilise
+
+__all__ = ["SCHEMA", "SideBySide", "compare_stabilised"]
+
+SCHEMA = "difflab.stabilisation/1"
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Two comparisons of one function of real numbers.
+
+    Attributes
+    ----------
+    plain, stabilised : Comparison
+        As it is written, and in stable forms: at the same point, judged by the same referee,
+        which takes the plain function's values.
+    rewriting : Stabilised
+        What was rewritten, where, and how far both forms agree.
+    """
+
+    plain: Comparison
+    stabilised: Comparison
+    rewriting: Stabilised
+
+    @property
+    def agreed(self) -> bool:
+        """Whether no method is wrong once the function is stabilised."""
+        return self.stabilised.agreed
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema ``difflab.stabilisation/1``.
+
+        Its `plain` and `stabilised` are comparisons of the schema ``difflab.comparison/1``.
+        """
+        return {
+            "schema": SCHEMA,
+            "rewrites": [rewrite.to_dict() for rewrite in self.rewriting.rewrites],
+            "refused": list(self.rewriting.refused),
+            "plain": self.plain.to_dict(),
+            "stabilised": self.stabilised.to_dict(),
+        }
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """Return `to_dict` as strict JSON text, integers of any length written out."""
+        with long_integers():
+            return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+
+
+def compare_stabilised(
+    expression: str | Function, at: Mapping[str, Any] | None = None, **options: Any
+) -> SideBySide:
+    """Compare a function as it is written with the same function in stable forms.
+
+    Parameters
+    ----------
+    expression, at, **options
+        As `compare` takes them.
+
+    Raises
+    ------
+    InputError
+        As `compare` raises it.
+
+    Examples
+    --------
+    >>> both = compare_stabilised(
+    ...     "1/(1 + exp(-x))", {"x": -700}, methods=["reverse"], timing=False
+    ... )
+    >>> both.plain.methods[0].verdict, both.stabilised.methods[0].verdict
+    ('disagree', 'agree')
+    """
+    plain = compare(expression, at, **options)
+    rewriting = stabilise(expression, plain.point)
+    stable = compare(rewriting.function, plain.point, truth=rewriting.plain, **options)
+    return SideBySide(plain, stable, rewriting)

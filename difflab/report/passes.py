@@ -1,0 +1,200 @@
+"""The passes of a graph as text: each with its sizes before and after, and what it changed.
+
+May import `difflab.report` siblings, `lab` and what is below; rich when the text is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
+from difflab.graph.passes.fusion import fusion_groups
+from difflab.graph.passes.pipeline import Step
+from difflab.report.style import clean, count, shorten
+from difflab.report.table import WIDTH, draw
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from difflab.lab.stabilised import Stabilised
+
+__all__ = ["Memory", "memory_of", "passes_table", "rewrites_text"]
+
+SHOWN_REWRITES = 20
+SHOWN_TEXT = 240
+READABLE = 400
+"""Nodes of a graph whose text is shown before and after."""
+
+
+class Memory(NamedTuple):
+    """What the plan of the target `numpy` takes for one point.
+
+    Attributes
+    ----------
+    values : int
+        The values that are computed on the way, results not counted.
+    apart : int
+        Their bytes, if each had a place of its own.
+    buffers : int
+        The places that they take in turn.
+    peak : int
+        The bytes of these.
+    """
+
+    values: int
+    apart: int
+    buffers: int
+    peak: int
+
+
+def memory_of(function: Function) -> Memory:
+    """Return the planned memory of a function, a point at a time.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> memory_of(dl.parse("sin(cos(exp(x)))*x"))
+    Memory(values=3, apart=24, buffers=1, peak=8)
+    """
+    from difflab.execute.plan import planned
+    from difflab.execute.schedule import Program, Schedule
+
+    schedule = Schedule.of(function)
+    try:
+        program = Program.of(schedule)
+    except UnsupportedError:
+        program = None
+    plan = planned(schedule, program)
+    sizes = [math.prod(shape) * dtype.itemsize for (shape, dtype), _ in plan.slots.values()]
+    places = dict(zip(plan.slots.values(), sizes, strict=True))
+    return Memory(len(sizes), sum(sizes), len(places), sum(places.values()))
+
+
+def passes_table(
+    steps: Sequence[Step],
+    stabilised: Stabilised | None = None,
+    *,
+    colour: bool = False,
+    width: int = WIDTH,
+) -> str:
+    """Return the passes as a table, and below it what they changed.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        What `run` returned; at least one.
+    stabilised : Stabilised, optional
+        The rewrites of a stabilisation among the steps.
+    colour : bool
+        Whether to colour the text with terminal sequences.
+    width : int
+        Columns to fill at most.
+    """
+    parts: list[RenderableType] = [_table(steps), _plans(steps[-1].after)]
+    changes = [_change(step) for step in steps if step.changed]
+    parts += [change for change in changes if change is not None]
+    if stabilised is not None:
+        parts.append(_plain(rewrites_text(stabilised)))
+    return draw(parts, colour=colour, width=width)
+
+
+def _table(steps: Sequence[Step]) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    grid.add_column("pass", no_wrap=True)
+    grid.add_column("what it does", overflow="fold")
+    grid.add_column("nodes", justify="right", no_wrap=True)
+    grid.add_column("operations", justify="right", no_wrap=True)
+    for step in steps:
+        before, after = step.sizes
+        changed = step.changed
+        name = step.done.name if step.done.exact else f"{step.done.name} *"
+        grid.add_row(
+            Text(name, style="bold" if changed else ""),
+            Text(step.done.summary),
+            _arrow(before.dag, after.dag) if changed else Text(count(after.dag), style="dim"),
+            _arrow(before.operations, after.operations)
+            if changed
+            else Text(count(after.operations), style="dim"),
+        )
+    return grid
+
+
+def _arrow(before: int, after: int) -> RenderableType:
+    from rich.text import Text
+
+    return Text(f"{count(before)} → {count(after)}", style="bold")
+
+
+def _plans(function: Function) -> RenderableType:
+    """Return how the result is grouped into loops and where its values are kept."""
+    from rich.table import Table
+
+    groups = fusion_groups(function)
+    operations = sum(map(len, groups))
+    longest = max(map(len, groups), default=0)
+    memory = memory_of(function)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, style="bold")
+    grid.add_column(overflow="fold")
+    grid.add_row(
+        "fusion groups",
+        f"{_of(operations, 'elementwise operation')} in {_of(len(groups), 'loop')}"
+        + (f", the longest of {longest}" if len(groups) > 1 else ""),
+    )
+    grid.add_row(
+        "memory planning",
+        f"{_of(memory.values, 'value')} between inputs and results in "
+        f"{_of(memory.buffers, 'buffer')}: at most {memory.peak:,} bytes a point at once, "
+        f"{memory.apart:,} without reuse",
+    )
+    return grid
+
+
+def _of(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _change(step: Step) -> RenderableType | None:
+    """Return the program before and after a pass, where it is short enough to be read."""
+    if max(len(step.before.graph), len(step.after.graph)) > READABLE:
+        return None
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from difflab.language.printers import text
+
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for sign, function in (("-", step.before), ("+", step.after)):
+        grid.add_row(f"  {sign}", Text(shorten(clean(text(function)), SHOWN_TEXT)))
+    return Group(Text(step.done.name, style="bold"), grid)
+
+
+def rewrites_text(stabilised: Stabilised) -> str:
+    """Return the rewrites, one below the other, each with its place, its reason and its proof."""
+    lines = ["* changes how values are rounded, not the function of real numbers:"]
+    for item in stabilised.first(SHOWN_REWRITES):
+        place = "" if item.line is None else f"line {item.line}, column {item.column}: "
+        lines.append(f"  {place}{clean(item.before)} → {clean(item.after)}")
+        lines += [f"    {item.why}", f"    {item.proof}"]
+    if len(stabilised) > SHOWN_REWRITES:
+        lines.append(f"  … and {len(stabilised) - SHOWN_REWRITES:,} more")
+    if not len(stabilised):
+        lines = ["nothing to stabilise"]
+    lines += [f"  not applied, values differ: {rule}" for rule in stabilised.refused]
+    return "\n".join(lines)
+
+
+def _plain(text: str) -> RenderableType:
+    from rich.text import Text
+
+    return Text(text, overflow="fold")
