@@ -97,37 +97,33 @@ def compare(
     if explain_nan:
         point = _chosen(text, seed) if point is None else point
         explain_point(text, point, aside=chosen is not Format.TABLE or destination is not None)
-    compared = _both if stabilise else _one
-    progress = ProgressLine(patience=1.0)
-    try:
-        result = compared(
-            text,
-            at=point,
-            methods=names,
-            order=order,
-            timeout=timeout,
-            seed=seed,
-            target=target,
-            timing=not no_timing,
-            progress=progress,
-        )
-    finally:
-        progress.clear()
+    result = _compared(
+        text,
+        stabilise,
+        at=point,
+        methods=names,
+        order=order,
+        timeout=timeout,
+        seed=seed,
+        target=target,
+        timing=not no_timing,
+    )
     report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, picture_file)
     return 0 if result.agreed else 1
 
 
-def _one(text: str, **options: Any) -> Comparison:
+def _compared(text: str, stabilise: bool, **options: Any) -> Comparison | SideBySide:
     from difflab.lab.compare import compare
-
-    return compare(text, **options)
-
-
-def _both(text: str, **options: Any) -> SideBySide:
     from difflab.lab.side_by_side import compare_stabilised
 
-    return compare_stabilised(text, **options)
+    progress = ProgressLine(patience=1.0)
+    try:
+        if stabilise:
+            return compare_stabilised(text, progress=progress, **options)
+        return compare(text, progress=progress, **options)
+    finally:
+        progress.clear()
 
 
 def _chosen(text: str, seed: int) -> dict[str, Any]:

@@ -63,6 +63,18 @@ ENDINGS = {
 }
 
 
+Values = Annotated[
+    bool, typer.Option("--values", help="Show values and derivatives at the arrows instead.")
+]
+AsPicture = Annotated[
+    Picture | None,
+    typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
+]
+Passes = Annotated[
+    bool, typer.Option("--passes", help="Show what each pass makes of it, no picture.")
+]
+
+
 def graph(
     expression: Expression,
     derivative: Annotated[
@@ -73,18 +85,10 @@ def graph(
         list[str] | None,
         typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
     ] = None,
-    values: Annotated[
-        bool,
-        typer.Option("--values", help="Show values and derivatives at the arrows instead."),
-    ] = False,
-    form: Annotated[
-        Picture | None,
-        typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
-    ] = None,
+    values: Values = False,
+    form: AsPicture = None,
     output: Output = None,
-    passes: Annotated[
-        bool, typer.Option("--passes", help="Show what each pass makes of it, no picture.")
-    ] = False,
+    passes: Passes = False,
     stabilise: Stabilise = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""

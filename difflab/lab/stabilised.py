@@ -20,7 +20,8 @@ from difflab.errors import DomainError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.graph.passes.rules import RULES, Rule
+from difflab.graph.passes.rule import Rule
+from difflab.graph.passes.rules import RULES
 from difflab.graph.passes.stabilise import Rewrite, stabilised
 
 __all__ = ["ProvedRewrite", "Stabilised", "stabilise"]

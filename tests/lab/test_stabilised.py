@@ -7,7 +7,8 @@ import pytest
 
 import difflab as dl
 from difflab.errors import PointError
-from difflab.graph.passes.rules import RULES, Rule
+from difflab.graph.passes.rule import Rule
+from difflab.graph.passes.rules import RULES
 from difflab.lab.stabilised import ENOUGH, stabilise
 from difflab.language.printers import text
 from difflab.primitives import log, log1p

@@ -8,19 +8,12 @@ are functions. The order decides: the first that applies is taken.
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., ch. 1 and 2;
 M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012; P. Blanchard, D. J. Higham and
 N. J. Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, 2021.
-May import `matching`, `node`, `primitives`.
+May import `rule`, `primitives`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
-from difflab.core.primitive import Primitive
-from difflab.graph.node import Node
-from difflab.graph.passes.matching import Pattern
+from difflab.graph.passes.rule import Rule
 from difflab.primitives import (
     acosh,
     asinh,
@@ -49,56 +42,7 @@ from difflab.primitives import (
     versine,
 )
 
-__all__ = ["RULES", "Rule"]
-
-Form = Callable[..., Node]
-
-
-@dataclass(frozen=True, eq=False)
-class Rule:
-    """One rewrite.
-
-    Attributes
-    ----------
-    plain, stable : str
-        What it finds and what it writes, for people.
-    why : str
-        What goes wrong with the plain form.
-    example : str
-        A program of the language to which it applies.
-    danger : mapping of str to float or list
-        A point where the example's plain form, or its derivative, is wrong.
-    pattern, replacement : callable or None
-        The same for the machine, with the same parameters; None where a function of
-        `stabilise` does it.
-    rows : tuple of Primitive
-        The operations at which a rule without a pattern looks.
-    """
-
-    plain: str
-    stable: str
-    why: str
-    example: str
-    danger: Mapping[str, Any]
-    pattern: Form | None = None
-    replacement: Form | None = None
-    rows: tuple[Primitive, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The rule in one line."""
-        return f"{self.plain} → {self.stable}"
-
-    @cached_property
-    def compiled(self) -> Pattern | None:
-        """The pattern as a graph."""
-        return None if self.pattern is None else Pattern(self.pattern)
-
-    @property
-    def roots(self) -> tuple[Primitive, ...]:
-        """The operations at which the rule can apply."""
-        return self.rows if self.compiled is None else self.compiled.rows
-
+__all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES"]
 
 _OVERFLOW = "the exponential overflows or vanishes before the logarithm brings it back"
 _CANCEL = "two nearly equal numbers are subtracted"

@@ -18,7 +18,8 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
 from difflab.graph.node import Node
 from difflab.graph.passes.exponentials import Exponentials
 from difflab.graph.passes.matching import negated, number
-from difflab.graph.passes.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, Rule
+from difflab.graph.passes.rule import Rule
+from difflab.graph.passes.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES
 from difflab.graph.passes.squares import root_of_squares
 from difflab.graph.passes.sums import Sums
 from difflab.primitives import add, log, negative, power

@@ -14,7 +14,8 @@ import pytest
 import difflab as dl
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.passes.rules import RULES, Rule
+from difflab.graph.passes.rule import Rule
+from difflab.graph.passes.rules import RULES
 from difflab.graph.passes.stabilise import stabilised
 from difflab.lab.referee import Referee
 from difflab.lab.ulp import ulp_distance
