@@ -1,19 +1,18 @@
 """Which target computes which calls, and why.
 
-May import `native`, `schedule`, `graph` and `errors`.
+May import `native`, `schedule`, `unrolled` and `errors`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute.native import NativeTarget
-from difflab.execute.schedule import Program
-from difflab.graph.ir import Shape
+from difflab.execute.schedule import Program, Schedule
+from difflab.execute.unrolled import unrolled
 
 __all__ = ["FEW_POINTS", "MANY_OPERATIONS", "WORTH_COMPILING", "Choice", "choose"]
 
@@ -23,6 +22,11 @@ MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python, and a point is ten times faster."""
 WORTH_COMPILING = 4_000_000
 """Operations on numbers that NumPy takes longer for than LLVM takes to compile."""
+
+UNROLLED = 20_000
+"""Operations on numbers that arrays are taken apart into, where machine code is asked for."""
+UNROLLED_BY_ITSELF = 1_000
+"""The same where it is not asked for: what takes milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Choice:
 
 
 def choose(
-    target: str, program: Program | None, arrays: str, shapes: Sequence[Shape], threads: int
+    target: str, schedule: Schedule, program: Program | None, arrays: str, threads: int
 ) -> Choice:
     """Choose what computes a function.
 
@@ -69,12 +73,12 @@ def choose(
     ----------
     target : str
         What was asked for.
+    schedule : Schedule
+        The function.
     program : Program or None
         The function on single numbers.
     arrays : str
         Why there is none.
-    shapes : sequence of tuple
-        The shape of each input at one point.
     threads : int
         How many threads share a batch.
 
@@ -87,27 +91,37 @@ def choose(
         return Choice(f"{target}: as asked for", math.inf if target == "python" else -1)
     if target == "native" and find_spec("llvmlite") is None:
         raise MissingDependencyError("llvmlite", extra="native")
-    if program is None:
-        instead = ", and native with single numbers" if target == "native" else ""
-        return Choice(f"numpy: {arrays}{instead}")
-    native, why_not = _native(program, shapes, threads)
+    most = UNROLLED if target == "native" else UNROLLED_BY_ITSELF
+    native, why_not = _native(schedule, program, most, threads)
     if target == "native":
-        if native is None:
-            return Choice(f"numpy: {why_not}")
-        return Choice("native: as asked for", native_from=0, native=native)
-    return _automatic(len(program.steps), native, why_not)
+        if native is not None:
+            return Choice("native: as asked for", native_from=0, native=native)
+        return Choice(f"numpy: {arrays}, and {why_not}" if arrays else f"numpy: {why_not}")
+    if program is not None:
+        return _automatic(len(program.steps), native, why_not)
+    if native is None:
+        return Choice(f"numpy: {arrays}")
+    least, count = _least(native), native.operations
+    reason = f"numpy: {arrays}; native from {least} points, on {count} operations on numbers"
+    return Choice(reason, native_from=least, native=native)
 
 
 def _native(
-    program: Program, shapes: Sequence[Shape], threads: int
+    schedule: Schedule, program: Program | None, most: int, threads: int
 ) -> tuple[NativeTarget | None, str]:
-    """Return the program as machine code, or why there is none."""
+    """Return the function as machine code, or why there is none."""
     if find_spec("llvmlite") is None:
         return None, "machine code needs llvmlite: pip install 'difflab[native]'"
     try:
-        return NativeTarget(program, shapes, threads), ""
+        numbers = unrolled(schedule, most) if program is None else program
+        return NativeTarget(numbers, schedule.function.input_shapes, threads), ""
     except UnsupportedError as error:
         return None, str(error)
+
+
+def _least(native: NativeTarget) -> int:
+    """Return the number of points from which compiling pays."""
+    return max(-(-WORTH_COMPILING // max(native.operations, 1)), FEW_POINTS + 1)
 
 
 def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Choice:

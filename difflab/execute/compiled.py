@@ -17,7 +17,6 @@ from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute.arrays import ArrayTarget
 from difflab.execute.choice import Choice, choose
 from difflab.execute.memory import MemoryPlan
-from difflab.execute.native import NativeTarget
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Program, Schedule
@@ -45,9 +44,9 @@ def compile(
     target : {"auto", "python", "numpy", "native"}
         ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
         sequence of universal functions for batches, and straight-line calls of NumPy and BLAS
-        for one point of arrays; ``"native"`` machine code for what is computed with single
-        numbers, at one point or many, where llvmlite is installed; ``"auto"`` takes one of
-        them call by call, as ``reason`` tells.
+        for one point of arrays; ``"native"`` machine code, for one point or many, of what is
+        computed with numbers and small arrays, where llvmlite is installed; ``"auto"`` takes
+        one of them call by call, as ``reason`` tells.
     threads : int, optional
         How many threads share a large batch; all processors when None.
     packed : bool
@@ -171,17 +170,16 @@ class Compiled:
         self._schedule = schedule
         self._program = program
         self._python = None
-        self._native: NativeTarget | None = None
-        self._arrays = ArrayTarget(schedule) if program is None else None
         self._entry_source: str | None = None
         self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
         workers = threads or available()
-        shapes = schedule.function.input_shapes
-        self._choice: Choice = choose(target, program, arrays, shapes, workers)
+        self._choice: Choice = choose(target, schedule, program, arrays, workers)
         self._native = self._choice.native
         first = self._choice.of(1)
+        plain = program is None and first == "numpy"
+        self._arrays = ArrayTarget(schedule) if plain else None
         if first == "python" and program is not None:
-            self._python = PythonTarget(program, shapes)
+            self._python = PythonTarget(program, schedule.function.input_shapes)
         elif first == "native" and self._native is not None:
             self._native.prepare()
         elif program is not None:
@@ -260,15 +258,24 @@ class Compiled:
 
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Return the outputs for any arguments: checked, converted, named or in batches."""
-        python = self._python
         plain = len(args) == self._numbers and not kwargs
-        if plain and python is not None and all(isinstance(arg, float | int) for arg in args):
-            results = python.shaped(python.point([float(arg) for arg in args]))
-            return self.function.returned(results)
+        if plain and all(isinstance(arg, float | int) for arg in args):
+            results = self._at([float(arg) for arg in args])
+            if results is not None:
+                return self.function.returned(results)
         while args and args[-1] is None:
             args = args[:-1]
         values = [_real(value) for value in self.function.arranged(args, kwargs)]
         return self._results(values, self.function.batch(values))
+
+    def _at(self, point: Any) -> list[Any] | None:
+        """Return the outputs at a point of numbers, if numbers are what is computed with."""
+        if self._python is not None:
+            numbers = point if isinstance(point, list) else point.tolist()
+            return self._python.shaped(self._python.point(numbers))
+        if self._native is not None and self._choice.of(1) == "native":
+            return self._native.point(point)
+        return None
 
     def _results(self, values: Sequence[Any], batch: Shape) -> Any:
         chosen = self._choice.of(math.prod(batch))
@@ -310,11 +317,9 @@ class Packed(Compiled):
         """Return the outputs at packed points of any kind."""
         packed = _real(points)
         if packed.ndim == 1 and len(packed) == self.function.n:
-            if self._python is not None:
-                results = self._python.shaped(self._python.point(packed.tolist()))
+            results = self._at(packed)
+            if results is not None:
                 return self.function.returned(results)
-            if self._native is not None and self._choice.of(1) == "native":
-                return self.function.returned(self._native.point(np.ascontiguousarray(packed)))
         return self._results(self._schedule.function.split(packed), packed.shape[:-1])
 
 

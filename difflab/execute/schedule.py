@@ -22,7 +22,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
 from difflab.primitives import divide, multiply, power
 
-__all__ = ["Program", "Schedule", "Step", "assign_slots"]
+__all__ = ["Cells", "Program", "Schedule", "Step", "assign_slots"]
 
 # The powers that products give to the last place or next to it. Negative ones would lose the
 # subnormal numbers, save the reciprocal.
@@ -206,11 +206,11 @@ class Program:
         """
         function = schedule.function
         program = cls(function.n)
-        return _Cells(schedule, program).filled()
+        return Cells(schedule, program).filled()
 
 
-class _Cells:
-    """Numbers the cells of a program."""
+class Cells:
+    """Numbers the cells of a program: a value is a cell, or an array of them."""
 
     def __init__(self, schedule: Schedule, program: Program) -> None:
         self.schedule = schedule
@@ -225,16 +225,20 @@ class _Cells:
         program, cells = self.program, self.cells
         for node, row, args, params in self.schedule.steps:
             if row.shape is not None:
-                cells[node] = self._moved(row, args, params)
-            elif self.schedule.shape(node) == ():
-                operands = tuple([self._cell(arg) for arg in args])
-                cells[node] = self._fresh()
-                program.steps.append(Step(cells[node], row, operands, params))
+                cells[node] = self.moved(row, args, params)
             else:
-                raise UnsupportedError(f"'{row.name}' computes with arrays here")
+                cells[node] = self.applied(node, row, args, params)
         for node in self.schedule.outputs:
-            program.outputs.append(np.asarray(self._cell(node), dtype=np.int64))
+            program.outputs.append(np.asarray(self.cell(node), dtype=np.int64))
         return program
+
+    def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
+        """Compute an elementwise row."""
+        if self.schedule.shape(node) != ():
+            raise UnsupportedError(f"'{row.name}' computes with arrays here")
+        cell = self.fresh()
+        self.program.steps.append(Step(cell, row, tuple([self.cell(a) for a in args]), params))
+        return cell
 
     def _inputs(self) -> None:
         function = self.schedule.function
@@ -245,34 +249,37 @@ class _Cells:
             self.cells[node] = int(numbers) if shape == () else numbers
             start += size
 
-    def _fresh(self) -> int:
+    def fresh(self) -> int:
+        """Return the number of a new cell."""
         self.next += 1
         return self.next - 1
 
-    def _constant(self, value: Any) -> int:
+    def constant(self, value: Any) -> int:
+        """Return the cell of a constant."""
         key = (type(value), repr(value))
         if key not in self.constants:
-            self.constants[key] = self._fresh()
+            self.constants[key] = self.fresh()
             self.program.known[self.constants[key]] = value
         return self.constants[key]
 
-    def _cell(self, node: int) -> Any:
+    def cell(self, node: int) -> Any:
+        """Return the cells of a node."""
         if node not in self.cells:
-            self.cells[node] = self._constant(self.schedule.known[node])
+            self.cells[node] = self.constant(self.schedule.known[node])
         return self.cells[node]
 
-    def _moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
+    def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
         """Move the cells as the row moves values: 0 is what it fills gaps with."""
-        if not row.structural:
+        if not (row.structural and args):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
         move = row.computer(np)
-        operands = [np.asarray(self._cell(arg)) for arg in args]
+        operands = [np.asarray(self.cell(arg)) for arg in args]
         moved = np.asarray(move(*[operand + 1 for operand in operands], **params))
         count = move(*[np.ones_like(operand) for operand in operands], **params)
         if np.max(count, initial=0) > 1:
             raise UnsupportedError(f"'{row.name}' adds up parts of arrays here")
         if not np.all(moved):
-            moved = np.where(moved == 0, self._constant(0.0) + 1, moved)
+            moved = np.where(moved == 0, self.constant(0.0) + 1, moved)
         return int(moved) - 1 if moved.ndim == 0 else moved - 1
 
 

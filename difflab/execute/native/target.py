@@ -71,7 +71,9 @@ class NativeTarget:
         stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
         self.parts = [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
         self.dtypes = [np.dtype(bool if self._boolean(part) else float) for part in self.parts]
+        self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
         self._memories: list[Array] = []
+        self._spaces: list[_Space] = []
 
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
@@ -83,14 +85,14 @@ class NativeTarget:
         return self._machine or host()
 
     @property
-    def small(self) -> bool:
-        """Whether compiling takes no time to speak of."""
-        return len(self.code.operations) <= SMALL
+    def operations(self) -> int:
+        """How many operations there are at a point."""
+        return len(self.code.operations)
 
     def prepare(self) -> None:
         """Compile now what would be compiled by the first call."""
         self._point  # noqa: B018 - compiles
-        if self.small:
+        if self.operations <= SMALL:
             self._batch  # noqa: B018
 
     @property
@@ -118,19 +120,24 @@ class NativeTarget:
         """Return the code, and how much memory it needs to pass values on."""
         writer = self._writer(width)
         text = writer.text()
-        entry = engine.load(text, writer.symbols, self.machine, len(self.code.operations))
+        entry = engine.load(text, writer.symbols, self.machine, self.operations)
         return entry, writer.memory
 
-    def point(self, numbers: NDArray[np.float64]) -> list[Any]:
-        """Return the outputs at one point, given as the flattened inputs side by side."""
+    def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
+        """Return the outputs at one point, given as the flattened inputs."""
         entry, size = self._point
-        flat = np.empty(len(self.code.outputs))
-        memory = self._memory(size)
-        entry.run(_start(numbers), _start(flat), _start(memory), 1)
-        self._memories.append(memory)
-        outputs = zip(self.parts, self.shapes, self.dtypes, strict=True)
-        typed = [(flat[part].astype(dtype, copy=False), shape) for part, shape, dtype in outputs]
-        return [numbers.reshape(shape) if shape else numbers.item() for numbers, shape in typed]
+        spaces = self._spaces
+        space = spaces.pop() if spaces else _Space.of(len(numbers), len(self.code.outputs), size)
+        space.x[:] = numbers
+        entry.run(*space.starts, 1)
+        flat = space.y.copy()
+        spaces.append(space)
+        return [
+            kind(flat[part.start])
+            if shape == ()
+            else flat[part].reshape(shape).astype(kind, copy=False)
+            for part, shape, kind in zip(self.parts, self.shapes, self.kinds, strict=True)
+        ]
 
     def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Return the outputs for one float64 value per input."""
@@ -191,8 +198,23 @@ class NativeTarget:
                 raise
             self._memories.append(memory)
 
-        worth = points * len(self.code.operations) >= WORTH_THREADS
+        worth = points * self.operations >= WORTH_THREADS
         share_out(work, min(self.threads, blocks) if worth else 1)
+
+
+class _Space(NamedTuple):
+    """Inputs, outputs and memory of one point, and where they are: asking takes its time."""
+
+    x: Array
+    y: Array
+    memory: Array
+    starts: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, inputs: int, outputs: int, size: int) -> _Space:
+        """Make room for so many numbers."""
+        arrays = np.empty(inputs), np.empty(outputs), np.empty(size)
+        return cls(*arrays, (_start(arrays[0]), _start(arrays[1]), _start(arrays[2])))
 
 
 class _Inputs(NamedTuple):

@@ -248,13 +248,37 @@ def test_auto_takes_machine_code_where_it_pays() -> None:
 
 
 def test_what_has_no_machine_code_is_numpys() -> None:
-    arrays = dl.compile(dl.trace(lambda x: np.sum(np.sin(x)), np.ones(3)), "native")
-    assert arrays.reason.startswith("numpy: 'sin' computes with arrays")
-    assert arrays([0.0, 0.0, 0.0]) == 0.0
+    large = dl.compile(dl.trace(lambda x: np.sum(np.sin(x)), np.ones(30_000)), "native")
+    assert large.reason.startswith("numpy: 'sin' computes with arrays here, and it takes more than")
+    assert large(np.zeros(30_000)) == 0.0
+    arrays = dl.compile(dl.parse("x: [3]; logsumexp(x)"), "native")
+    assert arrays.reason.startswith("numpy: 'logsumexp' computes with arrays")
     rows = dl.compile(dl.gradient(dl.parse("digamma(x)")), "native")
     assert rows.reason == "numpy: 'polygamma' has no machine code"
     assert rows(1.0)[0] == pytest.approx(math.pi**2 / 6, rel=1e-14)
     assert "'polygamma' has no machine code" in dl.compile(rows.function).reason
+
+
+def test_small_arrays_are_taken_apart() -> None:
+    f = dl.value_and_grad(dl.parse("W: [2, 3]; x: [3]; sum(tanh(W @ x)^2)"), argnums=(0, 1))
+    rng = np.random.default_rng(8)
+    fast = dl.compile(f, "native")
+    assert fast.reason == "native: as asked for"
+    longer = dl.trace(lambda x: np.sum(np.sin(x)), np.ones(1500))
+    assert dl.compile(longer, "native").reason == "native: as asked for"
+    assert "native" not in dl.compile(longer).reason
+    auto = dl.compile(f)
+    least = auto._choice.native_from
+    assert f"native from {least} points, on " in auto.reason
+    assert "fmul" in fast.source
+    assert "fmul" not in auto.source
+    for batch in [(), (5,), (2, 9)]:
+        values = rng.normal(size=(*batch, 2, 3)), rng.normal(size=(*batch, 3))
+        found, expected = fast(*values), f(*values)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-14)
+        for left, right in zip(found[1], expected[1], strict=True):
+            assert left.shape == right.shape
+            np.testing.assert_allclose(left, right, rtol=1e-13, atol=1e-15)
 
 
 def test_without_llvmlite_everything_else_works(monkeypatch: pytest.MonkeyPatch) -> None:
