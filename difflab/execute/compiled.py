@@ -234,6 +234,8 @@ class Compiled:
             return self._arrays.layout.memory_plan()
         if chosen == "numpy":
             return self._numpy.memory_plan(count)
+        if self._native is not None and chosen == "native" and points is not None:
+            return self._native.memory_plan(points)
         return MemoryPlan(len(self.function.outputs), (), 1, 8 * count * self.function.m)
 
     def specialised(self) -> Compiled:

@@ -1,6 +1,6 @@
 """Calling machine code: at one point, or at a batch in blocks that threads share.
 
-May import `native` siblings, `schedule`, `workers`, `graph` and NumPy.
+May import `native` siblings, `memory`, `schedule`, `workers`, `graph` and NumPy.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import engine
 from difflab.execute.native.libraries import Host, host
 from difflab.execute.native.lowering import lowered
@@ -177,9 +178,7 @@ class NativeTarget:
         """Compute all blocks."""
         entry, size = self._batch
         inputs, outputs = _Inputs.of(rows), _Outputs.of(stores)
-        least = 4 * self.machine.width  # so that halves are no shorter than a vector
-        longest = min(BLOCK, max(STAGED_BYTES // (8 * max(inputs.staged, 1)), least))
-        blocks = -(-points // (2 * longest)) * 2 if points > longest else 1
+        blocks = self._blocks(points, inputs.staged)
         turns = count()
         stopped: list[bool] = []
 
@@ -198,8 +197,30 @@ class NativeTarget:
                 raise
             self._memories.append(memory)
 
+        share_out(work, self._workers(points, blocks))
+
+    def _blocks(self, points: int, staged: int) -> int:
+        """Return into how many blocks so many points are cut."""
+        least = 4 * self.machine.width  # so that halves are no shorter than a vector
+        longest = min(BLOCK, max(STAGED_BYTES // (8 * max(staged, 1)), least))
+        return -(-points // (2 * longest)) * 2 if points > longest else 1
+
+    def _workers(self, points: int, blocks: int) -> int:
         worth = points * self.operations >= WORTH_THREADS
-        share_out(work, min(self.threads, blocks) if worth else 1)
+        return min(self.threads, blocks) if worth else 1
+
+    def memory_plan(self, points: int) -> MemoryPlan:
+        """Return what so many points need, where only array inputs are laid side by side anew."""
+        staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
+        blocks = self._blocks(points, staged)
+        stage = 8 * staged * -(-points // blocks)
+        _, size = self._batch
+        results = sum(
+            points * math.prod(shape) * dtype.itemsize
+            for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+        )
+        buffers = tuple(number for number in (stage, 8 * size) if number)
+        return MemoryPlan(self.operations, buffers, self._workers(points, blocks), results)
 
 
 class _Space(NamedTuple):
