@@ -115,11 +115,10 @@ def _selected(
     return Masked(value, either(builder, live))
 
 
-def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked | None:
+def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked:
     """Send tangents through a linear primitive, which may mix their numbers.
 
-    What a mask excludes is therefore made zero before, as in the reverse sweep. Where none of
-    the numbers that count is taken on, no tangent flows.
+    What a mask excludes is therefore made zero before, as in the reverse sweep.
     """
     shapes = [sweep.graph.shape(arg) for arg in sweep.args(number)]
     params = sweep.graph.params(number)
@@ -134,7 +133,7 @@ def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None])
         [zero if dot is None else sweep.node(resolved(sweep.builder, dot)) for dot in dots]
     )
     if all(dot is None or dot.mask is None for dot in dots):
-        return None if sweep.builder.number(y_dot.id) == 0 else Masked(y_dot.id)
+        return Masked(y_dot.id)
     counts = [
         zero if dot is None else one if dot.mask is None else sweep.node(dot.mask) * 1
         for dot in dots

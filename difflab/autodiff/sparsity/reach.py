@@ -9,6 +9,8 @@ May import `errors`; NumPy and SciPy.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -92,7 +94,7 @@ def _forward(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> 
 
 def _contracted(tails: Ids, heads: Ids, is_source: Marks, is_target: Marks) -> tuple[Ids, Ids]:
     """Take out the vertices that lead nowhere, or have one predecessor or one successor."""
-    before = len(tails) + 1
+    before = math.inf
     while len(tails) < WORTHWHILE * before:
         before = len(tails)
         fed, used = is_source.copy(), is_target.copy()
@@ -141,7 +143,7 @@ def _levelled(into: Pattern, n: int, m: int) -> Pattern:
         ready = found[waiting[found] == 0]
         pieces, owners = _segments(into.indptr[ready], np.diff(into.indptr)[ready])
         before = into.indices[pieces]
-        _check(int(lengths[before].sum()))
+        _check(filled + int(lengths[before].sum()))
         places, piece = _segments(starts[before], lengths[before])
         keys = np.sort(owners[piece] * n + buffer[places])
         keys = keys[np.diff(keys, prepend=-1) > 0]

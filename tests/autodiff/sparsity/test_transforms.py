@@ -13,6 +13,7 @@ from scipy import sparse
 
 import difflab as dl
 from difflab.autodiff.sparsity import SparseDerivative
+from difflab.autodiff.sparsity.compressed import pulled_together
 from difflab.errors import InputError, PointError
 from difflab.graph.function import Function
 
@@ -292,3 +293,20 @@ def test_a_custom_function_without_a_forward_rule_takes_reverse_sweeps() -> None
     expected = np.diag([6.0, 12.0, 0.0, 0.0])
     expected[2, 3] = expected[3, 2] = 1.0
     assert np.array_equal(second(x).toarray(), expected)
+
+
+def test_a_hessian_is_symmetric_where_its_gradient_is_opaque_on_one_side() -> None:
+    """∂/∂y is the custom function itself, which may mix anything; ∂/∂x is its rule, which not."""
+    function = dl.trace(lambda x, y: np.sum(Cube.apply(x) * y), np.ones(3), np.ones(3))
+    derivative = dl.sparse_hessian(function)
+    pattern = derivative.pattern.toarray()
+    assert np.array_equal(pattern, pattern.T)
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 11.0])
+    mixed = np.diag(3 * x**2)
+    expected = np.block([[np.diag(6 * x * y), mixed], [mixed, np.zeros((3, 3))]])
+    assert np.array_equal(derivative(x, y).toarray(), expected)
+
+
+def test_outputs_that_are_the_same_add_up_in_one_sweep() -> None:
+    twice = pulled_together(dl.parse("[x*y, x*y]"), np.array([0, 0]), 1)
+    assert twice(2.0, 3.0).tolist() == [[6.0, 4.0]]
