@@ -242,3 +242,17 @@ def test_a_long_chain_is_linear() -> None:
         assert found.first.operation == "log"
         calls.append(tally.total())
     assert calls[2] - calls[1] <= 2.1 * (calls[1] - calls[0])
+
+
+def test_the_findings_stand_in_the_order_of_evaluation() -> None:
+    # y + 1 - y cancels at 1e16, after log and before sqrt; the gradient of z^0.5 comes last.
+    found = explained("log(x) + (y + 1 - y) + sqrt(x) + z^0.5", x=-1, y=1e16, z=0)
+    assert [(finding.operation, finding.gradient) for finding in found.findings] == [
+        ("log", False),
+        ("subtract", False),
+        ("sqrt", False),
+        (found.findings[-1].operation, True),
+    ]
+    assert found.findings[-1].inputs == ("z",)
+    assert found.first is found.findings[0]
+    assert str(found).count("then: ") == 3
