@@ -259,7 +259,7 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     """
     _require_function(f, "sparse_hessian")
     require_scalar(f, "sparse_hessian", "sparse_jacobian(jacobian(f))")
-    slope = gradient(f)
+    slope = rolled(gradient(f))
     one_sided = sparsity(slope)
     pattern = sparse.csr_array(one_sided + one_sided.T)
     pattern.sort_indices()

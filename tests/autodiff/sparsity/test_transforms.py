@@ -111,6 +111,18 @@ def test_the_derivative_of_scalars_has_an_expression_for_each_nonzero() -> None:
     assert abs(found - expected).max() < 1e-14
 
 
+def test_the_hessian_of_repeated_terms_is_that_of_vectors() -> None:
+    """Beside the inputs, which are scalars, there are as many operations as for any n."""
+    sizes = []
+    for n in (400, 800):
+        terms = (f"100*(x{i + 1} - x{i}^2)^2 + (1 - x{i})^2" for i in range(n - 1))
+        derivative = dl.sparse_hessian(dl.parse(" + ".join(terms)))
+        sizes.append(len(derivative.function.graph) - n)
+        x = np.linspace(-1.0, 1.0, n)
+        assert abs(derivative(*x) - rosenbrock_hessian(x)).max() < 1e-12
+    assert sizes[0] == sizes[1]
+
+
 def test_entries_of_an_array_named_one_by_one() -> None:
     n = 40
     terms = (f"sin(x[{i}])*x[{i + 1}]" for i in range(n - 1))
