@@ -104,7 +104,7 @@ def unrecorded(run: Callable[[], Any]) -> tuple[Any, bool]:
         with no_grad():
             return run(), MODE.met
     finally:
-        MODE.met |= before
+        MODE.met = before
 
 
 def _as_it_is(leaf: Any) -> Any:

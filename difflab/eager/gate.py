@@ -99,9 +99,11 @@ def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
 
     def opened(gate: Step, arrived: Arrived, calculator: Calculator) -> Contributions:
         edges = again(gate, calculator.xp is None)
-        # The last first, as the sweep would come to them.
-        places = sorted(arrived, reverse=True)
-        return [(edges[place], *arrived[place][:2]) for place in places if edges[place] is not None]
+        return [
+            (edges[place], bar, mask)
+            for place, (bar, mask, _) in arrived.items()
+            if edges[place] is not None
+        ]
 
     return opened
 

@@ -1,7 +1,7 @@
 """The schedule of binomial checkpointing: counts as published, and every action as it must be."""
 
 import json
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
@@ -51,6 +51,10 @@ def test_every_action_is_possible_and_every_step_is_reversed_once(steps, snapsho
             reversed_steps.append(step)
             kept = {place for place in kept if place < step or place == 0}
     assert reversed_steps == list(range(steps))[::-1]
+    # A state whose step is recorded at once is not kept; the initial one is there anyway.
+    actions = list(revolve(steps, snapshots))
+    for action, after in pairwise(actions[1:]):
+        assert (action.kind, after.kind) != ("snapshot", "reverse")
 
 
 def test_beta_is_the_longest_chain():

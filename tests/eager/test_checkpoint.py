@@ -102,7 +102,7 @@ def test_one_result_under_two_names():
 
     def build(call, x):
         first, second = call(block, x)
-        return np.sum(first * np.exp(second) + first)
+        return np.sum(first * np.exp(second) + second)
 
     agree(build, X)
 
@@ -268,6 +268,9 @@ def test_a_backward_that_was_broken_off_leaves_nothing_behind():
     with pytest.raises(ZeroDivisionError):
         y.backward(retain_graph=True)
     hook.remove()
+    np.sum(first).backward(retain_graph=True)
+    assert np.array_equal(x.grad.numpy(), np.cos(V))  # and nothing that waited for `second`
+    x.zero_grad()
     y.backward()
     plain = leaf(V)
     np.sum(np.sin(plain) * np.exp(plain)).backward()
@@ -368,6 +371,15 @@ def test_a_chain_whose_parameters_alone_require_grad():
     same(*found)
 
 
+def test_a_chain_of_which_one_step_alone_uses_a_parameter():
+    r = leaf(2.9)
+    step = logistic(r)
+    state = dl.tensor(0.4)
+    y = dl.checkpoint_chain(lambda k, x: step(k, x) if k == 0 else 2.0 * x, state, 9, snapshots=3)
+    y.backward()
+    assert r.grad.item() == pytest.approx(2.0**8 * 0.24, rel=1e-15)
+
+
 def test_a_chain_without_gradients_is_the_loop():
     x = dl.tensor(0.4)
     y = dl.checkpoint_chain(logistic(3.0), x, 10, snapshots=2)
@@ -387,6 +399,19 @@ def test_second_derivatives_of_a_chain(snapshots):
         slope.backward()
         found.append((r.grad.item(), x.grad.item()))
     assert found[1] == pytest.approx(found[0], rel=1e-13)
+
+
+def test_second_derivatives_of_a_chain_run_its_steps_a_few_times():
+    r, x = leaf(2.5), leaf([0.4])
+    step, steps = Counted(logistic(r)), 100
+    np.sum(dl.checkpoint_chain(step, x, steps, snapshots=2)).backward(create_graph=True)
+    slope, r.grad, x.grad = r.grad, None, None
+    first = step.runs
+    slope.backward()
+    # The forward run, and once more all but its last step, which was recorded then.
+    assert first == 2 * steps - 1
+    # The plain sweep through it is by the schedule again.
+    assert step.runs - first <= forward_steps(steps, 2) + steps
 
 
 def test_a_chain_can_be_gone_back_through_twice():

@@ -154,6 +154,29 @@ def test_second_derivatives_where_the_saved_output_is_not_used():
     assert x.grad.item() == pytest.approx(8.0)
 
 
+def test_a_saved_output_goes_on_through_the_rule_of_its_own_when_forward_is_run_again():
+    class Step(dl.CustomFunction):
+        """Passes its output on as its slope; saves what it computes inside, too."""
+
+        @staticmethod
+        def forward(ctx, x):
+            y, inside = np.floor(x), 2.0 * x
+            ctx.save_for_backward(y, inside)
+            return y
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            y, inside = ctx.saved_tensors
+            return y_bar * y * inside
+
+    x = leaf(2.5)
+    Step.apply(x).backward(create_graph=True)
+    slope, x.grad = x.grad, None
+    assert slope.item() == 10.0  # y · 2x
+    slope.backward()
+    assert x.grad.item() == 54.0  # ẏ · 2x + 2y, where ẏ is the slope again, not that of floor
+
+
 def test_second_derivatives_with_several_arguments():
     a, b = leaf([1.0, 2.0]), leaf([3.0, 5.0])
     y, s = Parts.apply(a, b, 10.0)
@@ -231,7 +254,8 @@ def test_gradients_do_not_share_memory_with_what_is_kept():
 
 def test_a_detached_argument_with_the_same_number_is_another_argument():
     x = leaf(3.0)
-    y, _ = Parts.apply(x, x.detach(), 1.0)
+    h = x * 1.0
+    y, _ = Parts.apply(h.detach(), h, 1.0)
     y.backward(create_graph=True)
     slope, x.grad = x.grad, None
     assert slope.item() == 3.0
@@ -253,9 +277,10 @@ def test_a_branch_that_is_not_taken_contributes_zero():
             return y_bar / (2 * ctx.saved_tensors[0])
 
     for value, slope in ((0.0, 0.0), (4.0, 0.25)):
-        x = leaf(value)
-        np.where(x > 0, Root.apply(x * 1.0), 0.0).backward()
-        assert x.grad.item() == slope
+        for argument in (lambda x: x, lambda x: x * 1.0):
+            x = leaf(value)
+            np.where(x > 0, Root.apply(argument(x)), 0.0).backward()
+            assert x.grad.item() == slope
 
 
 def test_inside_of_a_checkpoint():

@@ -165,6 +165,21 @@ def test_settings_tell_calls_apart():
     assert one != dl.trace(lambda x: Polar.apply(x, x, 3)[1], 1.0)
 
 
+def test_settings_of_other_types_are_other_settings():
+    class Typed(dl.CustomFunction):
+        @staticmethod
+        def forward(ctx, x, by):
+            ctx.factor = 2.0 if type(by) is bool else 3.0
+            return ctx.factor * x
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return ctx.factor * y_bar, None
+
+    f = dl.trace(lambda x: Typed.apply(x, 1) * 100 + Typed.apply(x, True), 1.0)
+    assert f(1.0) == dl.gradient(f)(1.0) == 302.0
+
+
 def test_settings_that_are_not_hashable():
     class Scaled(dl.CustomFunction):
         @staticmethod
@@ -293,6 +308,41 @@ def test_an_untaken_branch_contributes_zero():
 
     slope = dl.gradient(dl.trace(lambda x: np.where(x > 0, Root.apply(x), 0.0), 1.0))
     assert slope(np.array([0.0, 4.0])).ravel().tolist() == [0.0, 0.25]
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+def test_what_an_untaken_branch_gives_stays_zero_after_a_custom_function(mode):
+    class Square(dl.CustomFunction):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            return 2 * ctx.saved_tensors[0] * y_bar
+
+        @staticmethod
+        def jvp(ctx, x_dot):
+            return 2 * ctx.saved_tensors[0] * x_dot
+
+    f = dl.trace(lambda x: np.sqrt(Square.apply(np.where(x > 0, x, 0.0))), 1.0)
+    slope = dl.jacobian(f, mode)
+    assert slope(np.array([-1.0, 3.0])).ravel().tolist() == [0.0, 1.0]
+
+
+def test_where_there_is_no_forward_rule_the_mode_is_chosen_accordingly():
+    f = dl.trace(lambda x: [Swish.apply(x), Swish.apply(2 * x), x], 1.0)
+    expected = [swish_derivatives(0.7, 1), 2 * swish_derivatives(1.4, 1), 1.0]
+    assert dl.jacobian(f)(0.7).ravel() == pytest.approx(expected, rel=1e-14)
+    squared = dl.trace(lambda x: Swish.apply(x) ** 2, 1.0)
+    value, first, second = (float(v) for v in (Swish.apply(0.7), *map(by_values, (1, 2))))
+    bend = 2 * (first**2 + value * second)
+    assert dl.hessian(squared)(0.7).item() == pytest.approx(bend, rel=1e-13)
+
+
+def by_values(order):
+    return swish_derivatives(0.7, order)
 
 
 def test_the_comparison_has_a_row_for_every_method():
