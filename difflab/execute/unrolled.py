@@ -61,8 +61,11 @@ def unrolled(schedule: Schedule, most: int) -> Program:
     ['multiply', 'multiply', 'add', 'tanh']
     """
     nodes = [*schedule.function.input_nodes, *(step.node for step in schedule.steps)]
-    if any(math.prod(schedule.shape(node)) > most for node in nodes):
+    sizes = [math.prod(schedule.shape(node)) for node in nodes]
+    if max(sizes, default=1) > most:
         raise UnsupportedError(_TOO_MANY.format(most))
+    if min(sizes, default=1) == 0:
+        raise UnsupportedError("an array of it is empty")
     return _Unrolled(schedule, Program(schedule.function.n), most).filled()
 
 
@@ -118,8 +121,6 @@ class _Unrolled(Cells):
         shape = tuple([cells.shape[axis] for axis in kept])
         last = [axis for axis in range(cells.ndim) if axis not in kept]
         terms = cells.transpose(*kept, *last).reshape(*shape, -1)
-        if terms.shape[-1] == 0:
-            raise UnsupportedError("an array is empty")
         while (size := terms.shape[-1]) > 1:
             pairs = terms[..., : size // 2 * 2].reshape(*shape, -1, 2)
             halved = self._each(row, [pairs[..., 0], pairs[..., 1]])

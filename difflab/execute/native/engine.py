@@ -1,6 +1,6 @@
 """Compiling a module's text, and loading what came of it.
 
-May import `libraries`, `store`; llvmlite comes through `libraries`.
+May import `libraries`, `store`, `errors`; llvmlite comes through `libraries`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from difflab.errors import UnsupportedError
 from difflab.execute.native import store
 from difflab.execute.native.libraries import Host, address, llvm
 
@@ -60,7 +61,10 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Entr
         code = machine.emit_object(module)
         store.write(key, code)
     for symbol in symbols:
-        binding.add_symbol(symbol, address(symbol))
+        place = address(symbol)
+        if not place:
+            raise UnsupportedError(f"no library of this machine has '{symbol}': use target 'numpy'")
+        binding.add_symbol(symbol, place)
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()

@@ -79,7 +79,8 @@ def has_code(name: str) -> bool:
 
 
 @HOSTS
-def test_every_operation_is_numpys(machine: Host) -> None:
+@pytest.mark.parametrize("operations", [1, engine.WELL + 1], ids=["optimised", "at once"])
+def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
     for name in SPELLINGS:
         function = getattr(np, name, None) or getattr(special, name)
         arity = 3 if name == "where" else function.nin
@@ -91,7 +92,7 @@ def test_every_operation_is_numpys(machine: Host) -> None:
             code.truths.add(arity)
         truth = [expected.dtype == bool]
         writer = Writer(code, machine, machine.width, truth)
-        entry = engine.load(writer.text(), writer.symbols, machine, 1)
+        entry = engine.load(writer.text(), writer.symbols, machine, operations)
         found = np.empty_like(expected)
         starts = [np.array([a.ctypes.data for a in arrays]) for arrays in (points, [found])]
         entry.run(*[table.ctypes.data for table in starts], 0, len(found))

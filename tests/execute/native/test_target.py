@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 import difflab as dl
-from difflab.errors import MissingDependencyError
+from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute import choice
 from difflab.execute.native import NativeTarget, engine, libraries, store, target, writer
 from difflab.execute.schedule import Program, Schedule
@@ -289,6 +289,12 @@ def test_without_llvmlite_everything_else_works(monkeypatch: pytest.MonkeyPatch)
     assert fast.reason.endswith("machine code needs llvmlite: pip install 'difflab[native]'")
     a, b = points(choice.WORTH_COMPILING // 9 + 10)
     np.testing.assert_allclose(fast(a, b)[1][:, 1], a - np.cos(b), rtol=1e-12, atol=1e-14)
+
+
+def test_a_library_without_a_function_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "address", lambda name: 0)
+    with pytest.raises(UnsupportedError, match=r"no library of this machine has '.*sin'"):
+        native(dl.parse("sin(x)"))([np.ones(3)], (3,))
 
 
 def test_code_says_what_it_calls_and_is_well_formed() -> None:
