@@ -158,9 +158,11 @@ class Builder:
             The arguments' shapes do not fit; the error points at `span`.
         """
         args = tuple(args)
-        if self.has_truths or primitive.truths:
+        if primitive.truths or (self.has_truths and self._any_truth(args)):
             args = self._as_truths(primitive, self._as_numbers(primitive, args))
-        if self.simplify and self._may_reduce(primitive, args):
+        if self.simplify and (
+            primitive in ALWAYS_TRIED or 1 in map(self.reducible.__getitem__, args)
+        ):
             node = simplified(self, primitive, args, params)
             if node is not None:
                 return node
@@ -172,10 +174,15 @@ class Builder:
                 args = self._unspread(args)
             shape, args = self._aligned(primitive, args, span)
         opcode = self.opcode_of.get(primitive) or self._opcode(primitive)
-        key = _key(opcode, args, params)
-        node = self.index.get(key)
-        if node is None and primitive.commutative:
-            node = self.index.get(_key(opcode, args[::-1], params))
+        if len(args) == 2 and not params:  # most operations: `_key`, written out
+            a, b = args
+            key: Any = (a << 31 | b) << 15 | opcode
+            node = self.index.get(key)
+            if node is None and primitive.commutative:
+                node = self.index.get((b << 31 | a) << 15 | opcode)
+        else:
+            key = _key(opcode, args, params)
+            node = self.index.get(key)
         if node is None:
             node = self.index[key] = self._append(opcode, args, shape, span)
             if params:
@@ -192,12 +199,6 @@ class Builder:
             found = self.index[key] = self._append(opcode, (node,), 0, span)
             self.param_ids[found] = self._param_id(params)
         return found
-
-    def _may_reduce(self, primitive: Primitive, args: tuple[int, ...]) -> bool:
-        """Whether an identity can apply: what most operations need not look further than."""
-        if primitive in ALWAYS_TRIED:
-            return True
-        return 1 in map(self.reducible.__getitem__, args)
 
     def shape(self, node: int) -> Shape:
         """Return the shape of a node."""
@@ -307,6 +308,11 @@ class Builder:
 
     def _shapes(self, args: Sequence[int]) -> tuple[Shape, ...]:
         return tuple(self.shape(node) for node in args)
+
+    def _any_truth(self, args: tuple[int, ...]) -> bool:
+        """Whether an argument is a truth value."""
+        boolean, opcode = self.boolean, self.opcode
+        return True in [boolean[opcode[node]] for node in args]
 
     def _as_numbers(self, primitive: Primitive, args: tuple[int, ...]) -> tuple[int, ...]:
         """Turn truth values into 0 and 1 where `primitive` takes numbers."""

@@ -35,7 +35,6 @@ _DEEPEST = 1_000_000
 """Parentheses open at once; ten megabytes of `(` are noise."""
 
 _BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
-_ELEMENT = re.compile(r"\[([0-9]{1,15})\]")
 
 # Plain integers: looking a member up on the enumeration costs more than what is done with it.
 _OPEN, _MATMUL = int(Kind.OPEN), int(Kind.MATMUL)
@@ -76,7 +75,7 @@ class ExpressionParser:
         self.places: list[int] = [0]
         self.frames: list[Frame] = []
         self.literals: dict[str, int] = {}
-        self.elements: dict[int, dict[str, int]] = {}
+        self.elements: dict[str, int] = {}
         self.function: tuple[Primitive | Call, int, int] | None = None
         self.integers: tuple[int, ...] | None = None
         self.target: str | None = None
@@ -93,6 +92,7 @@ class ExpressionParser:
         return {
             Kind.NUMBER: self._number,
             Kind.NAME: self.name,
+            Kind.ELEMENT: self._element,
             Kind.MINUS: self._minus,
             Kind.PLUS: self.nothing,
             Kind.OPEN: self._open,
@@ -107,7 +107,8 @@ class ExpressionParser:
 
     def operator_handlers(self) -> dict[int, Handler]:
         """Return what tokens mean behind a value."""
-        values = (Kind.NUMBER, Kind.NAME, Kind.OPEN, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT)
+        named = (Kind.NAME, Kind.ELEMENT)
+        values = (Kind.NUMBER, *named, Kind.OPEN, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT)
         arithmetic = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.MATMUL, Kind.POWER)
         binary = (*arithmetic, Kind.AND, Kind.OR)
         handlers: dict[int, Handler] = dict.fromkeys(binary, self._binary)
@@ -155,6 +156,30 @@ class ExpressionParser:
                 return
             node = self.scope.resolve(name, (start, end), self.target)
         self.push(node, start, end)
+
+    def _element(self, kind: int, start: int, end: int) -> None:
+        """Read a number of a vector, such as ``x[12]``, as it was read before."""
+        node = self.elements.get(self.text[start:end])
+        if node is None:
+            self._new_element(start, end)
+        else:
+            self.push(node, start, end)
+
+    def _new_element(self, start: int, end: int) -> None:
+        """Read a name and what stands in brackets behind it."""
+        opener = self.text.index("[", start)
+        self.state[Kind.NAME](Kind.NAME, start, opener)
+        if self.state is self.at_operator:
+            node, position = self.nodes[-1], int(self.text[opener + 1 : end - 1])
+            shape = self.builder.shape(node)
+            if len(shape) == 1 and position < shape[0]:
+                found = self.builder.element(node, position, (start, end))
+                self.nodes[-1] = self.elements[self.text[start:end]] = found
+                self.ends[-1] = end
+                return
+        behind, self.tokens = self.tokens, tokens(self.text, opener + 1)
+        self.state[Kind.BRACKET](Kind.BRACKET, opener, opener + 1)
+        self.tokens = behind
 
     def _minus(self, kind: int, start: int, end: int) -> None:
         self.operators.append(NEGATE)
@@ -255,35 +280,12 @@ class ExpressionParser:
 
     def _index(self, kind: int, start: int, end: int) -> None:
         node = self.nodes[-1]
-        element = _ELEMENT.match(self.text, start)
-        if element is not None:
-            # Numbers of vectors by the hundred thousand: each is looked up as it is written.
-            known = self.elements.setdefault(node, {})
-            found = known.get(element[1])
-            if found is None:
-                found = self._element(node, element)
-                if found is not None:
-                    known[element[1]] = found
-            if found is not None:
-                next(self.tokens)
-                next(self.tokens)
-                self.nodes[-1] = found
-                self.ends[-1] = element.end()
-                return
         shape = self.builder.shape(node)
         key, end = read_key(self.text, self.tokens, start, shape)
         if key != tuple((0, size, 1) for size in shape):
             params = (("key", key), ("rank", len(shape)))
             self.nodes[-1] = self.builder.emit(index, (node,), params, (self.starts[-1], end))
         self.ends[-1] = end
-
-    def _element(self, node: int, element: re.Match[str]) -> int | None:
-        """Emit one number of a vector; None where `node` is none, or not so long."""
-        shape = self.builder.shape(node)
-        position = int(element[1])
-        if len(shape) != 1 or position >= shape[0]:
-            return None
-        return self.builder.element(node, position, (self.starts[-1], element.end()))
 
     def _comma(self, kind: int, start: int, end: int) -> None:
         self.reduce(1)

@@ -57,6 +57,7 @@ class Kind(IntEnum):
     NOT = 28
     ROOT = 29
     CUBE_ROOT = 30
+    ELEMENT = 31
 
 
 _SPELLINGS = {
@@ -102,7 +103,7 @@ _LONGEST_FIRST = sorted(_SYMBOLS, key=len, reverse=True)
 _TOKEN = re.compile(
     rf"""[{_BLANKS}]*+(?:
       ((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
-    | ({_NAME})
+    | ({_NAME})(\[[0-9]{{1,15}}\])?
     | ({"|".join(re.escape(symbol) for symbol in _LONGEST_FIRST)})
     | ([\r\n\u2028\u2029][{_BLANKS}\r\n\u2028\u2029]*+)
     | ([⁺⁻{_RAISED}]+)
@@ -113,11 +114,13 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _EXPONENT = re.compile(rf"[⁺⁻]?(?:[{_RAISED_DIGITS}]+|[{_RAISED_LETTERS}]+)")
-_NUMBER, _NAMED, _SYMBOL, _LINE, _SUPERSCRIPT, _COMMENT, _END, _STRAY = range(1, 9)
+_NUMBER, _NAMED, _ELEMENT, _SYMBOL, _LINE, _SUPERSCRIPT, _COMMENT, _END, _STRAY = range(1, 10)
 
 
-def tokens(text: str) -> Iterator[tuple[int, int, int]]:
+def tokens(text: str, start: int = 0) -> Iterator[tuple[int, int, int]]:
     """Yield ``(kind, start, end)`` for each token of `text`; the last is ``Kind.END``.
+
+    What large programs are full of, a number of a vector such as ``x[12]``, is one token.
 
     Examples
     --------
@@ -127,11 +130,14 @@ def tokens(text: str) -> Iterator[tuple[int, int, int]]:
     symbols, words = _SYMBOLS, _WORDS
     # Plain integers: looking a member up on the enumeration costs more than the match.
     number, name, newline = int(Kind.NUMBER), int(Kind.NAME), int(Kind.NEWLINE)
-    for match in _TOKEN.finditer(text):
+    element = int(Kind.ELEMENT)
+    for match in _TOKEN.finditer(text, start):
         group = match.lastindex or _STRAY
         start, end = match.span(group)
         if group == _SYMBOL:
             yield symbols[text[start:end]], start, end
+        elif group == _ELEMENT:
+            yield element, match.start(_NAMED), end
         elif group == _NUMBER:
             yield number, start, end
         elif group == _NAMED:

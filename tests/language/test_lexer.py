@@ -93,3 +93,14 @@ def test_lines_end_in_every_way_they_do_in_files() -> None:
 
 def test_blanks_at_the_end_cost_no_more_than_elsewhere() -> None:
     assert list(tokens(" " * 200_000)) == [(Kind.END, 200_000, 200_000)]
+
+
+def test_a_number_of_a_vector_is_one_token() -> None:
+    assert spelled("x[12]^y₁[0]") == [
+        ("ELEMENT", "x[12]"),
+        ("POWER", "^"),
+        ("ELEMENT", "y₁[0]"),
+        ("END", ""),
+    ]
+    for apart in ("x[1:]", "x[ 1]", "x [1]", "x[-1]", "x[i]", "x[" + "1" * 16 + "]"):
+        assert spelled(apart)[0] == ("NAME", "x")
