@@ -34,7 +34,7 @@ __all__ = [
 
 def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    shape = shape_of(x)
+    shape = x.shape
     return _over(row, x, counted(row.name, axis, shape), shape, keepdims)
 
 
@@ -81,7 +81,7 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     3.0
     """
     x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    shape = shape_of(x)
+    shape = x.shape
     axes = counted("mean", axis, shape)
     size = math.prod([shape[entry] for entry in axes])
     if size == 0:

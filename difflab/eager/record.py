@@ -15,7 +15,7 @@ from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.call import Call
 
-__all__ = ["Operation", "Recorded", "apply_one", "apply_two", "record", "require_floating"]
+__all__ = ["FLOAT64", "Operation", "Recorded", "apply_one", "apply_two", "record", "require_floating"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)

@@ -17,13 +17,15 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from difflab.eager.backward import pull_back
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.operators import Operators
-from difflab.eager.record import require_floating
+from difflab.eager.record import FLOAT64, require_floating
 from difflab.eager.replay import replayed
 from difflab.eager.tape import Accumulation, Hook, Step, memory_of
 from difflab.eager.values import Calculator, CarrierCalculator
 from difflab.errors import InputError, ShapeError, TapeError
 
 __all__ = ["Tensor"]
+
+ONE = np.float64(1)
 
 
 class Tensor(Operators):
@@ -287,14 +289,15 @@ class Tensor(Operators):
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
         """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
         if gradient is None:
-            if self._data.size != 1:
+            data = self._data
+            if data.size != 1:
                 raise TapeError(
                     f"backward() of a tensor of shape {self.shape} needs a direction",
                     hint="pass gradient=…, of that shape, or take the sum() first",
                 )
-            seed: Any = self.dtype.type(1)
-            if self.shape:
-                seed = np.full(self.shape, seed)
+            seed: Any = ONE if data.dtype is FLOAT64 else data.dtype.type(1)
+            if data.shape:
+                seed = np.full(data.shape, seed)
         else:
             seed = gradient if isinstance(gradient, Tensor) else np.array(gradient, self.dtype)
             if seed.shape != self.shape:
