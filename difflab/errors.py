@@ -7,6 +7,7 @@
     │   ├── ParseError             the text is not a program of the language
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
     │   ├── PointError             values are missing, unknown or of the wrong shape
+    │   ├── DeviceError            arrays of different devices meet
     │   ├── DomainError            the function is undefined at the point
     │   ├── TraceError             Python code that cannot be recorded as a graph
     │   ├── TapeError              an eager tensor cannot do this with its tape as it is
@@ -22,6 +23,7 @@ import unicodedata
 
 __all__ = [
     "AnomalyError",
+    "DeviceError",
     "DifflabError",
     "DomainError",
     "InputError",
@@ -160,6 +162,10 @@ class ShapeError(InputError):
 
 class PointError(InputError):
     """Values at the point are missing, unknown or of the wrong shape."""
+
+
+class DeviceError(InputError):
+    """Arrays of different devices meet; the message names each and where it is."""
 
 
 class DomainError(InputError):

@@ -2,12 +2,14 @@
 
 Values of a *carrier* type (a graph's `Node`, later an eager tensor) say how they take an
 operation by a method `__difflab_apply__(primitive, arguments, params)`; plain numbers and
-arrays compute at once. May import `difflab.core.primitive` only.
+arrays compute at once. May import `devices`, and `primitive` for types.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from difflab.core.devices import array_module
 
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
@@ -42,6 +44,4 @@ def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:
         take = getattr(argument, "__difflab_apply__", None)
         if take is not None:
             return take(primitive, args, params)
-    import numpy
-
-    return primitive.computer(numpy)(*args, **params)
+    return primitive.computer(array_module(args, primitive.name))(*args, **params)

@@ -40,6 +40,12 @@ __all__ = [
 ]
 
 Map = Callable[..., Any]
+SPECIAL = {
+    "numpy": "scipy.special",
+    "cupy": "cupyx.scipy.special",
+    "jax.numpy": "jax.scipy.special",
+}
+"""Where the special functions of an array module are; elsewhere its own part `special`."""
 Shape = tuple[int, ...]
 REMEMBERED = 4096
 """Kernels that are kept for one row; more would be parameters that nobody meets again."""
@@ -288,5 +294,6 @@ class Primitive:
 @cache
 def special_functions(xp: ModuleType) -> ModuleType:
     """Return the special functions that belong to the array module `xp`."""
-    owner = {"numpy": "scipy.special", "cupy": "cupyx.scipy.special"}[xp.__name__]
-    return import_module(owner)
+    owner = SPECIAL.get(xp.__name__)
+    found: ModuleType = xp.special if owner is None else import_module(owner)
+    return found

@@ -100,7 +100,7 @@ def _elementwise(
             found = recipe(plan.maps[place], len(edges), numbers)
         bar, live = value, mask
         if plan.computes and not found.passes:
-            bar = _result(found, slots, calculator)
+            bar = calculator.whole(_result(found, slots, calculator), value.shape)
         if selects:
             bar, live = value, both(calculator, mask, bar)
         if bar.shape != shape:
@@ -117,7 +117,7 @@ def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
         (result,) = found.results
         # x * 0: what is left is the constant 0, of the cotangent's shape.
         return slots[result] if result < len(slots) else calculator.zeros(slots[0].shape)
-    return found.run(slots, calculator.xp)[found.results[0]]
+    return found.run(slots, calculator.kernels)[found.results[0]]
 
 
 def _moved(
@@ -161,7 +161,9 @@ def _mixed(
         if recipes is None:
             contributions.append((edge, calculator.zeros(shape), live))
             continue
-        bar, *masks = [_result(each, slots, calculator) for each in recipes]
+        bar, *masks = [
+            calculator.whole(_result(each, slots, calculator), shape) for each in recipes
+        ]
         if masks:
             live = both(calculator, live, masks[0])
         if type(edge) is not Step and live is not None:

@@ -122,8 +122,7 @@ class _Sums(NamedTuple):
     @classmethod
     def of(cls, data: Any) -> _Sums:
         with np.errstate(all="ignore"):
-            numbers = np.asarray(data, dtype=np.float64)
-            return cls(np.shape(data), float(numbers.sum()), float(np.abs(numbers).sum()))
+            return cls(data.shape, float(data.sum()), float(abs(data).sum()))
 
     def fits(self, other: _Sums) -> bool:
         if self.shape != other.shape:

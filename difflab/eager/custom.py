@@ -94,7 +94,7 @@ class _Visit:
             for place, (shape, dtype) in enumerate(self.outputs)
         ]
         context: Context = gate.slots[0]
-        if calculator.xp is None:
+        if calculator.kernels is None:
             context = self._on_tensors(gate, arrived, context)
             bars = [_tensor(bar) for bar in bars]
         else:
@@ -106,7 +106,7 @@ class _Visit:
         for edge, bar, shape in zip(gate.edges or (), found, shapes, strict=True):
             if edge is None or bar is None:
                 continue
-            bar = _tensor(bar) if calculator.xp is None else self._lent(_array(bar))
+            bar = _tensor(bar) if calculator.kernels is None else self._lent(_array(bar))
             live = None
             if all(mask is not None for mask in masks):
                 reached = [calculator.reached(mask, shape) for mask in masks]

@@ -98,7 +98,7 @@ def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
     """
 
     def opened(gate: Step, arrived: Arrived, calculator: Calculator) -> Contributions:
-        edges = again(gate, calculator.xp is None)
+        edges = again(gate, calculator.kernels is None)
         return [
             (edges[place], bar, mask)
             for place, (bar, mask, _) in arrived.items()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from difflab.core.devices import module_of
 from difflab.eager.record import require_floating
 from difflab.eager.tape import Accumulation
 from difflab.eager.tensors import Tensor
@@ -19,7 +22,8 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     Parameters
     ----------
     data : array_like or Tensor
-        Numbers. Integers become float64, so that they can have derivatives.
+        Numbers; an array of CuPy's stays on its device. Integers become float64, so that they
+        can have derivatives.
     requires_grad : bool
         Whether operations on it are recorded, for `Tensor.backward`.
     dtype : dtype, optional
@@ -47,7 +51,8 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     (3.0, 8.0)
     """
     try:
-        array = np.array(data._data if isinstance(data, Tensor) else data, dtype=dtype)
+        source = data._data if isinstance(data, Tensor) else data
+        array: Any = module_of(source).array(source, dtype=dtype)
     except (TypeError, ValueError) as error:
         raise InputError(f"a tensor is made of numbers: {error}") from None
     if dtype is None and array.dtype.kind in "iu":

@@ -14,6 +14,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
+from difflab.core.devices import module_of
 from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
@@ -131,7 +132,7 @@ class Operators(Recorded):
         if MODE.enabled and (self._step is not None or getattr(value, "_step", None) is not None):
             _overwrite(self, _assigned(self, key, value), "item assignment")
             return
-        changed = np.array(self._data)
+        changed = module_of(self._data).array(self._data)
         where_to = key._data if isinstance(key, Recorded) else key
         changed[where_to] = value._data if isinstance(value, Recorded) else value
         _overwrite(self, type(self)(changed), "item assignment")
@@ -216,12 +217,12 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
     shape = target._data.shape
     if isinstance(key, Recorded):
         key = key._data
-    chosen = np.zeros(shape, dtype=bool)
+    chosen = module_of(target._data).zeros(shape, dtype=bool)
     chosen[key] = True
-    if isinstance(key, np.ndarray) and key.dtype == bool:
+    if getattr(key, "dtype", None) == np.bool_:
         return record(where, (chosen, value, target))
     static = static_key(key, shape)
-    wide = value + np.zeros(chosen[key].shape)
+    wide = value + chosen[key] * 0.0
     spread = record(scatter, (wide,), {"keys": (static,), "shape": shape})
     return record(where, (chosen, spread, target))
 
@@ -236,11 +237,11 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
     data = target._data
     if new._data.shape != data.shape:
         raise ShapeError(f"{what} cannot give shape {new._data.shape} to a tensor of {data.shape}")
-    if isinstance(data, np.ndarray) and data.base is None:
+    if not isinstance(data, np.generic) and data.base is None:
         data[...] = new._data
     else:
-        target._data = np.array(new._data)
-        if isinstance(data, np.ndarray):  # a view: what it is a view of stays as it is
+        target._data = module_of(data).array(new._data)
+        if not isinstance(data, np.generic):  # a view: what it is a view of stays as it is
             target._memory = None
     memory = memory_of(target)
     memory.changes += 1

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import HOST, apart, array_module, module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.plan import NUMBERS, REMEMBERED, Plan
@@ -15,7 +16,15 @@ from difflab.eager.tape import Accumulation, Memory, Step, memory_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.call import Call
 
-__all__ = ["FLOAT64", "Operation", "Recorded", "apply_one", "apply_two", "record", "require_floating"]
+__all__ = [
+    "FLOAT64",
+    "Operation",
+    "Recorded",
+    "apply_one",
+    "apply_two",
+    "record",
+    "require_floating",
+]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
@@ -64,10 +73,22 @@ class Operation:
         self.plans: dict[Any, Plan] = {}
         self.plain = row.boolean
 
-    def kernel(self) -> Any:
+    def kernel(self, xp: Any) -> Any:
         """Return the function of arrays that this is."""
-        found = self.kernels[np] = self.row.unbatched_computer(np, self.given)
+        found = self.kernels[xp] = self.row.unbatched_computer(xp, self.given)
         return found
+
+    def module(self, args: Sequence[Any], values: Sequence[Any]) -> Any:
+        """Return the array module of the values.
+
+        A number of the host's that requires grad does not mix with arrays of a device either:
+        its gradient would come back as one of those.
+        """
+        xp = array_module(values, self.row.name)
+        for arg, value in zip(args, values, strict=True):
+            if isinstance(arg, Recorded) and arg._step is not None and module_of(value) is not xp:
+                raise apart(values, self.row.name)
+        return xp
 
     def plan(self, key: Any, shape: tuple[int, ...]) -> Plan:
         """Return a plan that is met for the first time; its key is what is active, and shapes."""
@@ -99,8 +120,9 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
 def apply_one(operation: Operation, a: Any) -> Any:
     """Do what `apply_many` does, for one argument, a tensor."""
     x, edge = a._data, a._step
+    xp = np if type(x) in HOST else operation.module((a,), (x,))
     try:
-        y = (operation.kernels.get(np) or operation.kernel())(x)
+        y = (operation.kernels.get(xp) or operation.kernel(xp))(x)
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, (x,), y)
     except (TypeError, ValueError) as error:
@@ -141,8 +163,10 @@ def apply_two(operation: Operation, a: Any, b: Any) -> Any:
             needs += 2
     else:
         y, other = b if type(b) in PLAIN else _operand(b), None
+    on_host = type(x) in HOST and type(y) in HOST
+    xp = np if on_host else operation.module((a, b), (x, y))
     try:
-        z = (operation.kernels.get(np) or operation.kernel())(x, y)
+        z = (operation.kernels.get(xp) or operation.kernel(xp))(x, y)
         if z.dtype is not FLOAT64:
             z = _as_in_graphs(operation, (x, y), z)
     except (TypeError, ValueError) as error:
@@ -181,8 +205,9 @@ def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
             values.append(arg if type(arg) in PLAIN else _operand(arg))
             edges.append(None)
         bit += bit
+    xp = operation.module(args, values)
     try:
-        y = (operation.kernels.get(np) or operation.kernel())(*values)
+        y = (operation.kernels.get(xp) or operation.kernel(xp))(*values)
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, values, y)
     except (TypeError, ValueError) as error:
@@ -228,10 +253,10 @@ def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) 
 
 
 def _private(value: Any) -> Any:
-    """Return a NumPy array as it is now: its owner may change it before backward."""
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        return value.copy()
-    return value
+    """Return an array as it is now: its owner may change it before backward."""
+    if isinstance(value, np.ndarray):
+        return value.copy() if value.flags.writeable else value
+    return value if isinstance(value, np.generic) else value.copy()
 
 
 def _shared_memory(args: tuple[Any, ...], y: Any) -> Memory | None:
@@ -245,7 +270,8 @@ def _operand(value: Any) -> Any:
     """Return an operand that is no tensor as numbers."""
     if type(value) in NUMBERS:
         return value
-    array = value if isinstance(value, np.ndarray | np.generic) else np.asarray(value)
+    own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
+    array = value if own else np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise InputError(f"an operation on tensors takes numbers, not {type(value).__name__}")
     return array
@@ -267,7 +293,8 @@ def _as_in_graphs(operation: Operation, values: Sequence[Any], y: Any = None) ->
     ]
     if all(number is value for number, value in zip(numbers, values, strict=True)):
         return y
-    return row.computer(np)(*numbers, **operation.params)
+    xp = array_module(numbers, row.name)
+    return row.computer(xp)(*numbers, **operation.params)
 
 
 def _retried(operation: Operation, values: Sequence[Any], error: Exception) -> Any:
@@ -275,7 +302,7 @@ def _retried(operation: Operation, values: Sequence[Any], error: Exception) -> A
     y = _as_in_graphs(operation, values)
     if y is not None:
         return y
-    shapes = " and ".join(str(np.shape(value)) for value in values)
+    shapes = " and ".join(str(getattr(value, "shape", ())) for value in values)
     raise ShapeError(
         f"{operation.row.name} cannot combine the shapes {shapes}",
         hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from contextvars import Context
 from heapq import heappop, heappush
 from typing import Any, NamedTuple
@@ -19,6 +20,8 @@ import numpy as np
 
 from difflab.autodiff.argumentwise import any_of
 from difflab.autodiff.sweep import spread
+from difflab.core.devices import module_of
+from difflab.core.primitive import Primitive
 from difflab.eager.backward import pull_back
 from difflab.eager.plan import NUMBERS, Recipe, recipe_of
 from difflab.eager.tape import Accumulation, Step
@@ -76,7 +79,7 @@ def replayed(root: Step, seed: Any, *, keep: bool) -> list[tuple[Accumulation, A
     slots = [seed]
     slots += [steps[place].slots[slot] for place, slot in program.reads]
     recipe = program.recipe
-    work = _quiet().run(recipe.run, slots, np)
+    work = _quiet().run(recipe.run, slots, module_of(seed))
     if not keep:
         for step in steps:
             step.free()
@@ -156,9 +159,19 @@ class _Recorder(CarrierCalculator):
             self.reads[read] = Node(self.builder, node)
         return self.reads[read]
 
+    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
+        """Write an operation."""
+        shapes = [getattr(arg, "shape", ()) for arg in args]
+        result = super().emit(primitive, args, params)
+        return self.whole(result, np.broadcast_shapes(*shapes)) if not params else result
+
     def zeros(self, shape: Shape, dtype: type = float) -> Any:
         """Return zeros."""
         return spread(Node(self.builder, self.builder.constant(0)), shape)
+
+    def whole(self, value: Any, shape: Shape) -> Any:
+        """Return a result spread to its shape; one that is constant was simplified to a number."""
+        return value if value.shape == shape else spread(value, shape)
 
     def reached(self, mask: Any, shape: Shape) -> Any:
         """Return the mask of `shape` that holds where any number of `mask` does."""

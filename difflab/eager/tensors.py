@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from difflab.core.devices import HOST, array_module, module_of, on_host
 from difflab.eager.backward import pull_back
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.operators import Operators
@@ -21,7 +22,7 @@ from difflab.eager.record import FLOAT64, require_floating
 from difflab.eager.replay import replayed
 from difflab.eager.tape import Accumulation, Hook, Step, memory_of
 from difflab.eager.values import Calculator, CarrierCalculator
-from difflab.errors import InputError, ShapeError, TapeError
+from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 
 __all__ = ["Tensor"]
 
@@ -155,9 +156,23 @@ class Tensor(Operators):
                 " no derivative would flow back from it",
                 hint="say so by tensor.detach().numpy(), or use NumPy's functions on the tensor",
             )
+        if module_of(self._data) is not np:
+            raise DeviceError(
+                "a tensor on a device does not become a NumPy array by itself",
+                hint="tensor.detach().array() is its array there, whose get() copies it",
+            )
         view = np.asarray(self._data).view()
         view.flags.writeable = False
         return view
+
+    def array(self) -> Any:
+        """Return a copy of the values as an array where they are: NumPy's or the device's."""
+        if self._step is not None:
+            raise TapeError(
+                "no derivative flows back from the array of a tensor that requires grad",
+                hint="say so by tensor.detach().array()",
+            )
+        return module_of(self._data).array(self._data)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
@@ -197,7 +212,7 @@ class Tensor(Operators):
         return (self[position] for position in range(len(self)))
 
     def __repr__(self) -> str:
-        numbers = np.array2string(np.asarray(self._data), separator=", ", prefix="tensor(")
+        numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
         step = self._step
         note = f", grad_fn={step}" if isinstance(step, Step) else ", requires_grad=True"
         return f"tensor({numbers}{note if step is not None else ''})"
@@ -280,7 +295,8 @@ class Tensor(Operators):
         found = None if create_graph else replayed(root, seed, keep=keep)
         if found is not None:
             return found
-        calculator = CarrierCalculator(_revived) if create_graph else Calculator()
+        xp = module_of(self._data)
+        calculator = CarrierCalculator(_revived, xp) if create_graph else Calculator(xp)
         with np.errstate(all="ignore"):
             return pull_back(
                 root, seed, keep=keep or create_graph, calculator=calculator, watch=_watch
@@ -296,15 +312,18 @@ class Tensor(Operators):
                     hint="pass gradient=…, of that shape, or take the sum() first",
                 )
             seed: Any = ONE if data.dtype is FLOAT64 else data.dtype.type(1)
-            if data.shape:
-                seed = np.full(data.shape, seed)
+            if data.shape or type(data) not in HOST:
+                seed = module_of(data).full(data.shape, seed)
         else:
-            seed = gradient if isinstance(gradient, Tensor) else np.array(gradient, self.dtype)
+            seed = gradient
+            if not isinstance(gradient, Tensor):
+                seed = module_of(gradient).array(gradient, self.dtype)
+                array_module((self._data, seed), "backward()", ("the tensor", "its gradient"))
             if seed.shape != self.shape:
                 raise ShapeError(f"a gradient of shape {seed.shape} for a tensor of {self.shape}")
         if create_graph:
             return seed if isinstance(seed, Tensor) else Tensor(seed)
-        return np.array(seed._data) if isinstance(seed, Tensor) else seed
+        return seed._data.copy() if isinstance(seed, Tensor) else seed
 
 
 def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
@@ -335,7 +354,7 @@ def _watch(step: Step, bar: Any) -> Any:
         bar = _hooked(step.hooks, bar)
     keeper = step.retained and step.retained()
     if keeper is not None:
-        gradient = bar if isinstance(bar, Tensor) else Tensor(np.array(bar))
+        gradient = bar if isinstance(bar, Tensor) else Tensor(bar.copy())
         keeper._grad = gradient if keeper._grad is None else keeper._grad + gradient
     return bar
 
@@ -355,5 +374,5 @@ def _arrive(found: list[tuple[Any, Any]]) -> None:
             leaf.grad = bar
         else:
             own = bar.base is None and id(bar) not in taken
-            leaf.grad = Tensor(bar if own else np.array(bar))
+            leaf.grad = Tensor(bar if own else bar.copy())
             taken.add(id(bar))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -45,13 +44,15 @@ class Calculator:
 
     Attributes
     ----------
-    xp : module or None
-        The array module; None where the values are carriers.
+    xp : module
+        The array module.
+    kernels : module or None
+        Whose kernels compute: the array module's; None where the values are carriers.
     """
 
-    xp: ModuleType | None = np
-
-    def __init__(self) -> None:
+    def __init__(self, xp: Any = np) -> None:
+        self.xp = xp
+        self.kernels = xp
         self.settled_last: tuple[Any, Any, Any] = (None, None, None)
 
     def slots(self, step: Step) -> list[Any]:
@@ -66,7 +67,11 @@ class Calculator:
 
     def zeros(self, shape: Shape, dtype: type = float) -> Any:
         """Return zeros: what comes through a map that nothing flows through."""
-        return np.zeros(shape, dtype)
+        return self.xp.zeros(shape, dtype)
+
+    def whole(self, value: Any, shape: Shape) -> Any:
+        """Return a result of the shape that it has where nothing is simplified."""
+        return value
 
     def constant(self, value: float) -> Any:
         """Return the number itself."""
@@ -182,12 +187,13 @@ class CarrierCalculator(Calculator):
     ----------
     revive : callable
         Makes a carrier of a kept value, given its step, its slot, and the edge it came from.
+    xp : module
+        The array module of the values that the carriers carry.
     """
 
-    xp = None
-
-    def __init__(self, revive: Revive) -> None:
-        super().__init__()
+    def __init__(self, revive: Revive, xp: Any = np) -> None:
+        super().__init__(xp)
+        self.kernels = None
         self.revive = revive
 
     def slots(self, step: Step) -> list[Any]:
@@ -200,7 +206,7 @@ class CarrierCalculator(Calculator):
 
     def truths(self, mask: Any) -> Any:
         """Return the array in a mask."""
-        return mask.numpy()
+        return mask._data
 
     def summed(self, shape: Shape, value: Any) -> Any:
         """Sum a value over the axes along which `shape` was repeated."""

@@ -123,9 +123,9 @@ class Function:
             A value is missing, unknown or of the wrong shape.
         """
         values = self.arranged(args, kwargs)
-        interpreter = interpreter_for(values)
-        if isinstance(interpreter, ArrayInterpreter) and interpreter.xp is np:
-            results = self._computed(values)
+        interpreter = interpreter_for(values, self.inputs)
+        if isinstance(interpreter, ArrayInterpreter):
+            results = self._computed(values, interpreter)
         else:
             results = evaluate(self, values, interpreter)
         return self.returned(results)
@@ -150,7 +150,7 @@ class Function:
         """
         points = np.asarray(points)
         batch = points.shape[:-1]
-        results = self._computed(self.split(points))
+        results = self._computed(self.split(points), ArrayInterpreter())
         flat = [
             np.broadcast_to(np.asarray(result), batch + shape).reshape((*batch, -1))
             for result, shape in zip(results, self.output_shapes, strict=True)
@@ -171,18 +171,22 @@ class Function:
             start = stop
         return parts
 
-    def _computed(self, values: Sequence[Any]) -> list[Any]:
-        """Evaluate on NumPy, the outputs broadcast to the whole batch."""
-        interpreter: Interpreter = ArrayInterpreter()
-        if any(np.asarray(value).dtype == object for value in values):
-            interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1])
+    def _computed(self, values: Sequence[Any], on: ArrayInterpreter) -> list[Any]:
+        """Evaluate on arrays, the outputs broadcast to the whole batch."""
+        interpreter: Interpreter = on
+        if any(getattr(getattr(value, "dtype", None), "kind", "") == "O" for value in values):
+            interpreter = interpreter_for(np.asarray(values[0]).ravel()[:1].tolist())
         batch = self.batch(values)
         with np.errstate(all="ignore"):
             results = evaluate(self, values, interpreter)
-        if not batch:
+        if on.xp is not np:
+            results = [on.xp.asarray(result) for result in results]
+        elif not batch:
             return results
         return [
-            result if np.shape(result) == batch + shape else np.broadcast_to(result, batch + shape)
+            result
+            if getattr(result, "shape", ()) == batch + shape
+            else on.xp.broadcast_to(result, batch + shape)
             for result, shape in zip(results, self.output_shapes, strict=True)
         ]
 
@@ -195,7 +199,7 @@ class Function:
             The batches do not fit each other.
         """
         batches = {
-            np.shape(value)[: np.ndim(value) - len(shape)]
+            value.shape[: len(value.shape) - len(shape)]
             for value, shape in zip(values, self.input_shapes, strict=True)
         }
         try:

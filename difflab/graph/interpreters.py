@@ -6,12 +6,12 @@ The libraries are imported when their interpreter is made. May import `evaluate`
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import array_module
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
@@ -255,7 +255,7 @@ def _pole(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
     return mp.nan
 
 
-def interpreter_for(values: Iterable[Any]) -> Interpreter:
+def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpreter:
     """Choose the interpreter from the values: nodes, mpmath, SymPy, or an array module.
 
     Examples
@@ -271,8 +271,4 @@ def interpreter_for(values: Iterable[Any]) -> Interpreter:
             return MpmathInterpreter()
         if module == "sympy":
             return SympyInterpreter()
-        if module in ("cupy", "torch"):
-            return ArrayInterpreter(sys.modules[module])
-        if module in ("jax", "jaxlib"):
-            return ArrayInterpreter(sys.modules["jax.numpy"])
-    return ArrayInterpreter()
+    return ArrayInterpreter(array_module(values, "the function", names))

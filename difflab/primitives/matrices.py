@@ -94,12 +94,12 @@ def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
 # --- kernels ----------------------------------------------------------------------------------
 
 
-def _each(compute: Callable[[Array], Array], shape: Callable[[Array], Shape]) -> Any:
+def _each(compute: Callable[[ModuleType, Array], Array], shape: Callable[[Array], Shape]) -> Any:
     """Apply `compute` to a stack of matrices; a singular one among them gives nan."""
 
     def guarded(xp: ModuleType, a: Array) -> Array:
         try:
-            return compute(a)
+            return compute(xp, a)
         except np.linalg.LinAlgError:
             if a.ndim == 2:
                 return xp.full(shape(a), xp.nan, dtype=a.dtype)
@@ -108,8 +108,8 @@ def _each(compute: Callable[[Array], Array], shape: Callable[[Array], Shape]) ->
     return guarded
 
 
-_inv = _each(lambda a: np.linalg.inv(a), lambda a: a.shape)
-_cholesky = _each(lambda a: np.linalg.cholesky(a), lambda a: a.shape)
+_inv = _each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
+_cholesky = _each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
 
 
 def _logdet(xp: ModuleType, a: Array) -> Array:

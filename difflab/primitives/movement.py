@@ -51,7 +51,7 @@ def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _concatenate(xp: ModuleType, *parts: Array, axis: int, rank: int) -> Array:
     batches = [part.shape[: part.ndim - rank] for part in parts]
-    batch = xp.broadcast_shapes(*batches)
+    batch = np.broadcast_shapes(*batches)
     whole = [
         xp.broadcast_to(part, batch + part.shape[part.ndim - rank :]) if own != batch else part
         for part, own in zip(parts, batches, strict=True)
@@ -106,7 +106,7 @@ def _diag(xp: ModuleType, x: Array) -> Array:
 
 
 def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:
-    return xp.frombuffer(values, dtype=xp.float64).reshape(shape)
+    return xp.asarray(np.frombuffer(values, dtype=np.float64).reshape(shape))
 
 
 transpose: Primitive = Primitive(

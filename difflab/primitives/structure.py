@@ -12,6 +12,8 @@ from operator import methodcaller
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from difflab.core.primitive import Primitive, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
@@ -30,7 +32,7 @@ def _batch(value: Array, rank: int) -> Shape:
 def _common_batch(xp: ModuleType, parts: Sequence[Array], ranks: Sequence[int]) -> Shape:
     """Return the batch shape that the values of several parts broadcast to."""
     batches = {_batch(part, rank) for part, rank in zip(parts, ranks, strict=True)}
-    common: Shape = xp.broadcast_shapes(*batches)
+    common: Shape = np.broadcast_shapes(*batches)
     return common
 
 
@@ -153,7 +155,7 @@ broadcast: Primitive = Primitive(
     rule=linear(_unbroadcast),
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
-    unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(x, shape),
+    unbatched=lambda xp, *, shape, rank: lambda x: xp.broadcast_to(_as_array(xp, x), shape),
 )
 reshape: Primitive = Primitive(
     name="reshape",
@@ -164,7 +166,7 @@ reshape: Primitive = Primitive(
     ),
     structural=True,
     shape=lambda shapes, *, shape, rank: shape,
-    unbatched=lambda xp, *, shape, rank: methodcaller("reshape", shape),
+    unbatched=lambda xp, *, shape, rank: lambda x: _as_array(xp, x).reshape(shape),
 )
 index: Primitive = Primitive(
     name="index",

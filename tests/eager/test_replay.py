@@ -121,6 +121,19 @@ def test_the_order_in_which_steps_were_made_is_part_of_the_structure() -> None:
     assert [[gradient(order) for order in orders] for _ in range(3)] == [first] * 3
 
 
+def test_derivatives_that_are_constants_keep_their_shape() -> None:
+    """x mod y has the slopes 1 and -floor(x / y), whose own slopes are constants."""
+    for _ in range(4):
+        x = dl.tensor([4.0, 7.5, 1.0], requires_grad=True)
+        y = dl.tensor([3.0, 2.0, 5.0], requires_grad=True)
+        np.sum(x % y).backward(create_graph=True)
+        slopes = x.grad, y.grad
+        x.zero_grad()
+        y.zero_grad()
+        sum(np.sum(slope * slope) for slope in slopes).backward()
+        assert y.grad.numpy().tolist() == [0.0, 0.0, 0.0]
+
+
 def test_nothing_is_computed_where_no_branch_is_taken() -> None:
     for _ in range(4):
         x = dl.tensor(np.zeros((2, 2)), requires_grad=True)

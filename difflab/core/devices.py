@@ -1,0 +1,101 @@
+"""Which array module values belong to: NumPy on the host, CuPy and its kin on a device.
+
+The module is chosen from the values, here and nowhere else, and nothing is converted: arrays that
+lie in different places are an error that says where each is. Numbers are welcome everywhere: those
+of Python, NumPy's scalars, and arrays without axes. Imports only `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.errors import DeviceError
+
+__all__ = ["HOST", "apart", "array_module", "module_of", "on_host"]
+
+HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
+"""Types whose module is NumPy for certain."""
+
+
+def module_of(value: Any) -> Any:
+    """Return the array module that a number or array belongs to.
+
+    Libraries are known by name, others by the method ``__array_namespace__`` of the Python array
+    API standard.
+
+    Examples
+    --------
+    >>> module_of(np.ones(3)).__name__
+    'numpy'
+    """
+    kind = type(value)
+    if kind in HOST:
+        return np
+    package = kind.__module__.partition(".")[0]
+    if package in ("cupy", "torch"):
+        return sys.modules[package]
+    if package in ("jax", "jaxlib"):
+        return sys.modules["jax.numpy"]
+    namespace = getattr(kind, "__array_namespace__", None)
+    return np if namespace is None else namespace(value)
+
+
+def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> Any:
+    """Return the one array module of all values.
+
+    Parameters
+    ----------
+    values : sequence
+        Numbers and arrays.
+    doing : str
+        The operation, for the error.
+    names : sequence of str, optional
+        What the values are called there; "argument 1" and so on when left out.
+
+    Raises
+    ------
+    DeviceError
+        Arrays lie on different devices.
+    """
+    found: Any = np
+    for value in values:
+        if type(value) not in HOST:
+            module = module_of(value)
+            found = found if module is np else module
+    if found is not np:
+        places = {_place(value) for value in values if getattr(value, "ndim", 0)}
+        if len(places) > 1:
+            raise apart(values, doing, names)
+    return found
+
+
+def apart(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
+    """Return the error that says where each of several values is."""
+    known = names or [f"argument {position + 1}" for position in range(len(values))]
+    places = ", ".join(
+        f"{name} is on {_place(value)}"
+        for name, value in zip(known, values, strict=True)
+        if hasattr(value, "ndim")
+    )
+    return DeviceError(
+        f"{doing} takes arrays of one device, but {places}",
+        hint="move one of them yourself: cupy.asarray(array) puts an array of NumPy's on the"
+        " device, and array.get() brings one back",
+    )
+
+
+def _place(value: Any) -> str:
+    """Return where an array is, in words."""
+    module = module_of(value)
+    if module is np:
+        return "the host (numpy)"
+    return f"{getattr(value, 'device', 'a device')} ({module.__name__})"
+
+
+def on_host(value: Any) -> Any:
+    """Return an array copied to the host, where the user has asked for that."""
+    return np.asarray(value.get() if hasattr(value, "get") else value)

@@ -1,0 +1,255 @@
+"""Arrays stay on their device: the whole table, derivatives and tapes on a strict stand-in."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.autodiff import jvp, vjp
+from difflab.core.devices import module_of
+from difflab.core.primitive import ByArgument, Primitive
+from difflab.errors import DeviceError, ShapeError, TapeError
+from difflab.primitives import TABLE
+from tests import standin
+from tests.primitives.test_arrays import CASES
+
+
+def _cupy() -> Any:
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    try:
+        cupy.zeros(1)
+    except Exception as error:
+        pytest.skip(f"no GPU that CuPy can use: {error}")
+    return cupy
+
+
+@pytest.fixture(params=["standin", pytest.param("cupy", marks=pytest.mark.gpu)])
+def xp(request: pytest.FixtureRequest) -> Any:
+    return standin if request.param == "standin" else _cupy()
+
+
+def same(found: Any, expected: Any, xp: Any) -> None:
+    """Hold what is on the device to what the host computes."""
+    if isinstance(found, tuple):
+        for part, wanted in zip(found, expected, strict=True):
+            same(part, wanted, xp)
+        return
+    assert isinstance(found, xp.ndarray)
+    close = 1e-15 if xp is standin else 1e-11
+    assert np.allclose(found.get(), expected, rtol=close, atol=close, equal_nan=True)
+
+
+def points(row: Primitive) -> list[Any]:
+    rng = np.random.default_rng(6)
+    return [rng.uniform(low, high, 5) for low, high in row.samples]
+
+
+ROWS = [row for row in TABLE.values() if row.samples and row.arity == len(row.samples)]
+DIFFERENTIABLE = [
+    row for row in ROWS if not row.boolean and row.name not in ("as_number", "polygamma")
+]
+PLACES = [(name, place) for name, cases in CASES.items() for place in range(len(cases))]
+
+
+def test_the_standin_refuses_what_cupy_refuses() -> None:
+    there = standin.asarray(np.ones(3))
+    for implicit in (
+        lambda: np.asarray(there),
+        lambda: np.sin(there),
+        lambda: np.ones(3) + there,
+        lambda: there * np.ones(3),
+        lambda: np.sum(there),
+        lambda: standin.add(there, np.ones(3)),
+        lambda: standin.where(there > 0, np.ones(3), 0.0),
+    ):
+        with pytest.raises(TypeError):
+            implicit()
+    assert (2.0 * there + np.float64(1)).get().tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_elementwise_kernel_runs_there(row: Primitive, xp: Any) -> None:
+    values = points(row)
+    same(row(*map(xp.asarray, values)), row(*values), xp)
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES)
+def test_every_kernel_of_arrays_runs_there(name: str, place: int, xp: Any) -> None:
+    values, params = CASES[name][place]
+    same(TABLE[name](*map(xp.asarray, values), **params), TABLE[name](*values, **params), xp)
+
+
+MOVED: dict[str, Callable[[Any], Any]] = {
+    "rearranged": lambda x: x.T.reshape(-1)[1:5:2] * x[0, 0] + x.sum(axis=0)[::-1][:2],
+    "joined": lambda x: dl.arrays.concatenate([x, x[:1]], axis=0) * dl.arrays.stack([x[0]] * 3),
+    "taken": lambda x: dl.arrays.take(x, [2, 0, 2], axis=1) * dl.arrays.diag(x[1]).sum(),
+    "summed": lambda x: np.cumsum(x, axis=1) + x.mean() + np.argmax(x, axis=0),
+    "padded": lambda x: dl.arrays.pad(x, 1) * 2.0 + np.trace(x[:, :2]) + np.diagonal(x @ x.T)[0],
+    "constant": lambda x: x * np.array([1.0, 2.0, 3.0]) + np.eye(2, 3),
+}
+"""Compositions that use the rows which only move data."""
+MATRIX = np.array([[0.3, 1.2, -0.5], [2.0, 0.7, 1.1]])
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_functions_and_their_derivatives_run_there(name: str, xp: Any) -> None:
+    recorded = dl.trace(MOVED[name], MATRIX)
+    there = xp.asarray(MATRIX)
+    for function in (
+        recorded,
+        dl.jacobian(recorded, mode="forward"),
+        dl.jacobian(recorded, mode="reverse"),
+    ):
+        same(function(there), function(MATRIX), xp)
+    batch = np.stack([MATRIX, 2 * MATRIX])
+    same(recorded(xp.asarray(batch)), recorded(batch), xp)
+
+
+@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=lambda row: row.name)
+def test_derivatives_of_every_row_run_there(row: Primitive, xp: Any) -> None:
+    values = points(row)
+    there = [xp.asarray(value) for value in values]
+    function = dl.trace(lambda *args: row(*args) * 1.5, *[value[0] for value in values])
+    for derived in (dl.gradient(function, mode="forward"), dl.gradient(function)):
+        same(derived(*there), derived(*values), xp)
+    if xp is standin or row.arity == 1:
+        second = dl.hessian(function)
+        same(second(*there), second(*values), xp)
+    for derived, more in ((jvp(function), values), (vjp(function), values[:1])):
+        same(derived(*there, *map(xp.asarray, more)), derived(*values, *more), xp)
+
+
+def gradients(function: Callable[..., Any], values: list[Any], again: bool = False) -> list[Any]:
+    """Return the gradients of the sum of a result; `again`, of the norm of those."""
+    leaves = [dl.tensor(value, requires_grad=True) for value in values]
+    np.sum(function(*leaves) * 1.25).backward(create_graph=again)
+    if again:
+        first = [leaf.grad for leaf in leaves]
+        for leaf in leaves:
+            leaf.zero_grad()
+        total = sum(np.sum(grad * grad) for grad in first)
+        if total.requires_grad:
+            total.backward()
+    return [None if leaf.grad is None else leaf.grad.detach().array() for leaf in leaves]
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["first", "second"])
+@pytest.mark.parametrize("row", DIFFERENTIABLE, ids=lambda row: row.name)
+def test_tapes_run_there(row: Primitive, again: bool, xp: Any) -> None:
+    values = points(row)
+    there = [xp.asarray(value) for value in values]
+    for _ in range(3):  # swept, recorded, replayed
+        found = gradients(row, there, again)
+        for bar, expected in zip(found, gradients(row, values, again), strict=True):
+            assert (bar is None) == (expected is None)
+            if bar is not None:
+                same(bar, expected, xp)
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES)
+def test_tapes_of_arrays_run_there(name: str, place: int, xp: Any) -> None:
+    values, params = CASES[name][place]
+    assert isinstance(TABLE[name].rule, ByArgument)
+    there = [xp.asarray(value) for value in values]
+
+    def function(*args: Any) -> Any:
+        return TABLE[name](*args, **params)
+
+    for bar, expected in zip(
+        gradients(function, there), gradients(function, list(values)), strict=True
+    ):
+        same(bar, expected, xp)
+
+
+@pytest.mark.parametrize("name", [name for name in MOVED if name != "constant"])
+def test_tapes_of_moved_data_run_there(name: str, xp: Any) -> None:
+    (found,) = gradients(MOVED[name], [xp.asarray(MATRIX)])
+    same(found, gradients(MOVED[name], [MATRIX])[0], xp)
+
+
+def test_a_network_trains_there(xp: Any) -> None:
+    rng = np.random.default_rng(2)
+    data = [rng.normal(size=shape) for shape in ((5, 4), (5, 1), (4, 8), (8,), (8, 1), (1,))]
+
+    def trained(put: Callable[[Any], Any]) -> list[Any]:
+        X, Y, *weights = map(put, copy.deepcopy(data))
+        params = [dl.tensor(value, requires_grad=True) for value in weights]
+        for _ in range(5):
+            W, b, V, c = params
+            loss = np.mean((np.maximum(dl.tensor(X) @ W + b, 0) @ V + c - Y) ** 2)
+            loss.backward()
+            with dl.no_grad():
+                for param in params:
+                    param -= 0.1 * param.grad
+                    param.zero_grad()
+        return [param.detach().array() for param in params]
+
+    for found, expected in zip(trained(xp.asarray), trained(np.asarray), strict=True):
+        same(found, expected, xp)
+
+
+def test_changes_in_place_stay_there(xp: Any) -> None:
+    x = dl.tensor(xp.asarray(np.array([1.0, 2.0])), requires_grad=True)
+    y = x * 1.0
+    y[0] = 7.0
+    y *= 3.0
+    np.sum(y).backward()
+    same(x.grad.array(), [0.0, 3.0], xp)
+    z = np.sum(np.sin(x))
+    with dl.no_grad():
+        x += 1.0
+    with pytest.raises(TapeError, match="changed in place"):
+        np.sum(x * x * z).backward()
+    assert "7" not in repr(x)
+    assert repr(x.detach()) == "tensor([2., 3.])"
+
+
+def test_arrays_of_two_places_are_named(xp: Any) -> None:
+    here, there = np.ones(3), xp.asarray(np.ones(3))
+    f = dl.parse("x: [3]; y: [3]; sum(x * y)")
+    with pytest.raises(DeviceError, match=r"x is on the host \(numpy\), y is on"):
+        f(here, there)
+    leaf, other = (dl.tensor(value, requires_grad=True) for value in (here, there))
+    for mixed in (
+        lambda: leaf * other,
+        lambda: other + here,
+        lambda: leaf - there,
+        lambda: np.where(other > 0, leaf, 0.0),
+        lambda: np.sum(leaf) * other,
+        lambda: TABLE["add"](here, there),
+    ):
+        with pytest.raises(DeviceError, match=r"(?s)takes arrays of one device.*asarray"):
+            mixed()
+    with pytest.raises(DeviceError, match=r"multiply.*argument 1 is on the host"):
+        leaf * other
+    with pytest.raises(DeviceError, match="gradient"):
+        other.backward(here)
+
+
+def test_numbers_are_welcome_everywhere(xp: Any) -> None:
+    there = dl.tensor(xp.asarray(np.array([1.0, 2.0])), requires_grad=True)
+    np.sum(2 * there + np.float64(3) * there + np.array(4.0) * there + dl.tensor(5.0)).backward()
+    same(there.grad.array(), [9.0, 9.0], xp)
+
+
+def test_nothing_comes_to_the_host_by_itself(xp: Any) -> None:
+    tensor = dl.tensor(xp.asarray(np.ones(2)))
+    with pytest.raises(DeviceError, match="array"):
+        tensor.numpy()
+    with pytest.raises(DeviceError, match="get"):
+        np.asarray(tensor)
+    with pytest.raises(TapeError, match="detach"):
+        dl.tensor(xp.asarray(np.ones(2)), requires_grad=True).array()
+    assert np.sum(tensor).item() == 2.0
+    with pytest.raises(ShapeError):
+        tensor + xp.asarray(np.ones(3))
+
+
+def test_the_module_is_read_off_the_value() -> None:
+    assert module_of(standin.asarray([1.0])) is standin
+    assert module_of(np.float32(1)) is module_of([1.0]) is np
