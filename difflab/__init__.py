@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         checkpoint_chain,
         detect_anomaly,
         enable_grad,
+        memory,
         no_grad,
         tensor,
     )
@@ -84,6 +85,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "memory",
     "methods",
     "no_grad",
     "parse",
@@ -124,6 +126,7 @@ _HOMES = {
     "jacrev": "difflab.autodiff",
     "jvp": "difflab.autodiff",
     "linearize": "difflab.autodiff",
+    "memory": "difflab.eager",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
     "sparse_hessian": "difflab.autodiff.sparsity",

@@ -32,6 +32,7 @@ difflab graph "x1*x2-sin(x2)" --derivative --at x1=2,x2=5 -o g.png
 difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
 difflab graph "x^2*sin(y)" --format dot
 difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
+difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
 """
 
 
@@ -73,6 +74,9 @@ AsPicture = Annotated[
 Passes = Annotated[
     bool, typer.Option("--passes", help="Show what each pass makes of it, no picture.")
 ]
+Memory = Annotated[
+    bool, typer.Option("--memory", help="List what going backward keeps, no picture.")
+]
 
 
 def graph(
@@ -90,20 +94,25 @@ def graph(
     output: Output = None,
     passes: Passes = False,
     stabilise: Stabilise = False,
+    memory: Memory = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
     point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
-    if passes:
-        _refuse_picture({"--format": form, "--at": point, "--values": values or None})
+    table = "--passes" if passes else "--memory" if memory else ""
+    if table:
+        _refuse_picture(table, {"--format": form, "--at": point, "--values": values or None})
     elif values and point is None:
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
-    chosen = None if passes else _format(form, destination)
+    chosen = None if table else _format(form, destination)
     text = read_expression(expression)
     from difflab.language import parse
 
     function = parse(text)
     stable = _stabilised(function) if stabilise else None
+    if memory and not passes:
+        subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
+        return _delivered(_memory(subject), destination)
     if chosen is None:
         content = _passes(function, stable, of, derivative, colour=destination is None)
         return _delivered(content, destination)
@@ -137,12 +146,19 @@ def _delivered(content: str | bytes, destination: Path | None) -> int:
     return 0
 
 
-def _refuse_picture(options: dict[str, object]) -> None:
+def _memory(function: Function) -> str:
+    """Return what going backward through the function keeps."""
+    from difflab.eager import memory
+
+    return memory(function).table() + "\n"
+
+
+def _refuse_picture(table: str, options: dict[str, object]) -> None:
     """Refuse options that only pictures have."""
     for option, given in options.items():
         if given is not None:
             raise InputError(
-                f"--passes writes a table, which has no {option}", hint="leave one of them out"
+                f"{table} writes a table, which has no {option}", hint="leave one of them out"
             )
 
 

@@ -5,6 +5,7 @@ what is computed, and the tape holds what was. May import `autodiff`, `graph`, `
 `core`, `errors`.
 """
 
+from difflab.eager.account import memory
 from difflab.eager.anomaly import Watch, detect_anomaly
 from difflab.eager.chain import checkpoint_chain
 from difflab.eager.checkpointing import checkpoint
@@ -19,6 +20,7 @@ __all__ = [
     "checkpoint_chain",
     "detect_anomaly",
     "enable_grad",
+    "memory",
     "no_grad",
     "tensor",
 ]

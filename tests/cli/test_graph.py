@@ -164,3 +164,24 @@ def test_the_stabilised_graph_is_drawn(difflab):
     assert "exp" in plain
     assert "σ" in stable
     assert "exp" not in stable.replace("1/(1+exp(-x))", "")
+
+
+def test_what_going_backward_keeps_is_listed(difflab):
+    result = difflab("graph", "W: [4, 3]; x: [3]; sum(relu(W @ x))", "--memory")
+    assert result.code == 0
+    lines = [line.split() for line in result.out.splitlines()]
+    assert lines[0] == ["node", "operation", "shape", "keeps", "bytes"]
+    assert lines[1][1:] == ["matmul", "4", "input", "1,", "input", "2", "120"]
+    assert lines[2][1:] == ["relu", "4", "input", "32"]
+    assert lines[3][1:] == ["sum", "number", "nothing", "0"]
+    assert result.out.splitlines()[-1].startswith("total 152 bytes: 32 computed, 120 of inputs")
+
+
+def test_what_the_derivative_keeps_goes_to_a_file(difflab, tmp_path):
+    assert difflab("graph", "exp(x)*y", "--memory", "--derivative", "-o", "kept.txt").out == ""
+    text = (tmp_path / "kept.txt").read_text(encoding="utf-8")
+    assert "exp" in text
+    assert "pack" in text
+    refused = difflab("graph", "x", "--memory", "--format", "dot")
+    assert refused.code == 2
+    assert "--memory writes a table, which has no --format" in refused.err
