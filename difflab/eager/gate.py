@@ -12,6 +12,7 @@ May import `backward`, `plan`, `tape`, `tensors`, `values`, `core`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,10 @@ class _Mailbox:
         self.arrived: Arrived = {}
 
 
-def _row(rule: Any, name: str) -> Primitive:
+@cache
+def _row(kind: type, name: str) -> Primitive:
     """Return what is shown as the name of a step; it is never computed."""
-    return Primitive(name=name, arity=1, kernel=lambda xp, x: x, rule=rule)
+    return Primitive(name=name, arity=1, kernel=lambda xp, x: x, rule=kind())
 
 
 def make_gate(
@@ -76,14 +78,14 @@ def make_gate(
         The inputs' shapes, where `opened` asks for them.
     """
     params = {"opened": opened, "mailbox": _Mailbox()}
-    gate = Step(Plan(_row(_Gate(), name), 0, params, shapes, ()), tuple(edges))
+    gate = Step(Plan(_row(_Gate, name), 0, params, shapes, ()), tuple(edges))
     gate.slots = list(slots)
     return gate
 
 
 def make_portal(gate: Step, place: int, data: Any, memory: Memory | None = None) -> Tensor:
     """Return the tensor of a value that comes out of a gate."""
-    plan = Plan(_row(_Portal(), gate.name), 0, {"place": place}, (), ())
+    plan = Plan(_row(_Portal, gate.name), 0, {"place": place}, (), ())
     return Tensor(data, Step(plan, (gate,)), memory)
 
 
