@@ -29,6 +29,7 @@ BLOCK = 65_536  # points between two looks at what the user may have interrupted
 STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
 WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
 SMALL = 1_000  # operations that compile within milliseconds
+FEW = 256  # points that more operations than that are computed for one by one
 
 Array = NDArray[Any]
 
@@ -150,6 +151,8 @@ class NativeTarget:
             np.broadcast_to(value, batch + shape).reshape(points, math.prod(shape))
             for value, shape in zip(values, self.input_shapes, strict=True)
         ]
+        if self.operations > SMALL and points < FEW:
+            return self._one_by_one(rows, batch)
         stores = [
             np.empty((math.prod(shape), max(points, self.machine.width)), dtype)
             for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
@@ -163,6 +166,14 @@ class NativeTarget:
         return [
             self._shaped(store[:, :points], shape, batch)
             for store, shape in zip(stores, self.shapes, strict=True)
+        ]
+
+    def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
+        """Compute so few points that code for vectors would take longer to compile."""
+        found = [self.point(point) for point in np.concatenate(rows, axis=1)]
+        return [
+            np.array([results[place] for results in found], dtype).reshape(batch + shape)
+            for place, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
         ]
 
     def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:

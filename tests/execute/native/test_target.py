@@ -123,6 +123,24 @@ def test_long_programs_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(slope, expected[1], rtol=1e-12)
 
 
+def test_few_points_of_a_long_program_are_taken_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f = dl.value_and_gradient(dl.parse("x*exp(y)"))
+    values = points(target.FEW)
+    expected = native(f)(values, (target.FEW,))
+    monkeypatch.setattr(target, "SMALL", 0)
+    long = native(f)
+    for count in (0, 1, target.FEW - 1):
+        found = long([part[:count] for part in values], (count,))
+        for left, right in zip(found, expected, strict=True):
+            assert left.shape == (count, *right.shape[1:])
+            np.testing.assert_allclose(left, right[:count], rtol=1e-15)
+    assert "_batch" not in vars(long)
+    same(long(values, (target.FEW,)), expected)
+    assert "_batch" in vars(long)
+
+
 def test_truth_values_pass_between_pieces_and_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "PIECE", 2)
     f = dl.parse("a = x < y; b = sin(x)*y + cos(y); c = x*y > 1\n[where(a, b, x), where(c, b, y)]")
