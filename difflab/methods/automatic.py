@@ -68,16 +68,17 @@ class Automatic:
         return AutomaticDerivative(derivative, problem.target)
 
     def _derivative(self, function: Function, problem: Problem) -> Function:
+        from difflab.autodiff.custom import goes_forward
         from difflab.autodiff.transforms import gradient, jacobian
 
         _refuse_endless(function, self._mode, problem.timeout)
         if problem.order == 1:
             return jacobian(function, mode=self._mode)
         # The Hessian is the Jacobian of the gradient, whose rows cost a sweep each in either
-        # mode: forward over reverse is what `hessian` does, so reverse keeps to that.
+        # mode: forward over reverse is what `hessian` does, so reverse keeps to that where it can.
         slope = gradient(function, mode=self._mode)
         _refuse_endless(slope, "forward", problem.timeout)
-        return jacobian(slope, mode="forward")
+        return jacobian(slope, mode="forward" if goes_forward(slope) else "reverse")
 
 
 class AutomaticDerivative:

@@ -10,6 +10,7 @@ import difflab as dl
 from difflab.autodiff.revolve import forward_steps, revolve
 from difflab.eager.tape import Step
 from difflab.errors import InputError, TapeError
+from difflab.testing import check_gradient
 
 
 def leaf(value):
@@ -471,3 +472,54 @@ def test_bad_numbers_are_refused(steps, snapshots):
 def test_a_state_that_changes_its_structure_is_refused():
     with pytest.raises(TapeError, match=r"step 0 of the chain returns the structure \(\*, \*\)"):
         dl.checkpoint_chain(lambda k, x: (x, x), leaf(0.4), 5, snapshots=2)
+
+
+def layers(x, weights, *, snapshots):
+    """A deep network: a chain of which every step has weights of its own."""
+
+    def layer(k, h):
+        return np.tanh(h @ weights[k]) + h
+
+    return np.sum(dl.checkpoint_chain(layer, x, len(weights), snapshots) ** 2)
+
+
+DEEP = np.random.default_rng(5).normal(size=(30, 4, 4)) / 4
+
+
+@pytest.mark.parametrize("snapshots", [4, "sqrt"])
+def test_a_deep_network_agrees_with_numeric_differentiation(snapshots):
+    def gradient(x):
+        t = leaf(x)
+        layers(t, DEEP, snapshots=snapshots).backward()
+        return t.grad.numpy()
+
+    def value(x):
+        return layers(dl.tensor(x), DEEP, snapshots=snapshots).item()
+
+    check_gradient(value, gradient, V)
+
+
+def test_a_deep_network_agrees_with_pytorch():
+    torch = pytest.importorskip("torch")
+    mine = [leaf(w) for w in DEEP]
+    layers(dl.tensor(V), mine, snapshots=4).backward()
+    theirs = [torch.tensor(w, requires_grad=True) for w in DEEP]
+    h = torch.tensor(V)
+    for w in theirs:
+        h = torch.tanh(h @ w) + h
+    (h**2).sum().backward()
+    for own, other in zip(mine, theirs, strict=True):
+        assert own.grad.numpy() == pytest.approx(other.grad.numpy(), rel=1e-11, abs=1e-12)
+
+
+@pytest.mark.parametrize("snapshots", [2, "sqrt"])
+def test_traced_code_is_recorded_as_it_is(snapshots):
+    def f(x):
+        h = dl.checkpoint(np.sin, x)
+        return np.sum(dl.checkpoint_chain(lambda k, h: h * x + k, h, 5, snapshots))
+
+    def plain(x):
+        return np.sum(plain_chain(lambda k, h: h * x + k, np.sin(x), 5))
+
+    assert dl.trace(f, V) == dl.trace(plain, V)
+    assert np.array_equal(dl.grad(f)(V), dl.grad(plain)(V))

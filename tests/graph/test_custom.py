@@ -353,8 +353,12 @@ def test_the_comparison_has_a_row_for_every_method():
     assert "Swish has no forward rule: use reverse mode, or give it" in rows["forward"].message
     assert {row.verdict for name, row in rows.items() if name != "forward"} == {"agree"}
     assert {row.status for name, row in rows.items() if name != "forward"} == {"ok"}
-    second = dl.compare(g, at={"x": 0.3, "y": 0.5}, timing=False, order=2, methods=["reverse"])
-    assert second.methods[0].status == "unsupported"
+    second = dl.compare(
+        g, at={"x": 0.3, "y": 0.5}, timing=False, order=2, methods=["forward", "reverse"]
+    )
+    forward, reverse = second.methods
+    assert forward.status == "unsupported"
+    assert reverse.verdict == "agree"
 
 
 def test_a_wrong_rule_disagrees():
