@@ -131,5 +131,5 @@ def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Ch
     python = f"python up to {FEW_POINTS} points, since {count}; numpy for more"
     if native is None:
         return Choice(f"{python}; {why_not}", FEW_POINTS)
-    least = max(-(-WORTH_COMPILING // max(operations, 1)), FEW_POINTS + 1)
+    least = _least(native)
     return Choice(f"{python}; native from {least}, where compiling pays", FEW_POINTS, least, native)
