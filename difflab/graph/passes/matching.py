@@ -4,7 +4,7 @@ A pattern's parameters stand for any subexpression, the same one where they occu
 is the same mathematics is the same to a pattern: operands that commute in either order,
 ``x*x`` and ``x^2``, ``a + (-b)`` and ``a - b``, ``x^0.5`` and ``sqrt(x)``, numbers through a
 broadcast. Depth and width of the search are those of the pattern, not of the graph.
-May import `builder`, `node`, `ir`, `primitives`.
+May import `builder`, `node`, `ir`, `sums`, `primitives`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
+from difflab.graph.passes.sums import signed_terms, signed_total
 from difflab.primitives import (
     add,
     broadcast,
@@ -122,19 +123,43 @@ class Pattern:
             yield args
             if row.commutative:
                 yield args[::-1]
-        elif row is subtract and builder.primitive(node) is add:
-            for kept, other in (builder.arguments(node), builder.arguments(node)[::-1]):
-                taken = negated(builder, other)
-                if taken is not None:
-                    yield kept, taken
-        elif row is sqrt and builder.primitive(node) is power:
-            base, exponent = builder.arguments(node)
-            if number(builder, exponent) == 0.5:
-                yield (base,)
-        elif row is negative:
-            taken = negated(builder, node)
+        if row is add:
+            yield from self._apart(builder, parts, node)
+        elif builder.primitive(node) is not row:
+            yield from _otherwise(builder, row, node)
+
+    def _apart(
+        self, builder: Builder, parts: tuple[int, ...], node: int
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield a longer sum as the number that the pattern adds, and the sum of the rest."""
+        terms = signed_terms(builder, node)
+        for wanted in parts if len(terms) > 2 else ():
+            value = self.builder.constants.get(wanted, (None, None))[0]
+            for place, (sign, term) in enumerate(terms if value is not None else ()):
+                found = number(builder, term)
+                if found is not None and sign * found == value:
+                    rest = signed_total(builder, terms[:place] + terms[place + 1 :])
+                    apart = (builder.constant(value), rest)
+                    yield apart if wanted == parts[0] else apart[::-1]
+                    break
+
+
+def _otherwise(builder: Builder, row: Primitive, node: int) -> Iterator[tuple[int, ...]]:
+    """Yield the operands with which `node`, another operation, is an application of `row`."""
+    other = builder.primitive(node)
+    if row is subtract and other is add:
+        for kept, minus in (builder.arguments(node), builder.arguments(node)[::-1]):
+            taken = negated(builder, minus)
             if taken is not None:
-                yield (taken,)
+                yield kept, taken
+    elif row is sqrt and other is power:
+        base, exponent = builder.arguments(node)
+        if number(builder, exponent) == 0.5:
+            yield (base,)
+    elif row is negative:
+        taken = negated(builder, node)
+        if taken is not None:
+            yield (taken,)
 
 
 def unspread(builder: Builder, node: int) -> int:

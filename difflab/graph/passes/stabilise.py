@@ -21,12 +21,33 @@ from difflab.graph.passes.matching import negated, number
 from difflab.graph.passes.rule import Rule
 from difflab.graph.passes.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES
 from difflab.graph.passes.squares import root_of_squares
-from difflab.graph.passes.sums import Sums
-from difflab.primitives import add, log, negative, power
+from difflab.graph.passes.sums import Sums, signed_terms, signed_total
+from difflab.primitives import (
+    add,
+    cos,
+    erf,
+    erfc,
+    exp,
+    hypot,
+    log,
+    multiply,
+    negative,
+    power,
+    sigmoid,
+    sqrt,
+    square_difference,
+    subtract,
+    tanh,
+)
 
 __all__ = ["Rewrite", "stabilised"]
 
 Params = tuple[tuple[str, Any], ...]
+
+CANCELLING = frozenset(
+    {cos, erf, erfc, exp, hypot, multiply, power, sigmoid, sqrt, square_difference, tanh}
+)
+"""The rows of the terms of which differences are rewritten."""
 
 
 @dataclass(frozen=True)
@@ -144,13 +165,35 @@ class _Stabiliser:
         """Return the first rule that applies to a node and what it writes; else the node."""
         builder = self.builder
         row = builder.primitive(node)
-        if row is None or (row is add and not any(map(self._minus, builder.arguments(node)))):
+        if row is None:
             return None, node
-        for rule in self.rules.get(row, ()):
-            found = self._applied(rule, node)
-            if found is not None and found != node:
-                return rule, builder.spread(found, builder.shape(node))
+        if row is not add or any(map(self._minus, builder.arguments(node))):
+            for rule in self.rules.get(row, ()):
+                found = self._applied(rule, node)
+                if found is not None and found != node:
+                    return rule, builder.spread(found, builder.shape(node))
+        return self._cancelling(node) if row in (add, subtract) else (None, node)
+
+    def _cancelling(self, node: int) -> tuple[Rule | None, int]:
+        """Look for a pair that cancels in a longer sum: the last term and one before it."""
+        builder = self.builder
+        terms = signed_terms(builder, node)
+        if len(terms) < 3 or not self._may_cancel(terms[-1][1]):
+            return None, node
+        last, final = terms.pop()
+        for place, (sign, term) in enumerate(terms):
+            if sign == last or not self._may_cancel(term):
+                continue
+            pair = (term, final) if sign > 0 else (final, term)
+            rule, found = self._stable(builder.emit(subtract, pair))
+            if rule is not None:
+                rest = signed_total(builder, terms[:place] + terms[place + 1 :])
+                return rule, builder.emit(add, (rest, found))
         return None, node
+
+    def _may_cancel(self, node: int) -> bool:
+        """Whether a rule about differences can have this term: 1, or what such a rule names."""
+        return self.builder.primitive(node) in CANCELLING or number(self.builder, node) == 1
 
     def _minus(self, node: int) -> bool:
         """Whether adding `node` is subtracting: most additions are not looked at further."""

@@ -1,6 +1,6 @@
 """Sums of many terms: what an addition adds up when its operands are additions, too.
 
-May import `builder`, `primitives`.
+May import `builder`, `ir`, `primitives`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,14 @@ from __future__ import annotations
 from collections import Counter
 
 from difflab.graph.builder import Builder
-from difflab.primitives import add, pack
+from difflab.primitives import add, negative, pack, subtract
 
-__all__ = ["Sums"]
+__all__ = ["Sums", "signed_terms", "signed_total"]
+
+NEAR = 8
+"""Terms of a sum among which two that cancel are looked for: each sum is read again and again."""
+
+Term = tuple[int, int]
 
 
 class Sums:
@@ -69,3 +74,41 @@ class Sums:
         if any(self.builder.shape(term) for term in terms):
             return None
         return self.builder.emit(pack, terms, (("ranks", (0,) * len(terms)),))
+
+
+def signed_terms(builder: Builder, node: int) -> list[Term]:
+    """Return the last few terms of a sum of sums and differences, each with its sign.
+
+    Examples
+    --------
+    >>> builder = Builder()
+    >>> x, y, z = map(builder.input, "xyz")
+    >>> node = builder.emit(subtract, (builder.emit(add, (x, y)), z))
+    >>> signed_terms(builder, node) == [(1, x), (1, y), (-1, z)]
+    True
+    """
+    found: list[Term] = []
+    pending = [(1, node)]
+    while pending:
+        sign, part = pending.pop()
+        row = builder.primitive(part)
+        if row in (add, subtract) and len(found) + len(pending) + 2 <= NEAR:
+            left, right = builder.arguments(part)
+            pending += [(sign, left), (sign if row is add else -sign, right)]
+        elif row is negative:
+            pending.append((-sign, builder.arguments(part)[0]))
+        elif part in builder.constants and builder.constants[part][0] < 0:
+            found.append((-sign, builder.constant(-builder.constants[part][0])))
+        else:
+            found.append((sign, part))
+    return found[::-1]
+
+
+def signed_total(builder: Builder, terms: list[Term]) -> int:
+    """Return the node of a sum of signed terms, from left to right."""
+    (sign, total), *others = terms
+    if sign < 0:
+        total = builder.emit(negative, (total,))
+    for sign, term in others:
+        total = builder.emit(add if sign > 0 else subtract, (total, term))
+    return total

@@ -20,7 +20,7 @@ from difflab.graph.passes.stabilise import stabilised
 from difflab.lab.referee import Referee
 from difflab.lab.ulp import ulp_distance
 from difflab.language.printers import text
-from difflab.primitives import add, divide, exp, log, pack, power
+from difflab.primitives import add, divide, exp, log, pack, power, subtract
 
 ULPS = 4.0
 WRONG = 1e4  # ULPs: more than half of the digits that a careful computation keeps, or nan
@@ -111,6 +111,13 @@ def test_text_of_the_result_is_a_program(rule: Rule) -> None:
         # any number of terms
         ("sqrt(x^2 + y*y + 4 + z^2)", "norm([x, y, 2, z])"),
         ("log(1 + exp(x) + exp(y))", "logsumexp([0, x, y])"),
+        ("log(y + 1 + x)", "log1p(y + x)"),
+        ("log(1 + x - y/2)", "log1p(x - y/2)"),
+        ("sqrt(x + 1 + y) - 1", "(x + y)/(sqrt(1 + (x + y)) + 1)"),
+        ("exp(x) + y - 1", "y + expm1(x)"),
+        ("-1 + y + exp(x)", "y + expm1(x)"),
+        ("1 + y - cos(x) + z", "y + versine(x) + z"),
+        ("x^2 + z - y^2", "z + square_difference(x, y)"),
         ("exp(y)/(exp(x) + exp(y) + 1)", "softmax([x, y, 0])[1]"),
         # logarithms of products, quotients and powers of exponentials
         ("log(1 + exp(x))", "softplus(x)"),
@@ -164,6 +171,11 @@ def test_other_spellings_of_the_same_mathematics(program: str, expected: str) ->
         "x^3 - y^3",
         "exp(x) - exp(-y)",
         "sqrt(2 + x) - 1",
+        "1 - x + y - z",
+        "log(2 + x + y)",
+        "exp(x) + y - 2",
+        "exp(x) + cos(y) + 1",
+        "exp(x) - y + 1",
         "sqrt(1 + x) - 2",
         "sqrt(1 + x) + 1",
         "x/(2 - exp(x))",
@@ -260,6 +272,9 @@ def chain(terms: int, program: str) -> Function:
     for node in inputs:
         part = builder.emit(power, (node, two)) if program == "norm" else builder.emit(exp, (node,))
         total = part if total is None else builder.emit(add, (total, part))
+        if program == "differences":
+            total = builder.emit(subtract, (total, one))
+            outputs = [total]
         if program == "prefixes":
             outputs.append(builder.emit(log, (total,)))
         if program == "ratios":
@@ -272,7 +287,7 @@ def chain(terms: int, program: str) -> Function:
     return Function.build(builder, inputs, outputs, names)
 
 
-@pytest.mark.parametrize("program", ["lse", "norm", "prefixes", "ratios"])
+@pytest.mark.parametrize("program", ["lse", "norm", "prefixes", "ratios", "differences"])
 def test_work_grows_with_the_graph_and_no_faster(
     program: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
