@@ -78,6 +78,11 @@ def test_documents_escape_what_the_user_wrote(difflab, form):
     assert "stabilised" in body
 
 
+def test_markdown_does_not_format_what_was_rewritten(difflab):
+    result = difflab("compare", "1 - cos(x*y)", "--stabilise", *QUICK, "--format", "md")
+    assert r"1 - cos\(x\*y\) → versine\(x\*y\)" in result.out
+
+
 def test_a_file_and_a_picture_are_written_together(difflab, tmp_path):
     result = difflab(*LOGISTIC, *QUICK, "-o", "both.html", "--plot", "both.svg")
     assert result.code == 0

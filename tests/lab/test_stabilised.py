@@ -44,6 +44,20 @@ def test_a_wrong_rewrite_whose_digits_hide_in_cancellation_is_taken_back() -> No
     assert found.refused == (wrong.name,)
 
 
+def test_digits_are_doubled_until_what_cancels_can_be_compared() -> None:
+    found = stabilise("log(1 + 1e-45*x)")
+    assert not found.refused
+    assert found.rewrites[0].digits >= ENOUGH
+
+
+def test_a_branch_without_a_value_is_not_held_against_a_rewrite() -> None:
+    found = stabilise("where(x > 1000, log(1 + (x - 1000)), x)")
+    assert not found.refused
+    (item,) = found.rewrites
+    assert (item.digits, item.points) == (None, 0)
+    assert "not compared" in str(item)
+
+
 def test_places_count_lines_and_columns_from_one() -> None:
     found = stabilise("a = 1 - cos(x)\nb = 2*(exp(a) - 1)\na*b")
     places = [(item.line, item.column, item.before, item.after) for item in found.rewrites]

@@ -1,9 +1,8 @@
 """What stabilisation rewrites: the table of rules.
 
 A rule of the table is a pattern and what takes its place, both written with difflab's
-operations; operands are rewritten before what takes them, so a pattern is spelled in forms
-that are stable already (``log(-expm1(x))`` for log(1 − eˣ)). Rules about any number of terms
-are functions. The order decides: the first that applies is taken.
+operations; operands are rewritten first, so a pattern is spelled in forms that are stable
+already (``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is taken.
 
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., ch. 1 and 2;
 M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012; P. Blanchard, D. J. Higham and
@@ -38,11 +37,12 @@ from difflab.primitives import (
     sinh,
     sqrt,
     square_difference,
+    subtract,
     tanh,
     versine,
 )
 
-__all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES"]
+__all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
 
 _OVERFLOW = "the exponential overflows or vanishes before the logarithm brings it back"
 _CANCEL = "two nearly equal numbers are subtracted"
@@ -79,6 +79,15 @@ SQUARES = Rule(
     "sqrt(x^2 + y^2)",
     {"x": 1e200, "y": 1e200},
     rows=(sqrt, power),
+)
+
+VARIANCE = Rule(
+    "mean(x²) - mean(x)²",
+    "mean((x - mean(x))²)",
+    _CANCEL,
+    "v: [4]; mean(v^2) - mean(v)^2",
+    {"v": [1e8, 100000001.0, 100000002.0, 100000004.0]},
+    rows=(subtract,),
 )
 
 RULES: tuple[Rule, ...] = (
@@ -214,6 +223,7 @@ RULES: tuple[Rule, ...] = (
     ),
     LOG1P,
     # --- differences --------------------------------------------------------------------------
+    VARIANCE,
     Rule(
         "eˣ - 1",
         "expm1(x)",

@@ -1,16 +1,20 @@
-"""Roots of sums of squares, which overflow or vanish long before the root does.
+"""Sums of squares: their roots, which overflow or vanish last, and their differences.
 
-May import `builder`, `matching`, `sums`, `primitives`.
+May import `builder`, `matching`, `node`, `sums`, `primitives`.
 """
 
 from __future__ import annotations
 
+import math
+
 from difflab.graph.builder import Builder
+from difflab.graph.node import Node
 from difflab.graph.passes.matching import number, square_root_of
 from difflab.graph.passes.sums import Sums
-from difflab.primitives import absolute, hypot, matmul, norm, sum_
+from difflab.primitives import absolute, divide, hypot, matmul, norm, sum_
+from difflab.primitives.reductions import spread_over
 
-__all__ = ["root_of_squares"]
+__all__ = ["root_of_squares", "variance"]
 
 ALL = (("axes", (-1,)), ("rank", 1))
 
@@ -68,3 +72,30 @@ def _root(builder: Builder, term: int) -> int | None:
     if inner is None or builder.shape(inner) != builder.shape(builder.arguments(term)[0]):
         return None
     return builder.emit(norm, (inner,), tuple(sorted(builder.params(term).items())))
+
+
+def variance(builder: Builder, node: int) -> int | None:
+    """Return ``mean(x²) - mean(x)²`` as the mean of (x - mean(x))²; None for anything else.
+
+    Where x is far from 0 the two means are nearly equal (Chan, Golub & LeVeque, 1983).
+    """
+    minuend, square = builder.arguments(node)
+    mean = square_root_of(builder, square)
+    if mean is None or builder.primitive(minuend) is not divide:
+        return None
+    total, size = builder.arguments(minuend)
+    if builder.primitive(total) is not sum_ or builder.primitive(mean) is not divide:
+        return None
+    (squares,) = builder.arguments(total)
+    x = square_root_of(builder, squares)
+    params = builder.params(total)
+    plain = None if x is None else builder.emit(sum_, (x,), tuple(sorted(params.items())))
+    if x is None or builder.arguments(mean) != (plain, size):
+        return None
+    number_of = math.prod(builder.shape(x)[axis] for axis in params["axes"])
+    if number(builder, size) != number_of or builder.shape(x) != builder.shape(squares):
+        return None
+    values = Node(builder, x)
+    centred = values - spread_over(Node(builder, mean), values, params["axes"])
+    found: Node = sum_(centred * centred, **params) / number_of
+    return found.id

@@ -19,8 +19,8 @@ from difflab.graph.node import Node
 from difflab.graph.passes.exponentials import Exponentials
 from difflab.graph.passes.matching import negated, number
 from difflab.graph.passes.rule import Rule
-from difflab.graph.passes.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES
-from difflab.graph.passes.squares import root_of_squares
+from difflab.graph.passes.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
+from difflab.graph.passes.squares import root_of_squares, variance
 from difflab.graph.passes.sums import Sums, signed_terms, signed_total
 from difflab.primitives import (
     add,
@@ -212,6 +212,8 @@ class _Stabiliser:
             return exponentials.log1p(first)
         if rule is RATIO:
             return exponentials.ratio(node)
+        if rule is VARIANCE:
+            return variance(builder, node)
         assert rule is SQUARES, rule
         root = builder.primitive(node) is not power
         if root or number(builder, builder.arguments(node)[1]) == 0.5:

@@ -129,6 +129,16 @@ def test_layout_merges_transposes(code: object, left: int) -> None:
     np.testing.assert_array_equal(after(a, b), function(a, b))
 
 
+def test_layout_leaves_differently_transposed_operands_apart() -> None:
+    def code(a: object) -> object:
+        turned = np.transpose(a, (1, 0, 2)) + np.transpose(a, (2, 1, 0))
+        return np.transpose(turned, (1, 0, 2))
+
+    cube = np.arange(8.0).reshape(2, 2, 2)
+    function = dl.trace(code, cube)
+    np.testing.assert_array_equal(layout(function)(cube), function(cube))
+
+
 def test_layout_changes_nothing_where_it_saves_nothing() -> None:
     function = dl.trace(lambda a: np.exp(a.T) @ a, np.ones((2, 3)))
     assert layout(function) is function
@@ -141,6 +151,10 @@ def names(function: Function) -> list[list[str]]:
 def test_fusion_groups_end_where_a_whole_array_is_needed() -> None:
     function = dl.parse("v: [5]; w = exp(2*v); s = sum(w); sum(w*sin(v)/s) + s")
     assert names(function) == [["multiply", "exp", "sin", "multiply"], ["divide"], ["add"]]
+
+
+def test_a_way_through_a_whole_array_of_the_same_shape_ends_a_group() -> None:
+    assert names(dl.parse("v: [5]; a = exp(v); a + softmax(a)")) == [["exp"], ["add"]]
 
 
 @settings(max_examples=40)
