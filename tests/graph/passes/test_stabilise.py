@@ -73,6 +73,40 @@ def test_value_and_derivatives_survive(rule: Rule) -> None:
     assert max(errors(stable, rule)) <= ULPS
 
 
+@pytest.mark.parametrize(
+    ("program", "point"),
+    [
+        ("log(1 - exp(x))", [-40.0]),
+        ("log(1 - exp(x))", [-745.0]),
+        ("log(exp(x) - 1)", [1e-9]),
+        ("log(exp(a) + exp(b))", [1000.0, 999.0]),
+        ("log(exp(a) + exp(b))", [-1000.0, -1003.0]),
+        ("log(1 + exp(x))", [-40.0]),
+        ("log(1 + exp(x))", [800.0]),
+        ("log(cosh(x))", [1e-5]),
+        ("log(cosh(x))", [-0.9]),
+        ("1/(1 + exp(-x))", [-740.0]),
+        ("1/(1 + exp(-x))", [40.0]),
+        ("exp(a)/(exp(a) + exp(b))", [900.0, 880.0]),
+        ("sqrt(x^2 + y^2)", [1e-200, 1e-201]),
+        ("sqrt(x^2 + y^2 + z^2)", [1e200, -1e199, 1e200]),
+        ("x/sqrt(x^2 + y^2)", [1e200, 1e180]),
+        ("x^2 - y^2", [1e-9, 1.0]),
+        ("log(x + sqrt(x^2 + 1))", [1e-9]),
+        ("(exp(x) - exp(-x))/(exp(x) + exp(-x))", [1e-9]),
+        ("log(exp(a) - exp(b))", [1000.0, 999.9999]),
+        ("log(1 - 1/(1 + exp(-x)))", [40.0]),
+        ("-log(1/(1 + exp(-x)))", [-800.0]),
+    ],
+)
+def test_other_points_of_danger(program: str, point: list[float]) -> None:
+    stable, _ = stabilised(dl.parse(program))
+    reference = Referee.of(dl.parse(program), point, timeout=60.0).reference()
+    assert worst(stable(*point), reference.value) <= ULPS
+    for mode in ("forward", "reverse"):
+        assert worst(dl.jacobian(stable, mode=mode)(*point), reference.exact) <= ULPS
+
+
 @EVERY
 def test_rewriting_again_changes_nothing(rule: Rule) -> None:
     stable, _ = stabilised(plain_of(rule))
