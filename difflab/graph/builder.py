@@ -189,9 +189,11 @@ class Builder:
                 self.param_ids[node] = self._param_id(params)
         return node
 
-    def element(self, node: int, position: int, span: Span) -> int:
+    def element(self, node: int, position: int, span: Span | None = None) -> int:
         """Append the number of the vector `node` at `position`, as `emit` of an index would."""
         params = (("key", (position,)), ("rank", 1))
+        if self.simplify or self.boolean[self.opcode[node]]:
+            return self.emit(index, (node,), params, span)
         opcode = self.opcode_of.get(index) or self._opcode(index)
         key = (opcode, (node,), params)
         found = self.index.get(key)

@@ -172,6 +172,10 @@ class Node:
         return self._binary(not_equal, other)
 
     def __getitem__(self, key: Any) -> Node:
+        if type(key) is int:  # loops take vectors apart by the hundred thousand
+            shape = self.shape
+            if len(shape) == 1 and -shape[0] <= key < shape[0]:
+                return Node(self.builder, self.builder.element(self.id, key % shape[0]))
         entries = key if isinstance(key, tuple) else (key,)
         if any(entry is None for entry in entries):
             chosen = self[tuple(entry for entry in entries if entry is not None)]

@@ -67,3 +67,8 @@ def test_values_of_two_traces_do_not_mix() -> None:
         dl.trace(lambda x: x + kept[0], 1.0)
     with pytest.raises(TraceError, match="another"):
         dl.trace(lambda x: kept[0], 1.0)
+
+
+def test_elements_of_truths_count() -> None:
+    counted = dl.trace(lambda x: (x > 0)[0] + (x > 0)[-1] + x[1], np.zeros(3))
+    assert counted([2.0, 5.0, 3.0]) == 7.0

@@ -249,3 +249,8 @@ def test_an_element_knows_its_place() -> None:
 def test_an_element_that_is_not_there(wrong: str) -> None:
     with pytest.raises(ParseError):
         parse(f"x: [3]; W: [2, 2]\ny = x[0]\n{wrong}")
+
+
+def test_elements_of_truths_are_numbers() -> None:
+    function = parse("x: [3]\ny = x > 0\ny[0] + y[1] + y[0]")
+    assert function(x=[1.0, 2.0, -1.0]) == 3.0
