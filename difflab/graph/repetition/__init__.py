@@ -7,13 +7,13 @@ by structure alone, wherever the graph came from:
   own;
 - `classes` finds the numbers that are computed alike from numbers that are computed alike;
 - `writing` gives each class one operation on a vector, with slices of the vectors before it;
-- `rolled` puts them together, and leaves a function as it is where that gains little;
-- `flattened` makes one vector of many inputs, so that they are lanes like others.
+- `roll` puts them together, and leaves a function as it is where that gains little;
+- `flat` makes one vector of many inputs, so that they are lanes like others.
 
 May import the modules of `graph`, `primitives`, `core`.
 """
 
-from difflab.graph.repetition.flattened import flattened
-from difflab.graph.repetition.rolled import LARGE, LEAST_LANES, LEAST_NODES, rolled
+from difflab.graph.repetition.flat import flattened
+from difflab.graph.repetition.roll import LARGE, LEAST_LANES, LEAST_NODES, rolled
 
 __all__ = ["LARGE", "LEAST_LANES", "LEAST_NODES", "flattened", "rolled"]

@@ -149,6 +149,52 @@ def test_a_derivative_of_numbers_is_rolled_too() -> None:
     assert_same(row, 40, points_for(function))
 
 
+def any_program(seed: int) -> str:
+    """Return terms of a few random shapes over random places, some of which share parts."""
+    rng = np.random.default_rng(seed)
+    n, terms = 40, int(rng.integers(60, 160))
+    places = [rng.permutation(terms) % n, rng.integers(0, n, terms), np.arange(terms) // 2 % n]
+
+    def shape(depth: int) -> str:
+        leaf = rng.integers(0, 5)
+        if depth == 0 or leaf == 4:
+            return ("x[{p0}]", "x[{p1}]", "x[{p2}]", "{c}", "y")[leaf]
+        a, b = shape(depth - 1), shape(depth - 1)
+        forms = (f"({a} + {b})", f"({a} - {b})", f"{a}*{b}", f"sin({a})", f"({a})^2", f"({a})^3")
+        more = (
+            f"where({a} > {b}, {a}, {b}*2)",
+            f"max({a}, {b})",
+            f"exp(-({a})^2)",
+            f"-{b}",
+            f"abs({a})",
+        )
+        return str(rng.choice([*forms, *more]))
+
+    shapes = [shape(3) for _ in range(rng.integers(1, 4))]
+    written = [
+        rng.choice(shapes).format(
+            c=i % 7 + 0.5 * (i % 2), **{f"p{k}": p[i] for k, p in enumerate(places)}
+        )
+        for i in range(terms)
+    ]
+    signs = rng.choice([" + ", " - "] if rng.random() < 0.5 else [" + "], terms)
+    total = "".join(f"{sign}({term})" for sign, term in zip(signs, written, strict=True))
+    return f"x: [{n}]; y: []\nt = 0{total}\n[t, t*x[3], {written[5]}]"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_program_keeps_its_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("difflab.graph.repetition.roll.LEAST_LANES", 1)
+    monkeypatch.setattr("difflab.graph.repetition.classes.PATIENCE", 10_000)
+    function = dl.parse(any_program(seed))
+    for original in (function, dl.vjp(function)):
+        found = rolled(original, least=0)
+        points = points_for(original)
+        assert found is not original
+        for point in (*points, points):
+            np.testing.assert_array_equal(found.values(point), original.values(point))
+
+
 LOOPS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "sum": (lambda x: sum(100 * (x[i + 1] - x[i] ** 2) ** 2 for i in range(N - 1)), 9),
     "the other way round": (lambda x: _folded(x), 9),
