@@ -43,6 +43,15 @@ class _Kept(NamedTuple):
             top = top.below
         return top
 
+    def arrays(self) -> list[Any]:
+        """Return the arrays of all states."""
+        found: list[Any] = []
+        top: _Kept | None = self
+        while top is not None:
+            found += [leaf._data for leaf in top.state if isinstance(leaf, Tensor)]
+            top = top.below
+        return found
+
 
 def checkpoint_chain(
     step: Callable[[int, Any], Any],
@@ -127,7 +136,7 @@ def checkpoint_chain(
     first = [_bare(leaf) for leaf in leaves]
     last, kept, met = chain.advanced(_Kept(0, first, 1, None), steps)
     flows = met or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
-    return step(steps - 1, chain.entered(steps - 1, last, kept, flows))
+    return step(steps - 1, chain.entered(steps - 1, last, kept, flows, kept.arrays()))
 
 
 def _looped(step: Callable[[int, Any], Any], start: int, end: int, state: Any) -> Any:
@@ -185,13 +194,18 @@ class _Chain:
             state = [_bare(leaf) for leaf in leaves]
         return state
 
-    def entered(self, k: int, state: State, kept: _Kept, flows: bool) -> Any:
-        """Return the state before step k as tensors whose gradients go on to step ``k - 1``."""
+    def entered(
+        self, k: int, state: State, kept: _Kept, flows: bool, listed: Sequence[Any] = ()
+    ) -> Any:
+        """Return the state before step k as tensors whose gradients go on to step ``k - 1``.
+
+        The arrays that are `listed` are told to whoever asks what the tape keeps.
+        """
         if k == 0:
             return unflatten(self.structure, self.origin)
         if not flows:
             return unflatten(self.structure, [_tensor(leaf) for leaf in state])
-        gate = make_gate("checkpoint", [], [(k, kept.before(k))], made_again(self._again))
+        gate = make_gate("checkpoint", [], [(k, kept.before(k)), *listed], made_again(self._again))
         gate.guards = self.guards
         leaves = [
             make_portal(gate, place, _shielded(leaf._data))
@@ -203,7 +217,7 @@ class _Chain:
 
     def _again(self, gate: Step, differentiable: bool) -> Sequence[Edge]:
         """Record the step before the gate's state, or all of them to be differentiated again."""
-        ((end, kept),) = gate.slots
+        end, kept = gate.slots[0]
         if differentiable:
             with enable_grad():
                 result = _looped(self.step, 0, end, unflatten(self.structure, self.origin))

@@ -335,6 +335,14 @@ def test_a_chain_runs_the_steps_of_the_schedule_and_keeps_as_many_states(steps, 
     assert step.most <= snapshots - 1 + 2
 
 
+def test_the_account_of_the_tape_counts_the_snapshots():
+    x = leaf(np.full(1000, 0.4))
+    y = np.sum(dl.checkpoint_chain(lambda k, x: np.sin(x), x, 40, snapshots=5))
+    # Four states beside the initial one, and the input of the last step, which is recorded.
+    assert dl.memory(y).total == pytest.approx(8000 * (4 + 1 + 1), abs=100)
+    assert dl.memory(np.sum(dl.checkpoint(np.sin, x * 1.0))).total == pytest.approx(8000, abs=100)
+
+
 def test_segments_run_every_step_twice_at_most():
     steps = 100
     x = leaf(np.full(50, 0.4))
