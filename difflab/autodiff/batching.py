@@ -1,7 +1,8 @@
 """A function of one example as a function of a stack of examples, graph to graph.
 
-Elementwise rows take stacks as they are; rows that move data are told of the leading axis;
-any other row is applied to one example after the other. May import `graph`, `primitives`,
+Elementwise rows take stacks as they are, and rows of arrays, which count their axes from the
+end, are told of one more leading axis. A row of the user's own is applied to one example after the
+other. May import `graph`, `primitives`,
 `core`.
 """
 
@@ -16,9 +17,20 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.node import Node
-from difflab.primitives import broadcast, index, pack, reshape, scatter, sum_
+from difflab.primitives import (
+    TABLE,
+    broadcast,
+    index,
+    matmul,
+    pack,
+    reshape,
+    scatter,
+    solve,
+    sum_,
+    transpose,
+)
 
-__all__ = ["batched", "stacked", "unstacked"]
+__all__ = ["batched"]
 
 Shape = tuple[int, ...]
 Arg = tuple[Node, bool]
@@ -84,34 +96,73 @@ def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any])
     rule = _RULES.get(row)
     if rule is not None:
         return rule(size, args, params), True
+    if row in _LEADING:
+        return row(*_stacks(size, args), **_deeper(params)), True
     examples = [
         row(*(node[example] if is_mapped else node for node, is_mapped in args), **params)
         for example in range(size)
     ]
-    return stacked(examples), True
+    return _stacked(examples), True
 
 
-def stacked(parts: Sequence[Node], axis: int = 0) -> Node:
-    """Return values of one shape along a new axis."""
+def _stacked(parts: Sequence[Node]) -> Node:
+    """Return values of one shape along a new leading axis."""
     shape = parts[0].shape
-    before = tuple((0, size, 1) for size in shape[:axis])
-    after = tuple((0, size, 1) for size in shape[axis:])
-    keys = tuple((*before, place, *after) for place in range(len(parts)))
-    whole = (*shape[:axis], len(parts), *shape[axis:])
-    result: Node = scatter(*parts, keys=keys, shape=whole)
+    rest = tuple((0, size, 1) for size in shape)
+    keys = tuple((place, *rest) for place in range(len(parts)))
+    result: Node = scatter(*parts, keys=keys, shape=(len(parts), *shape))
     return result
-
-
-def unstacked(whole: Node, axis: int) -> list[Node]:
-    """Return the values along an axis, one by one."""
-    before = (slice(None),) * axis
-    return [whole[(*before, place)] for place in range(whole.shape[axis])]
 
 
 def _copied(node: Node, size: int, shape: Shape) -> Node:
     """Return `size` copies of one value."""
     result: Node = broadcast(node, shape=(size, *shape), rank=len(shape))
     return result
+
+
+def _stacks(size: int, args: list[Arg]) -> list[Node]:
+    """Return every operand as a stack."""
+    return [node if is_mapped else _copied(node, size, node.shape) for node, is_mapped in args]
+
+
+def _deeper(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for values of one more axis."""
+    return {**params, "rank": params["rank"] + 1} if "rank" in params else params
+
+
+def _transpose(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    ((node, _),) = args
+    result: Node = transpose(node, axes=(-node.ndim, *params["axes"]))
+    return result
+
+
+def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    """Multiply matrices; a vector is a matrix of one row or column."""
+    a, b = _stacks(size, args)
+    row, column = (rank == 1 for rank in params["ranks"])
+    a = a.reshape(size, 1, *a.shape[1:]) if row else a
+    b = b.reshape(*b.shape, 1) if column else b
+    depth = max(a.ndim, b.ndim)
+    a, b = (_opened(node, size, depth) for node in (a, b))
+    product: Node = matmul(a, b, ranks=(depth, depth))
+    shape = product.shape
+    kept = shape[:-2] + (() if row else shape[-2:-1]) + (() if column else shape[-1:])
+    return product.reshape(kept)
+
+
+def _opened(node: Node, size: int, depth: int) -> Node:
+    """Return stacks of matrices with as many axes as those that they meet."""
+    return node.reshape(size, *(1,) * (depth - node.ndim), *node.shape[1:])
+
+
+def _solve(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    a, b = _stacks(size, args)
+    depth = a.ndim
+    if params["ranks"][1] > 1:
+        whole: Node = solve(a, b, ranks=(depth, b.ndim))
+        return whole
+    columns: Node = solve(a, b.reshape(*b.shape, 1), ranks=(depth, b.ndim + 1))
+    return columns.reshape(b.shape)
 
 
 def _broadcast(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
@@ -143,7 +194,7 @@ def _sum(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 
 
 def _scatter(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    parts = [node if is_mapped else _copied(node, size, node.shape) for node, is_mapped in args]
+    parts = _stacks(size, args)
     keys = tuple(((0, size, 1), *key) for key in params["keys"])
     result: Node = scatter(*parts, keys=keys, shape=(size, *params["shape"]))
     return result
@@ -170,8 +221,13 @@ def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 _RULES: dict[Primitive, Rule] = {
     broadcast: _broadcast,
     index: _index,
+    matmul: _matmul,
     pack: _pack,
     reshape: _reshape,
     scatter: _scatter,
+    solve: _solve,
     sum_: _sum,
+    transpose: _transpose,
 }
+_LEADING = frozenset(TABLE.values()) - _RULES.keys()
+"""Rows whose kernels and shapes take any leading axes."""
