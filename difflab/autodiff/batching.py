@@ -30,7 +30,7 @@ from difflab.primitives import (
     transpose,
 )
 
-__all__ = ["batched"]
+__all__ = ["batched", "with_axis_at"]
 
 Shape = tuple[int, ...]
 Arg = tuple[Node, bool]
@@ -103,6 +103,14 @@ def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any])
         for example in range(size)
     ]
     return _stacked(examples), True
+
+
+def with_axis_at(value: Node, source: int, target: int) -> Node:
+    """Return a node with one axis moved to another place, counted from the first."""
+    order = [axis - value.ndim for axis in range(value.ndim) if axis != source]
+    order.insert(target, source - value.ndim)
+    moved: Node = transpose(value, axes=tuple(order)) if source != target else value
+    return moved
 
 
 def _stacked(parts: Sequence[Node]) -> Node:

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.arrays import transpose
 from difflab.autodiff.arguments import require_callable
-from difflab.autodiff.batching import batched
+from difflab.autodiff.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, as_value, computed, record
 from difflab.autodiff.sweep import reached_from
 from difflab.errors import InputError, ShapeError
@@ -167,16 +166,8 @@ def _to_front(value: Any, axis: int | None, what: str) -> Any:
     """Return a stack with its examples along the first axis."""
     place = _checked(axis or 0, value.ndim, what)
     if isinstance(value, Node):
-        return _moved(value, place, 0)
+        return with_axis_at(value, place, 0)
     return np.ascontiguousarray(np.moveaxis(value, place, 0))
-
-
-def _moved(value: Node, source: int, target: int) -> Node:
-    """Return a node with one axis at another place."""
-    order = [axis for axis in range(value.ndim) if axis != source]
-    order.insert(target, source)
-    moved: Node = transpose(value, order)
-    return moved
 
 
 def _from_front(result: Any, axis: int | None) -> Any:
@@ -185,7 +176,7 @@ def _from_front(result: Any, axis: int | None) -> Any:
         return result[0]
     place = _checked(axis, result.ndim, "out_axes")
     if isinstance(result, Node):
-        return _moved(result, 0, place)
+        return with_axis_at(result, 0, place)
     return np.ascontiguousarray(np.moveaxis(result, 0, place))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from difflab.autodiff.batching import batched, stacked, unstacked
+from difflab.autodiff.batching import batched, with_axis_at
 from difflab.autodiff.forward import push_forward
 from difflab.autodiff.reverse import pull_back
 from difflab.autodiff.sweep import Sweep, fresh_inputs, reached_from, spread
@@ -105,7 +105,7 @@ def jacobians(function: Function, sources: Places, outputs: Places, *, forward: 
         for (o, i), stack in zip(pairs, stacks, strict=True):
             out, shape = function.output_shapes[o], function.input_shapes[i]
             if forward and shape and out:
-                stack = stacked(unstacked(stack, 0), axis=len(out))
+                stack = with_axis_at(stack, 0, len(out))
             blocks[o, i] = reshape(stack, shape=out + shape, rank=stack.ndim)
     order = [(o, i) for o in outputs for i in sources]
     names = [f"{function.output_names[o]}_by_{function.inputs[i]}" for o, i in order]

@@ -86,3 +86,15 @@ def test_maps_inside_a_trace_keep_their_rows() -> None:
         dl.differentiate(many, points.ravel(), method="richardson").value.reshape(points.shape),
         rtol=1e-8,
     )
+
+
+def test_jacobians_inside_a_trace_keep_their_rows() -> None:
+    def spread(x: Any) -> Any:
+        return np.sum(dl.jacfwd(lambda y: np.cumsum(SQUARE[:1, :1] * y) ** 2)(x) ** 2)
+
+    few, many = (dl.trace(spread, np.ones(size)) for size in (3, 30))
+    assert len(few.graph) == len(many.graph)
+    x = VECTOR[:3]
+    total = 2.0 * np.cumsum(x)
+    slopes = 2.0 * total[:, None] * 2.0 * np.tri(3)
+    assert np.isclose(few(x), np.sum(slopes**2), rtol=1e-14)
