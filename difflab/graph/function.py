@@ -198,9 +198,10 @@ class Function:
         PointError
             The batches do not fit each other.
         """
+        found = [getattr(value, "shape", ()) for value in values]
         batches = {
-            value.shape[: len(value.shape) - len(shape)]
-            for value, shape in zip(values, self.input_shapes, strict=True)
+            whole[: len(whole) - len(shape)]
+            for whole, shape in zip(found, self.input_shapes, strict=True)
         }
         try:
             return np.broadcast_shapes(*batches)
