@@ -62,6 +62,14 @@ TEXTS: dict[str, tuple[str, int]] = {
         + "\n[s, sin(x[3]), s*2 + x[0]]",
         14,
     ),
+    "a sum and what follows it": (
+        added(lambda i: f"x[{i}]^2*sin(x[{i + 1}])").replace("\n", "\ns = ") + "\n[s, s + x[0]]",
+        11,
+    ),
+    "less a sum": (
+        added(lambda i: f"x[{i}]^2*sin(x[{i + 1}])").replace("\n", "\ns = ") + "\nx[2] - s",
+        10,
+    ),
     "an array beside them": (added(lambda i: f"x[{i}]*sin(x[{i + 1}])") + " + sum(exp(x)*x)", 11),
     "constants": (added(lambda i: f"pi*x[{i}]^2 - e*{i}"), 9),
 }
@@ -241,7 +249,7 @@ def test_inputs_that_are_numbers() -> None:
 
 
 def test_inputs_that_are_numbers_are_lanes_of_a_packed_point() -> None:
-    function = dl.parse(" + ".join(f"(x{i}^2 - x{i + 1})^2" for i in range(N)))
+    function = dl.parse(" + ".join(f"(x{i + 1} - x{i}^2)^2" for i in range(N)))
     fast = dl.compile(dl.value_and_gradient(function), packed=True)
     assert fast.source.count("\n") < 30
     assert "take" not in fast.source
