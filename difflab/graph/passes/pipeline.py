@@ -1,6 +1,6 @@
 """The pipeline: every pass with what it does, in order, and a run that keeps each step.
 
-May import the other modules of `passes`, `counts`, `function`.
+May import the other modules of `passes`, `repetition`, `counts`, `function`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from difflab.graph.function import Function
 from difflab.graph.passes.exact import common, dead, fold, simplify
 from difflab.graph.passes.layout import layout
 from difflab.graph.passes.stabilise import stabilised
+from difflab.graph.repetition import rolled
 
 __all__ = ["EXACT", "STABILISE", "Pass", "Step", "run"]
 
@@ -63,6 +64,7 @@ SIMPLIFY = Pass("simplification", "exact identities, as x^1 = x", True, simplify
 COMMON = Pass("common subexpressions", "each computation once", True, common)
 LAYOUT = Pass("layout", "merge transposes", True, layout)
 DEAD = Pass("dead nodes", "drop what no output needs", True, dead)
+REPETITION = Pass("repetition", "terms of one shape as vectors", True, rolled)
 STABILISE = Pass(
     "stabilisation",
     "rewrite what overflows or cancels",
@@ -70,7 +72,7 @@ STABILISE = Pass(
     lambda function: stabilised(function)[0],
 )
 
-EXACT: tuple[Pass, ...] = (FOLD, SIMPLIFY, COMMON, LAYOUT, DEAD)
+EXACT: tuple[Pass, ...] = (FOLD, SIMPLIFY, COMMON, LAYOUT, DEAD, REPETITION)
 """The passes that keep every value, in order."""
 
 
