@@ -56,6 +56,11 @@ class Builder:
     simplify : bool
         Whether to apply exact identities and fold constants as nodes are emitted.
 
+    Attributes
+    ----------
+    folds : bool
+        Whether operations on numbers are folded, which rounds them, when it simplifies.
+
     Examples
     --------
     >>> from difflab.primitives import multiply
@@ -71,6 +76,7 @@ class Builder:
     def __init__(self, text: str | None = None, *, simplify: bool = False) -> None:
         self.text = text
         self.simplify = simplify
+        self.folds = True
         self.span = NOWHERE
         self.opcode = array("h")
         self.starts = array("q", [0])

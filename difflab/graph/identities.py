@@ -58,7 +58,7 @@ def simplified(
         node = identity(builder, args)
         if node is not None:
             return node
-    return None if params else folded(builder, primitive, args)
+    return None if params or not builder.folds else folded(builder, primitive, args)
 
 
 def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:

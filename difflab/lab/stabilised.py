@@ -218,7 +218,9 @@ def stabilise(
         if not wrong:
             names = tuple(dict.fromkeys(rule.name for rule in refused.values()))
             return Stabilised(function, stable, names, rewrites, tuple(proofs))
-        refused |= wrong
+        # What is wrong inside makes wrong what is around it: one rule at a time is taken back.
+        first = wrong[min(wrong)]
+        refused |= {before: rule for before, rule in wrong.items() if rule is first}
 
 
 def _points(function: Function, at: Mapping[str, Any] | None) -> list[list[Any]]:
@@ -277,9 +279,12 @@ class _Proof:
         for a, b in np.broadcast(np.asarray(plain, object), np.asarray(stable, object)):
             if not mp.isfinite(a):
                 return None
+            if not mp.isfinite(b):
+                return 0
             if a != b:
-                gap = abs(a - b) / max(abs(a), abs(b))
-                worst = min(worst, int(-mp.log10(gap)) if mp.isfinite(gap) else 0)
+                # Against an exact zero only the size of the other value says anything.
+                scale = max(abs(a), abs(b)) if a and b else 1
+                worst = min(worst, int(-mp.log10(abs(a - b) / scale)))
         return max(int(worst), 0)
 
 

@@ -11,7 +11,7 @@ from difflab.graph.passes.rule import Rule
 from difflab.graph.passes.rules import RULES
 from difflab.lab.stabilised import ENOUGH, stabilise
 from difflab.language.printers import text
-from difflab.primitives import log, log1p
+from difflab.primitives import exp, expm1, log, log1p
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.plain)
@@ -42,6 +42,29 @@ def test_a_wrong_rewrite_whose_digits_hide_in_cancellation_is_taken_back() -> No
     wrong = Rule("log(1 + x)", "x", "", "", {}, lambda x: log(1 + x), lambda x: x)
     found = stabilise("log(1 + 1e-25*x)", {"x": 1.0}, rules=(wrong,))
     assert found.refused == (wrong.name,)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "sqrt(x) - sqrt(2)",
+        "log(2*exp(x) + 3)",
+        "sqrt(0.5) - sqrt(x)",
+        "x*log(exp(1/2) - 1)",
+        "(1 + 1/(1 + exp(x))) - (1 + 1/(1 + exp(x)))",
+    ],
+)
+def test_numbers_are_not_rounded_on_the_way(program: str) -> None:
+    found = stabilise(program)
+    assert not found.refused
+    assert len(found) >= 1
+
+
+def test_what_is_around_a_wrong_rewrite_is_kept() -> None:
+    wrong = Rule("", "", "", "", {}, lambda x: exp(x) - 1, lambda x: expm1(x) + 1e-9)
+    found = stabilise("log(1 + (exp(x) - 1)*y)", rules=(wrong, *RULES))
+    assert found.refused == (wrong.name,)
+    assert text(found.function) == "log1p((exp(x) - 1)*y)"
 
 
 def test_digits_are_doubled_until_what_cancels_can_be_compared() -> None:

@@ -289,12 +289,7 @@ class Exponentials:
     # --- writing ------------------------------------------------------------------------------
 
     def _emit(self, row: Primitive, *args: int) -> int:
-        """Write an operation through the identities, so that no -(-x) is left.
-
-        Numbers are not folded: log 2 is exact as an operation, and rounded as a number.
-        """
-        if all(number(self.builder, arg) is not None for arg in args):
-            return self.builder.emit(row, args)
+        """Write an operation through the identities, so that no -(-x) is left."""
         self.builder.simplify = True
         node = self.builder.emit(row, args)
         self.builder.simplify = False

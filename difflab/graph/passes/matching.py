@@ -202,7 +202,8 @@ def _opposite(builder: Builder, a: int, b: int) -> bool:
     if row is subtract:
         return builder.arguments(a) == builder.arguments(b)[::-1]
     if row is multiply:
-        return _factor(builder, a) == _factor(builder, b, -1)
+        scaled = _factor(builder, a)
+        return scaled is not None and scaled == _factor(builder, b, -1)
     return False
 
 

@@ -108,6 +108,8 @@ class _Stabiliser:
         self.function = function
         self.refused = refused
         self.builder = Builder(function.graph.text)
+        # √2 is exact as an operation, and rounded as a number.
+        self.builder.folds = False
         self.sums = Sums(self.builder)
         self.exponentials = Exponentials(self.builder, self.sums)
         self.rules: dict[Primitive, list[Rule]] = {}

@@ -213,6 +213,7 @@ def test_other_spellings_of_the_same_mathematics(program: str, expected: str) ->
         "exp(x) - exp(-y)",
         "sqrt(2 + x) - 1",
         "exp(x) - -(1)",
+        "exp(x*y) - exp(z*w)",
         "sqrt(x*y + z^2)",
         "x*y - z^2",
         "exp(x - y) - exp(x - z)",
