@@ -6,6 +6,7 @@
     ├── InputError                 the user's input is at fault (exit code 2)
     │   ├── ParseError             the text is not a program of the language
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
+    │   │   └── IndexingError      an index is outside of an array; an IndexError, too
     │   ├── PointError             values are missing, unknown or of the wrong shape
     │   ├── DeviceError            arrays of different devices meet
     │   ├── DomainError            the function is undefined at the point
@@ -26,6 +27,7 @@ __all__ = [
     "DeviceError",
     "DifflabError",
     "DomainError",
+    "IndexingError",
     "InputError",
     "MethodTimeout",
     "MissingDependencyError",
@@ -158,6 +160,10 @@ class ParseError(InputError):
 
 class ShapeError(InputError):
     """The shapes of an operation's arguments do not fit together."""
+
+
+class IndexingError(ShapeError, IndexError):
+    """An index is outside of an array, or there are too many of them."""
 
 
 class PointError(InputError):

@@ -6,6 +6,7 @@ May import the array functions, `primitives`, `errors`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.primitives import TABLE
 
-__all__ = ["ARRAY_FUNCTIONS", "rows_by_numpy_name"]
+__all__ = ["ARRAY_FUNCTIONS", "rows_by_numpy_name", "way_out"]
 
 
 SAME = (
@@ -89,6 +90,48 @@ ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.diagonal: _of_matrices("diagonal", arrays.diagonal),
     np.trace: _of_matrices("trace", arrays.trace),
 }
+
+
+WRITTEN = {
+    "average": "np.sum(w * x) / np.sum(w)",
+    "cross": "the three differences of products, in np.stack",
+    "diff": "x[1:] - x[:-1]",
+    "flip": "x[::-1]",
+    "hstack": "np.concatenate([a, b], axis=-1)",
+    "ptp": "np.max(x) - np.min(x)",
+    "repeat": "np.take(x, places)",
+    "split": "slices: x[:k], x[k:]",
+    "std": "np.sqrt(np.mean((x - np.mean(x)) ** 2))",
+    "tile": "np.concatenate([x, x])",
+    "tril": "x * np.tri(n)",
+    "var": "np.mean((x - np.mean(x)) ** 2)",
+    "vdot": "np.dot(a, b)",
+    "vstack": "np.concatenate([a, b], axis=0)",
+}
+"""Functions of NumPy's that difflab has no name for, in terms of those that it has."""
+
+
+def way_out(name: str) -> str:
+    """Return what to write instead of a function of NumPy's that cannot be taken as it is.
+
+    Examples
+    --------
+    >>> way_out("var")
+    'write np.mean((x - np.mean(x)) ** 2)'
+    >>> way_out("fliplr")
+    'did you mean numpy.flip? write x[::-1]'
+    """
+    if name in WRITTEN:
+        return f"write {WRITTEN[name]}"
+    known = {function.__name__ for function in ARRAY_FUNCTIONS} | rows_by_numpy_name().keys()
+    if name in known:
+        return f"numpy.{name} is known as a function of values, without out=, where= or dtype="
+    near = get_close_matches(name, [*known, *WRITTEN], 1)
+    if not near:
+        return "write it with the functions that difflab.arrays and the table of primitives have"
+    return f"did you mean numpy.{near[0]}?" + (
+        f" write {WRITTEN[near[0]]}" if near[0] in WRITTEN else ""
+    )
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
+from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name, way_out
 from difflab.core.devices import module_of
 from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
@@ -22,6 +22,7 @@ from difflab.eager.record import Operation, Recorded, apply_one, apply_two, reco
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import static_key
+from difflab.graph.place import at_users_line
 from difflab.primitives import (
     absolute,
     add,
@@ -205,9 +206,10 @@ def _plain(value: Any, name: str) -> Any:
     if not isinstance(value, Recorded):
         return value
     if value._step is not None and MODE.enabled:
-        raise InputError(
+        raise at_users_line(
+            InputError,
             f"difflab has no derivative for numpy.{name} used this way",
-            hint="write it with functions that difflab has, or give it tensor.detach()",
+            f"{way_out(name)}; or give it tensor.detach()",
         )
     return value._data
 

@@ -211,6 +211,16 @@ class Tensor(Operators):
     def __iter__(self) -> Iterator[Tensor]:
         return (self[position] for position in range(len(self)))
 
+    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+        """Copy or pickle a leaf: its values, whether it requires grad, and its gradient."""
+        if isinstance(self._step, Step):
+            raise TapeError(
+                "a tensor that was computed cannot be copied or pickled with its tape",
+                hint="copy tensor.detach(), whose values are the same, or the leaves",
+            )
+        grad = self.grad
+        return _restored, (self._data, self.requires_grad, None if grad is None else grad._data)
+
     def __repr__(self) -> str:
         numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
         step = self._step
@@ -324,6 +334,14 @@ class Tensor(Operators):
         if create_graph:
             return seed if isinstance(seed, Tensor) else Tensor(seed)
         return seed._data.copy() if isinstance(seed, Tensor) else seed
+
+
+def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
+    """Return a leaf with memory of its own."""
+    leaf = Tensor(module_of(data).array(data), Accumulation() if requires_grad else None)
+    if grad is not None:
+        leaf.grad = Tensor(module_of(grad).array(grad))
+    return leaf
 
 
 def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:

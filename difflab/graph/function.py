@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from difflab.errors import PointError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
-from difflab.graph.interpreters import interpreter_for
+from difflab.graph.interpreters import CarrierInterpreter, interpreter_for
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Shape
 from difflab.graph.names import shortened
 from difflab.graph.pytree import Structure, unflatten
@@ -127,8 +127,20 @@ class Function:
         if isinstance(interpreter, ArrayInterpreter):
             results = self._computed(values, interpreter)
         else:
+            if isinstance(interpreter, CarrierInterpreter):
+                self._require_one_point(values)
             results = evaluate(self, values, interpreter)
         return self.returned(results)
+
+    def _require_one_point(self, values: Sequence[Any]) -> None:
+        """Raise unless every value has the shape of its input: recorded rules know no batches."""
+        for name, shape, value in zip(self.inputs, self.input_shapes, values, strict=True):
+            if tuple(getattr(value, "shape", ())) != shape:
+                raise PointError(
+                    f"tensors are taken one point at a time, but '{name}' of the shape {shape} has"
+                    f" a value of the shape {tuple(value.shape)}",
+                    hint="declare the input with the batch's shape, or call it for every point",
+                )
 
     def returned(self, results: Sequence[Any]) -> Any:
         """Return the outputs, given in order, in the form in which a call returns them."""

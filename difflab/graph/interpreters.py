@@ -20,7 +20,13 @@ from difflab.graph.ir import Number
 from difflab.graph.node import Node
 from difflab.primitives import argmax, cholesky, det, inv, is_maximum, logdet, solve
 
-__all__ = ["GraphInterpreter", "MpmathInterpreter", "SympyInterpreter", "interpreter_for"]
+__all__ = [
+    "CarrierInterpreter",
+    "GraphInterpreter",
+    "MpmathInterpreter",
+    "SympyInterpreter",
+    "interpreter_for",
+]
 
 HUGE_EXPONENT = 100_000
 """Beyond 2^this, mpmath's functions would spend their time on digits nobody asked for."""
@@ -48,6 +54,18 @@ class GraphInterpreter:
     def constant(self, value: Number, name: str | None) -> Node:
         """Return a constant node."""
         return Node(self.builder, self.builder.constant(value, name))
+
+
+class CarrierInterpreter:
+    """Values are carriers other than nodes, eager tensors: they take every operation themselves."""
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the operation that the carriers record."""
+        return primitive
+
+    def constant(self, value: Number, name: str | None) -> float:
+        """Return the number."""
+        return float(value)
 
 
 class _ElementInterpreter:
@@ -266,6 +284,8 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
     for value in values:
         if isinstance(value, Node):
             return GraphInterpreter(value.builder)
+        if hasattr(value, "__difflab_apply__"):
+            return CarrierInterpreter()
         module = type(value).__module__.partition(".")[0]
         if module == "mpmath":
             return MpmathInterpreter()

@@ -1,6 +1,6 @@
 """Indexing keys that are known beforehand: one entry per axis, bounds checked.
 
-May import `ir`.
+May import `ir`, `place`, `errors`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
+from difflab.graph.place import at_users_line
 
 __all__ = ["opened_shape", "static_key"]
 
@@ -26,7 +28,7 @@ def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
 
     Raises
     ------
-    IndexError
+    IndexingError
         An index is out of bounds, or there are too many.
 
     Examples
@@ -41,8 +43,8 @@ def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:
         entries[place : place + 1] = [slice(None)] * missing
     entries += [slice(None)] * (len(shape) - len(entries))
     if len(entries) > len(shape):
-        raise IndexError(f"{len(entries)} indices for the shape {shape}")
-    return tuple(_static_entry(entry, size) for entry, size in zip(entries, shape, strict=True))
+        raise at_users_line(IndexingError, f"{len(entries)} indices for the shape {shape}")
+    return tuple(_static_entry(entry, axis, shape) for axis, entry in enumerate(entries))
 
 
 def opened_shape(entries: tuple[Any, ...], rank: int, shape: Shape) -> Shape:
@@ -65,8 +67,9 @@ def opened_shape(entries: tuple[Any, ...], rank: int, shape: Shape) -> Shape:
     return (*opened, *sizes)
 
 
-def _static_entry(entry: Any, size: int) -> Any:
+def _static_entry(entry: Any, axis: int, shape: Shape) -> Any:
     """Return one axis's entry, bounds checked."""
+    size = shape[axis]
     if isinstance(entry, slice):
         chosen = range(*entry.indices(size))
         stop: int | None = chosen.stop if chosen.stop >= 0 else None
@@ -74,6 +77,14 @@ def _static_entry(entry: Any, size: int) -> Any:
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
         position = int(entry)
         if not -size <= position < size:
-            raise IndexError(f"index {position} is outside an axis of size {size}")
+            raise at_users_line(
+                IndexingError,
+                f"index {position} is outside axis {axis} of the shape {shape}",
+                f"indices go from {-size} to {size - 1}" if size else "the axis is empty",
+            )
         return position % size
-    raise IndexError("indices must be integers and slices known beforehand")
+    raise at_users_line(
+        IndexingError,
+        f"{type(entry).__name__} is no index here: integers and slices known beforehand are",
+        "numpy.take takes lists of integers, numpy.where chooses by truth values",
+    )

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name
+from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name, way_out
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
@@ -254,7 +254,8 @@ class Node:
         row = rows_by_numpy_name().get(ufunc.__name__)
         known = row is not None or ufunc is np.matmul
         if not known or method != "__call__" or kwargs:
-            raise TraceError(f"difflab has no primitive for numpy.{ufunc.__name__} used this way")
+            called = "" if method == "__call__" else f".{method}"
+            raise _unknown(ufunc.__name__, called)
         operands = [_array_leaf(self.builder, value) for value in inputs]
         return arrays.matmul(*operands) if row is None else row(*operands)
 
@@ -271,13 +272,19 @@ class Node:
                 raise TypeError
             bound = inspect.signature(compute).bind(*args, **kwargs)
         except TypeError:
-            raise TraceError(
-                f"difflab has no primitive for numpy.{function.__name__} used this way"
-            ) from None
+            raise _unknown(function.__name__) from None
         return compute(*_leaves(self.builder, bound.args), **bound.kwargs)
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
+
+
+def _unknown(name: str, called: str = "") -> TraceError:
+    return at_users_line(
+        TraceError,
+        f"difflab has no primitive for numpy.{name}{called} used this way",
+        way_out(name),
+    )
 
 
 def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
