@@ -105,14 +105,12 @@ def graph(
     elif values and point is None:
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
-    text = read_expression(expression)
     from difflab.language import parse
 
-    function = parse(text)
+    function = parse(text := read_expression(expression))
     stable = _stabilised(function) if stabilise else None
     if memory and not passes:
-        subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
-        return _delivered(_memory(subject), destination)
+        return _delivered(_memory(function, stable, of, derivative), destination)
     if chosen is None:
         content = _passes(function, stable, of, derivative, colour=destination is None)
         return _delivered(content, destination)
@@ -146,11 +144,14 @@ def _delivered(content: str | bytes, destination: Path | None) -> int:
     return 0
 
 
-def _memory(function: Function) -> str:
-    """Return what going backward through the function keeps."""
+def _memory(
+    function: Function, stable: Stabilised | None, of: Kind | None, derivative: bool
+) -> str:
+    """Return what going backward through the function, or its derivative, keeps."""
     from difflab.eager import memory
 
-    return memory(function).table() + "\n"
+    subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
+    return memory(subject).table() + "\n"
 
 
 def _refuse_picture(table: str, options: dict[str, object]) -> None:

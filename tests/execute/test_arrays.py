@@ -259,6 +259,24 @@ def compare(found: Sequence[Any], expected: Sequence[Any], seed: int) -> None:
         np.testing.assert_allclose(value, wanted, rtol=1e-11, atol=1e-13 * size, err_msg=str(seed))
 
 
+def test_parts_of_arrays_are_placed_and_added_up() -> None:
+    def program(x: Any, y: Any) -> Any:
+        return np.sum(x[:3] * x[1:]) + np.sum(x[::-1] ** 3) * y + x[2] * np.exp(x[2])
+
+    x, y = np.array([1.0, -2.0, 0.5, 3.0]), 2.0
+    f = dl.trace(program, x, y)
+    slope = 3 * x**2 * y
+    slope[:3] += x[1:]
+    slope[1:] += x[:3]
+    slope[2] += (1 + x[2]) * math.exp(x[2])
+    packed = dl.compile(dl.gradient(f))
+    assert not any(op.form == Form.KERNEL for op in lowered(Schedule.of(dl.gradient(f))).ops)
+    np.testing.assert_allclose(packed(x, y), [*slope, np.sum(x**3)], rtol=1e-14)
+    np.testing.assert_allclose(dl.compile(dl.grad(f))(x, y), slope, rtol=1e-14)
+    reverse = dl.grad(dl.trace(lambda x: np.sum(np.exp(x[::-1]) * np.arange(4.0)), x))
+    np.testing.assert_allclose(dl.compile(reverse)(x), np.exp(x) * np.arange(4.0)[::-1])
+
+
 def test_large_programs_come_in_pieces() -> None:
     def steps(x: Any) -> Any:
         for _ in range(source._PIECE):

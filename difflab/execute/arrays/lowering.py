@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -186,13 +187,13 @@ class Lowering:
         """Apply a universal function; what is only a copy of fewer numbers is taken as those."""
         if not any(isinstance(arg, Value) for arg in args):
             return ufunc(*args)
-        whole = np.broadcast_shapes(*(shape_of(arg) for arg in args))
+        whole = _common(args)
         peeled = [self._peeled(arg) for arg in args]
-        shape = np.broadcast_shapes(*(shape_of(arg) for arg in peeled))
+        shape = _common(peeled)
         peeled = [self._fitted(arg, shape) for arg in peeled]
         result = self._simplified(ufunc, peeled)
         if result is None:
-            dtype = ufunc(*[np.empty(0, dtype_of(arg)) for arg in peeled]).dtype
+            dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in peeled])
             result = self.add(Form.UFUNC, ufunc, peeled, shape, dtype)
         return self.view(result, "broadcast", whole, whole) if result.shape != whole else result
 
@@ -243,7 +244,7 @@ class Lowering:
 
     def where(self, condition: Any, value: Any, other: Any) -> Any:
         """Choose; zero, as the derivative of a branch not taken is, by blotting out bits."""
-        whole = np.broadcast_shapes(*(shape_of(arg) for arg in (condition, value, other)))
+        whole = _common([condition, value, other])
         for kept, dropped, negate in ((value, other, False), (other, value, True)):
             if _is_zero(dropped) and _alike(condition, kept, whole):
                 chosen = np.logical_not(condition) if negate else condition
@@ -288,6 +289,18 @@ class Lowering:
         rows = left[-2:-1]
         columns = right[-1:] if len(right) > 1 else ()
         return self.add(Form.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
+
+
+def _common(values: Sequence[Any]) -> Shape:
+    """Return the shape that values broadcast to, most often the one that all have."""
+    shapes = {shape_of(value) for value in values}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+
+
+@cache
+def _result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    found: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
+    return found
 
 
 def _only(array: Array) -> Any:
