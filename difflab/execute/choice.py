@@ -1,6 +1,6 @@
 """Which target computes which calls, and why.
 
-May import `native`, `schedule`, `unrolled` and `errors`.
+May import `native`, `schedule`, `unrolled`, `graph` and `errors`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute.native import NativeTarget
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.unrolled import unrolled
+from difflab.graph.function import Function
+from difflab.graph.repetition import LARGE, rolled
 
-__all__ = ["FEW_POINTS", "MANY_OPERATIONS", "WORTH_COMPILING", "Choice", "choose"]
+__all__ = ["FEW_POINTS", "MANY_OPERATIONS", "WORTH_COMPILING", "Choice", "choose", "repeated"]
 
 FEW_POINTS = 32
 """Points up to which Python's floats are faster than setting NumPy's functions off."""
 MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python, and a point is ten times faster."""
+LONG_VECTORS = 1_000
+"""Numbers that vectors hold on average from which NumPy is as fast as machine code."""
 WORTH_COMPILING = 4_000_000
 """Operations on numbers that NumPy takes longer for than LLVM takes to compile."""
 
@@ -62,6 +66,20 @@ class Choice:
         if points >= self.native_from:
             return "native"
         return "python" if points <= self.python_to else "numpy"
+
+
+def repeated(function: Function, target: str) -> Function:
+    """Return a function with its repetition as vectors, where that is faster.
+
+    Machine code for every number alone computes short vectors faster than NumPy does, but it
+    takes seconds to make where there are many.
+    """
+    if target not in ("auto", "numpy"):
+        return function
+    found = rolled(function)
+    compiled = target == "auto" and len(function.graph) < LARGE and find_spec("llvmlite")
+    short = len(function.graph) < LONG_VECTORS * len(found.graph)
+    return function if compiled and short else found
 
 
 def choose(

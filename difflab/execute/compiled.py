@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute.arrays import ArrayTarget
-from difflab.execute.choice import Choice, choose
+from difflab.execute.choice import Choice, choose, repeated
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
@@ -99,7 +99,7 @@ def compile(
     check_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads is a whole number from 1, not {threads!r}")
-    vectors = rolled(f) if target in ("auto", "numpy") else f
+    vectors = repeated(f, target)
     if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
         vectors = rolled(flattened(vectors), least=0)
     schedule = Schedule.of(vectors)

@@ -250,7 +250,7 @@ def test_inputs_that_are_numbers() -> None:
 
 def test_inputs_that_are_numbers_are_lanes_of_a_packed_point() -> None:
     function = dl.parse(" + ".join(f"(x{i + 1} - x{i}^2)^2" for i in range(N)))
-    fast = dl.compile(dl.value_and_gradient(function), packed=True)
+    fast = dl.compile(dl.value_and_gradient(function), "numpy", packed=True)
     assert fast.source.count("\n") < 30
     assert "take" not in fast.source
     points = points_for(function)
@@ -291,13 +291,21 @@ def test_untaken_branches_count_nothing() -> None:
     np.testing.assert_array_equal(gradient(x), expected)
 
 
-def test_compiling_says_what_it_found() -> None:
+def test_compiling_says_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("difflab.execute.choice.find_spec", lambda name: None)
     function = dl.parse(rosenbrock(N))
     fast = dl.compile(function)
     assert fast.reason == "numpy: 7,191 operations on numbers are 9 on vectors"
     assert fast(POINT) == function(POINT)
     np.testing.assert_array_equal(fast(np.stack([POINT, -POINT])), function([POINT, -POINT]))
     assert dl.compile(function, "python").reason == "python: as asked for"
+
+
+def test_short_vectors_are_left_to_machine_code() -> None:
+    pytest.importorskip("llvmlite")
+    assert dl.compile(dl.parse(rosenbrock(300))).reason.startswith("native")
+    long = dl.compile(dl.parse(rosenbrock(3000)))
+    assert long.reason == "numpy: 26,991 operations on numbers are 9 on vectors"
 
 
 def test_a_vector_knows_its_place_in_the_text() -> None:
