@@ -250,7 +250,9 @@ class ExpressionParser:
         return self.builder.emit(row, (node,), (), (place, end))
 
     def _binary(self, kind: int, start: int, end: int) -> None:
-        self.reduce(FLOOR[kind])
+        floor = FLOOR[kind]
+        if LEVEL[self.operators[-1]] >= floor:
+            self.reduce(floor)
         self.operators.append(kind)
         self.places.append(start)
         self.state = self.at_operand
