@@ -1,7 +1,7 @@
 """The target ``native``: machine code through LLVM, for vectors of points and for one point.
 
-`lowering` turns a program into NumPy's universal functions, `spelling` says each of them in
-LLVM's language, `writer` puts them into functions, `libraries` finds their mathematics,
+`execute.lowering` turns a program into NumPy's universal functions, `spelling` says each of them
+in LLVM's language, `writer` puts them into functions, `libraries` finds their mathematics,
 `engine` compiles and loads, `store` keeps compiled code between runs, and `target` calls it.
 May import what `difflab.execute` may; llvmlite is imported where code is compiled.
 """

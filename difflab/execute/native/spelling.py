@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["ALIASES", "SPELLINGS", "Spelling"]
+__all__ = ["SPELLINGS", "Spelling"]
 
 
 class Spelling(NamedTuple):
@@ -30,18 +30,6 @@ class Spelling(NamedTuple):
     template: str = ""
     function: str = ""
     truths: tuple[int, ...] = ()
-
-
-ALIASES = {
-    "abs": "absolute",
-    "bitwise_and": "logical_and",
-    "bitwise_or": "logical_or",
-    "invert": "logical_not",
-    "mod": "remainder",
-    "select_into": "where",
-    "true_divide": "divide",
-}
-"""Other names of the same."""
 
 
 def _binary(instruction: str) -> Spelling:

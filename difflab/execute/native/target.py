@@ -1,6 +1,6 @@
 """Calling machine code: at one point, or at a batch in blocks that threads share.
 
-May import `native` siblings, `memory`, `schedule`, `workers`, `graph` and NumPy.
+May import `native` siblings, `lowering`, `memory`, `schedule`, `workers`, `graph` and NumPy.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.execute.lowering import lowered
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import engine
 from difflab.execute.native.libraries import Host, host
-from difflab.execute.native.lowering import lowered
+from difflab.execute.native.spelling import SPELLINGS
 from difflab.execute.native.writer import Writer
 from difflab.execute.schedule import Program
 from difflab.execute.workers import share_out
@@ -65,7 +66,7 @@ class NativeTarget:
         threads: int,
         machine: Host | None = None,
     ) -> None:
-        self.code = lowered(program)
+        self.code = lowered(program, SPELLINGS)
         self._machine = machine
         self.threads = threads
         self.input_shapes = input_shapes

@@ -5,7 +5,7 @@ For n points, they are tables of pointers to the points of each, and the loop ta
 points at a time; the last vector ends with the last point and may compute some points again, so
 n is at least a vector's width. More operations than fit in one function come in pieces, which
 pass values on in the memory v.
-May import `lowering`, `spelling`, `libraries`.
+May import `execute.lowering`, `spelling`, `libraries`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 
+from difflab.execute.lowering import Code, Operation
 from difflab.execute.native.libraries import SCIPY, Host
-from difflab.execute.native.lowering import Code, Operation
 from difflab.execute.native.spelling import SPELLINGS
 
 __all__ = ["PIECE", "Writer"]

@@ -1,12 +1,14 @@
 """A program as NumPy's universal functions on numbered values.
 
 A row's spelling for the machine is its kernel, run once on recording values: what a guarded
-kernel does at the edge of a domain is kept, and a row needs no second text.
+kernel does at the edge of a domain is kept, and a row needs no second text. A target spells the
+universal functions only, each once: in LLVM's language, or in CUDA's.
 May import `record`, `schedule`, `core`, `errors` and NumPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,17 +16,26 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.native.spelling import ALIASES, SPELLINGS
 from difflab.execute.record import Recorded, Tape, Unrecordable
 from difflab.execute.schedule import Program
 
 __all__ = ["Code", "Operation", "lowered"]
 
+ALIASES = {
+    "abs": "absolute",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "invert": "logical_not",
+    "mod": "remainder",
+    "select_into": "where",
+    "true_divide": "divide",
+}
+"""Other names of the same."""
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class Operation(NamedTuple):
-    """One operation, named as in `SPELLINGS`: it gives the value `result`."""
+    """One operation, a universal function by its name: it gives the value `result`."""
 
     result: int
     name: str
@@ -56,8 +67,15 @@ class Code:
     outputs: list[int] = field(default_factory=list)
 
 
-def lowered(program: Program) -> Code:
+def lowered(program: Program, spelled: Container[str]) -> Code:
     """Return the program's operations as universal functions, each computed once.
+
+    Parameters
+    ----------
+    program : Program
+        What is computed.
+    spelled : container of str
+        The universal functions that the target has a spelling of.
 
     Raises
     ------
@@ -68,11 +86,12 @@ def lowered(program: Program) -> Code:
     --------
     >>> import difflab as dl
     >>> from difflab.execute.schedule import Schedule
-    >>> code = lowered(Program.of(Schedule.of(dl.parse("softplus(x)*y"))))
+    >>> program = Program.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> code = lowered(program, {"logaddexp", "multiply"})
     >>> [operation.name for operation in code.operations], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
-    lowering = _Lowering(program)
+    lowering = _Lowering(program, spelled)
     for step in program.steps:
         lowering.add(step.node, step.row, step.args)
     values = lowering.values
@@ -94,7 +113,8 @@ class _Form(NamedTuple):
 class _Lowering:
     """Stamps the forms of rows."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, spelled: Container[str]) -> None:
+        self.spelled = spelled
         self.code = Code(program.inputs)
         self.next = program.inputs
         self.literals: dict[tuple[type, str], int] = {}
@@ -126,7 +146,7 @@ class _Lowering:
         truths = tuple([value in self.code.truths for value in local])
         form = self.forms.get((row, truths))
         if form is None:
-            form = self.forms[row, truths] = _recorded(row, truths)
+            form = self.forms[row, truths] = _recorded(row, truths, self.spelled)
         for name, reads, truth in form.entries:
             taken = tuple([self._operand(local, read) for read in reads])
             key = (name, taken)
@@ -141,7 +161,7 @@ class _Lowering:
         return local[read] if isinstance(read, int) else self._literal(read[0])
 
 
-def _recorded(row: Primitive, truths: tuple[bool, ...]) -> _Form:
+def _recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> _Form:
     """Run the row's kernel on recording values."""
     tape = Tape()
     args = [Recorded(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
@@ -153,7 +173,7 @@ def _recorded(row: Primitive, truths: tuple[bool, ...]) -> _Form:
     for place, (function, taken, made) in enumerate(tape.entries, len(args)):
         made.number = place
         name = ALIASES.get(function.__name__, function.__name__)
-        if name not in SPELLINGS or made.dtype not in (FLOAT, BOOL):
+        if name not in spelled or made.dtype not in (FLOAT, BOOL):
             raise UnsupportedError(f"'{row.name}' has no machine code")
         entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
     return _Form(tuple(entries), _read(result))
