@@ -19,7 +19,7 @@ from difflab.execute.arrays.ops import BOOL, FEW, Array, Form, Op
 __all__ = ["Writer", "compiled"]
 
 _PIECE = 2000  # statements in one function; CPython takes more than linear time over longer ones
-_SMALL = 8192  # numbers of a constant that may be written out
+_SMALL = 8192  # numbers of an array: a constant may be written out, BLAS wakes no threads
 _EXTREMES = (np.maximum, np.minimum)
 
 
@@ -176,7 +176,8 @@ class Writer:
         x = self._name(op.reads[0])
         shape = self.layout.shape(op.reads[0])
         matrix = ufunc is np.add and not keepdims and axes is not None and len(shape) == 2
-        if matrix and shape[axes[0]] <= FEW:
+        # Of large matrices BLAS would wake threads for less work than waking them takes.
+        if matrix and shape[axes[0]] <= FEW and math.prod(shape) <= _SMALL:
             ones = self._ones(shape[axes[0]])
             tail = f", {out}" if out else ""
             return f"{ones}.dot({x}{tail})" if axes == (0,) else f"{x}.dot({ones}{tail})"
