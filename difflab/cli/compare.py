@@ -60,7 +60,7 @@ class Format(StrEnum):
 
 
 Methods = Annotated[
-    str | None, typer.Option(metavar="a,b", help="Only these; `difflab methods` lists all.")
+    str | None, typer.Option(metavar="a,b", help="Only these; `difflab methods` lists all, peers and all are groups.")
 ]
 AsFormat = Annotated[
     Format | None,

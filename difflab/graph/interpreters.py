@@ -22,6 +22,7 @@ from difflab.primitives import argmax, cholesky, det, inv, is_maximum, logdet, s
 
 __all__ = [
     "CarrierInterpreter",
+    "ElementInterpreter",
     "GraphInterpreter",
     "MpmathInterpreter",
     "SympyInterpreter",
@@ -68,8 +69,12 @@ class CarrierInterpreter:
         return float(value)
 
 
-class _ElementInterpreter:
-    """Values are numbers of a library, or NumPy object arrays of them."""
+class ElementInterpreter:
+    """Values are numbers of a library, or NumPy object arrays of them.
+
+    A subclass says what an elementwise row is on single numbers, by ``_scalar(primitive)``, and
+    where NumPy's own moves do not serve, what a row of whole arrays is, by ``_whole``.
+    """
 
     def __init__(self) -> None:
         self.found: dict[Primitive, Callable[..., Any]] = {}
@@ -101,7 +106,7 @@ class _ElementInterpreter:
         raise NotImplementedError
 
 
-class MpmathInterpreter(_ElementInterpreter):
+class MpmathInterpreter(ElementInterpreter):
     """Values are mpmath's real numbers at its working precision; undefined is nan.
 
     Examples
@@ -152,7 +157,7 @@ class MpmathInterpreter(_ElementInterpreter):
         return guarded
 
 
-class SympyInterpreter(_ElementInterpreter):
+class SympyInterpreter(ElementInterpreter):
     """Values are SymPy expressions.
 
     Examples
@@ -162,6 +167,8 @@ class SympyInterpreter(_ElementInterpreter):
     >>> SympyInterpreter().operation(sin)(sympy.Symbol("x"))
     sin(x)
     """
+
+    title = "SymPy"
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,17 +185,17 @@ class SympyInterpreter(_ElementInterpreter):
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         form = primitive.sympy
         if callable(form):
-            return _limited(primitive, _partial(form, self.sympy))
+            return _limited(primitive, _partial(form, self.sympy), self.title)
         if primitive in NUMBERS_ONLY:
-            raise UnsupportedError(f"SymPy has no function for '{primitive.name}'")
-        return _limited(primitive, super()._whole(primitive))
+            raise UnsupportedError(f"{self.title} has no function for '{primitive.name}'")
+        return _limited(primitive, super()._whole(primitive), self.title)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         form = primitive.sympy
         if form is None and primitive.expansion is not None:
             return _expanded(primitive, self)
         if form is None:
-            raise UnsupportedError(f"SymPy has no function for '{primitive.name}'")
+            raise UnsupportedError(f"{self.title} has no function for '{primitive.name}'")
         if isinstance(form, str):
             found: Callable[..., Any] = getattr(self.sympy, form)
             return found
@@ -199,7 +206,7 @@ def _partial(form: Callable[..., Any], library: Any) -> Callable[..., Any]:
     return lambda *args, **params: form(library, *args, **params)
 
 
-def _limited(primitive: Primitive, compute: Callable[..., Any]) -> Callable[..., Any]:
+def _limited(primitive: Primitive, compute: Callable[..., Any], title: str) -> Callable[..., Any]:
     """Return `compute`, which refuses arrays that are too large element by element."""
     limit = MATRIX_LIMIT if primitive in MATRIX_ROWS else ELEMENT_LIMIT
 
@@ -207,7 +214,7 @@ def _limited(primitive: Primitive, compute: Callable[..., Any]) -> Callable[...,
         largest = max(map(np.size, args), default=0)
         if largest > limit:
             raise UnsupportedError(
-                f"SymPy takes '{primitive.name}' element by element, up to {limit:,} elements; "
+                f"{title} takes '{primitive.name}' element by element, up to {limit:,} elements; "
                 f"this array has {largest:,}"
             )
         return compute(*args, **params)

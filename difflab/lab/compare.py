@@ -31,7 +31,7 @@ from difflab.lab.record import (
 )
 from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Method, Problem
-from difflab.methods.registry import find, installed
+from difflab.methods.registry import select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -65,7 +65,8 @@ def compare(
         A value for every input. Without it a point inside the domain and away from kinks is
         chosen; the same for the same `seed`.
     methods : sequence of str, optional
-        Names of `difflab.methods`; all when None.
+        Names of `difflab.methods`; ``"peers"`` for the peers that are installed, ``"all"`` for
+        these and the rest. Everything but the peers when None.
     timing : bool
         Whether to measure calls; the derivatives are judged in any case.
     order : int
@@ -102,7 +103,7 @@ def compare(
     >>> result.methods[0].verdict, result.agreed
     ('agree', True)
     """
-    chosen = _chosen(methods)
+    chosen = select(methods)
     check_target(target)
     for method in chosen:
         start = getattr(method, "start", None)
@@ -130,17 +131,6 @@ def compare(
         methods=tuple(rows),
         environment=environment(),
     )
-
-
-def _chosen(names: Sequence[str] | None) -> list[Method]:
-    """Return the methods asked for, in their order, each once."""
-    known = installed()
-    if names is None:
-        return list(known.values())
-    wanted = [names] if isinstance(names, str) else list(dict.fromkeys(names))
-    if not wanted:
-        raise InputError("no method is named", hint=f"there are {', '.join(known)}")
-    return [known[name] if name in known else find(name) for name in wanted]
 
 
 def _function(expression: str | Function, order: int, timeout: float) -> Function:

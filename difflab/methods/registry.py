@@ -1,4 +1,4 @@
-"""Which methods there are: difflab's own, and those that other packages bring.
+"""Which methods there are: difflab's own, the peers, and those that other packages bring.
 
 May import `difflab.errors` and `difflab.methods`, each method only when it is asked for.
 
@@ -10,10 +10,13 @@ A package adds a method by an entry point of the group ``difflab.methods``::
 whose name is the method's, and whose value satisfies `difflab.methods.protocol.Method`
 (or is a class that makes such an object without arguments). One that cannot be loaded is
 still listed: its row says why.
+
+The peers (`difflab.methods.peers`) run only when they are named, or asked for together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -22,7 +25,16 @@ from importlib.metadata import EntryPoint, entry_points
 from difflab.errors import InputError, UnsupportedError
 from difflab.methods.protocol import Family, Method, Prepared, Problem
 
-__all__ = ["GROUP", "Broken", "Description", "describe", "find", "installed"]
+__all__ = [
+    "GROUP",
+    "Broken",
+    "Description",
+    "describe",
+    "find",
+    "installed",
+    "peers",
+    "select",
+]
 
 GROUP = "difflab.methods"
 
@@ -35,6 +47,10 @@ _OWN = {
     "complex-step": ("difflab.methods.complex_step", "COMPLEX_STEP"),
     "forward": ("difflab.methods.automatic", "FORWARD"),
     "reverse": ("difflab.methods.automatic", "REVERSE"),
+}
+_PEERS = {
+    name: (f"difflab.methods.peers.{name}", name.upper())
+    for name in ("jax", "torch", "autograd", "casadi", "symengine", "numdifftools")
 }
 _loaded: dict[str, Method] = {}
 
@@ -80,7 +96,7 @@ class Description:
 
 
 def installed() -> dict[str, Method]:
-    """Return every method by name: difflab's own, then those of other packages.
+    """Return the methods of every comparison by name: difflab's own, then those plugged in.
 
     Examples
     --------
@@ -89,13 +105,61 @@ def installed() -> dict[str, Method]:
     """
     found = {name: _own(name) for name in _OWN}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        if entry.name in found:
+        if entry.name in found or entry.name in _PEERS:
             reason = f"{entry.value}: the name '{entry.name}' is taken"
             name = f"{entry.name} ({entry.value})"
             found[name] = Broken(name, reason)
         else:
             found[entry.name] = _plugged(entry)
     return found
+
+
+def peers() -> dict[str, Method]:
+    """Return the packages that difflab is compared with by name, installed or not.
+
+    Examples
+    --------
+    >>> list(peers())
+    ['jax', 'torch', 'autograd', 'casadi', 'symengine', 'numdifftools']
+    """
+    return {name: _own(name) for name in _PEERS}
+
+
+def select(names: Sequence[str] | str | None) -> list[Method]:
+    """Return the methods asked for, in their order, each once.
+
+    Parameters
+    ----------
+    names : sequence of str, or None
+        Names of methods; ``"peers"`` stands for the peers that are installed, and ``"all"`` for
+        those and everything else. None asks for everything but the peers.
+
+    Raises
+    ------
+    difflab.errors.InputError
+        There is no such method, or no peer is installed.
+
+    Examples
+    --------
+    >>> [method.name for method in select(["reverse", "forward", "reverse"])]
+    ['reverse', 'forward']
+    """
+    known = installed()
+    if names is None:
+        return list(known.values())
+    found: dict[str, Method] = {}
+    for name in [names] if isinstance(names, str) else names:
+        if name in ("all", "peers"):
+            here = {peer: method for peer, method in peers().items() if not method.missing()}
+            if name == "peers" and not here:
+                hint = "add them with: pip install 'difflab[peers]'"
+                raise InputError("no peer is installed", hint=hint)
+            found |= here if name == "peers" else known | here
+        else:
+            found[name] = known.get(name) or _named(name)
+    if not found:
+        raise InputError("no method is named", hint=f"there are {', '.join(known)}")
+    return list(found.values())
 
 
 def describe() -> list[Description]:
@@ -106,9 +170,11 @@ def describe() -> list[Description]:
     >>> describe()[3].name, describe()[3].orders
     ('richardson', (1, 2))
     """
+    everything = installed()
+    own = {name: everything.pop(name) for name in _OWN}
     return [
         Description(name, method.family, method.orders, method.summary, method.missing())
-        for name, method in installed().items()
+        for name, method in (own | peers() | everything).items()
     ]
 
 
@@ -122,16 +188,23 @@ def find(name: str) -> Method:
     difflab.errors.UnsupportedError
         The method cannot run here.
     """
-    method = _loaded.get(name) or (_own(name) if name in _OWN else _find_plugged(name))
+    method = _named(name)
     reason = method.missing()
     if reason is not None:
         raise UnsupportedError(reason)
     return method
 
 
+def _named(name: str) -> Method:
+    """Return the method of that name, whether it can run here or not."""
+    if name in _loaded:
+        return _loaded[name]
+    return _own(name) if name in _OWN or name in _PEERS else _find_plugged(name)
+
+
 def _own(name: str) -> Method:
     if name not in _loaded:
-        module, attribute = _OWN[name]
+        module, attribute = (_OWN | _PEERS)[name]
         _loaded[name] = getattr(import_module(module), attribute)
     return _loaded[name]
 
@@ -140,7 +213,7 @@ def _find_plugged(name: object) -> Method:
     known = installed()
     if isinstance(name, str) and name in known:
         return known[name]
-    near = get_close_matches(str(name), known, n=3, cutoff=0.4)
+    near = get_close_matches(str(name), [*known, *_PEERS], n=3, cutoff=0.4)
     which = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
     raise InputError(f"there is no method '{name}'", hint=which)
 

@@ -17,6 +17,12 @@ def test_every_method_of_the_contract_is_listed(difflab):
         ("complex-step", "numeric"),
         ("forward", "automatic"),
         ("reverse", "automatic"),
+        ("jax", "automatic"),
+        ("torch", "automatic"),
+        ("autograd", "automatic"),
+        ("casadi", "automatic"),
+        ("symengine", "symbolic"),
+        ("numdifftools", "numeric"),
     ]
     assert all(len(line) <= 80 for line in result.out.splitlines())
 

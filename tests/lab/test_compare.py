@@ -23,9 +23,9 @@ from difflab.errors import (
     UnsupportedError,
 )
 from difflab.graph.trace import trace
-from difflab.lab import compare as module
 from difflab.lab.compare import compare
 from difflab.lab.record import Comparison, MethodRow, ReferenceRow, Status
+from difflab.methods import registry
 from difflab.methods.automatic import REVERSE
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 from difflab.methods.symbolic import SYMBOLIC
@@ -251,7 +251,7 @@ def raising(error: BaseException) -> Any:
 def compared(monkeypatch: pytest.MonkeyPatch, *plugins: Any, **settings: Any) -> Comparison:
     """Compare the methods given, on x² at 3."""
     known = {plugin.name: plugin for plugin in plugins}
-    monkeypatch.setattr(module, "installed", lambda: known)
+    monkeypatch.setattr(registry, "installed", lambda: known)
     return compare(**({"expression": "x^2", "at": {"x": 3}, "timing": False} | settings))
 
 

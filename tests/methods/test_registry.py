@@ -15,7 +15,7 @@ import difflab as dl
 from difflab.errors import InputError, UnsupportedError
 from difflab.methods import registry
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
-from difflab.methods.registry import GROUP, describe, find, installed
+from difflab.methods.registry import GROUP, describe, find, installed, select
 
 OWN = [
     "symbolic",
@@ -186,3 +186,45 @@ def test_one_method_loads_no_other() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+PEERS = ["jax", "torch", "autograd", "casadi", "symengine", "numdifftools"]
+
+
+def here(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Let the peers of these names be installed, and no other."""
+    monkeypatch.setattr(
+        "difflab.methods.peers.peer.find_spec", lambda name: name if name in names else None
+    )
+
+
+def test_peers_are_listed_and_run_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    here(monkeypatch, "torch", "casadi")
+    assert [row.name for row in describe()] == [*OWN, *PEERS]
+    assert [method.name for method in select(None)] == OWN
+    assert [method.name for method in select("peers")] == ["torch", "casadi"]
+    assert [method.name for method in select(["reverse", "all"])] == [
+        "reverse",
+        *[name for name in OWN if name != "reverse"],
+        "torch",
+        "casadi",
+    ]
+    assert [method.name for method in select(["jax", "forward"])] == ["jax", "forward"]
+
+
+def test_no_peer_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    here(monkeypatch)
+    assert [method.name for method in select("all")] == OWN
+    with pytest.raises(InputError, match=r"pip install 'difflab\[peers\]'"):
+        select(["peers"])
+    with pytest.raises(UnsupportedError, match="pip install jax"):
+        find("jax")
+
+
+def test_a_peers_name_is_taken_and_near(plug: Any) -> None:
+    plug("jax", METHOD=Halves())
+    assert "taken" in str(installed()["jax (a_plugged_module:METHOD)"].missing())
+    with pytest.raises(InputError, match="did you mean torch"):
+        find("torsh")
+    with pytest.raises(InputError, match="no method is named"):
+        select([])

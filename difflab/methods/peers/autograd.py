@@ -1,0 +1,93 @@
+"""HIPS autograd: NumPy, traced anew at every call. May import the peers' shared modules."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.methods.peers.peer import Array, Call, Door, Peer
+from difflab.methods.peers.spelling import Names, Spelling, diagonal_matrix, taken, written
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["AUTOGRAD"]
+
+
+class Autograd(Peer):
+    """HIPS autograd's reverse mode over NumPy."""
+
+    name = "autograd"
+    title = "autograd"
+    summary = "HIPS autograd: reverse mode over NumPy"
+
+    def derivative(self, function: Function, order: int) -> Call:
+        """Return autograd's Jacobian or Hessian."""
+        import autograd
+
+        flat = _packed(function)
+        found = autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
+
+        def call(x: Array) -> Any:
+            with warnings.catch_warnings():
+                # A derivative of zero is an answer here, not a slip.
+                warnings.filterwarnings("ignore", message="Output seems independent of input")
+                return found(x)
+
+        return call
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return the value and its vjp, in one trace."""
+        import autograd
+
+        code = written(function, _spelling())
+        batch = () if points is None else (points,)
+        traced = autograd.make_vjp(lambda *xs: code(*xs)[0], tuple(range(len(function.inputs))))
+        ones: Any = np.float64(1.0) if points is None else np.ones(points)
+
+        def call(*arguments: Any) -> Any:
+            back, value = traced(*arguments)
+            return value, back(ones)
+
+        def arguments(x: Array) -> list[Any]:
+            return [np.ascontiguousarray(p) if p.ndim else np.float64(p) for p in function.split(x)]
+
+        def given(result: Any) -> tuple[Array, Array]:
+            value, slopes = result
+            flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
+            return np.asarray(value), np.concatenate(flat, axis=-1)
+
+        return Door(call, arguments, given)
+
+
+@cache
+def _spelling() -> Spelling:
+    import autograd.numpy as anp
+    import autograd.scipy.special as special
+
+    rows: dict[str, Callable[..., Any]] = {
+        "clip": lambda x, low, high: anp.minimum(anp.maximum(x, low), high),
+        "diag": diagonal_matrix,
+        "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
+        "take": taken,
+    }
+    return Spelling(Names("autograd", anp, {"special": special}), rows)
+
+
+def _packed(function: Function) -> Callable[[Any], Any]:
+    """Return the function of the flattened inputs, its outputs flattened."""
+    import autograd.numpy as anp
+
+    code = written(function, _spelling())
+
+    def flat(x: Any) -> Any:
+        return anp.concatenate([anp.reshape(part, (-1,)) for part in code(*function.split(x))])
+
+    return flat
+
+
+AUTOGRAD = Autograd()

@@ -1,0 +1,221 @@
+"""CasADi: scalar expression graphs (SX) and its virtual machine.
+
+Arrays become arrays of scalar expressions, which is how CasADi is fastest on small dense
+functions. May import the peers' shared modules and `difflab.graph`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.evaluate import fold
+from difflab.graph.interpreters import ElementInterpreter
+from difflab.graph.ir import Number
+from difflab.methods.peers.peer import Array, Call, Door, Peer
+from difflab.methods.peers.spelling import Names
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["CASADI"]
+
+
+class Casadi(Peer):
+    """CasADi's expression graphs, evaluated through a buffer."""
+
+    name = "casadi"
+    title = "CasADi"
+    summary = "CasADi: scalar graphs (SX), reverse mode, run by its virtual machine"
+    seconds_a_node = 1e-4
+
+    def derivative(self, function: Function, order: int) -> Call:
+        """Return the Jacobian or Hessian as a CasADi Function, called through a buffer."""
+        import casadi
+
+        x, outputs = _expressions(function)
+        if order == 2:
+            matrix, _ = casadi.hessian(outputs, x)
+        else:
+            matrix = casadi.jacobian(outputs, x)
+        # CasADi stores by columns and leaves zeros out.
+        compiled = casadi.Function("derivative", [x], [casadi.densify(matrix.T)])
+        results = np.zeros(matrix.shape)
+        point = np.zeros(function.n)
+        buffer: Any
+        buffer, run = compiled.buffer()
+        buffer.set_arg(0, point.data)
+        buffer.set_res(0, results.reshape(-1).data)
+
+        def call(at: Array) -> Array:
+            point[:] = at
+            run()
+            return results.copy()
+
+        # The buffer holds addresses: what it points to must live as long as the call.
+        call.__dict__["kept"] = (buffer, compiled)
+        return call
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return value and gradient as one CasADi Function, mapped over a batch."""
+        import casadi
+
+        x, outputs = _expressions(function)
+        slope = casadi.densify(casadi.gradient(outputs, x))
+        both = casadi.Function("both", [x], [casadi.densify(outputs), slope])
+        compiled = both if points is None else both.map(points)
+        batch = () if points is None else (points,)
+        values, slopes = np.zeros(batch), np.zeros((*batch, function.n))
+        buffer: Any
+        buffer, run = compiled.buffer()
+        buffer.set_res(0, values.reshape(-1).data)
+        buffer.set_res(1, slopes.reshape(-1).data)
+
+        def call(_: Any) -> Any:
+            run()
+            return values, slopes, buffer, compiled
+
+        def arguments(at: Array) -> list[Any]:
+            packed = np.array(at).reshape(-1)
+            buffer.set_arg(0, packed.data)
+            return [packed]
+
+        return Door(call, arguments, lambda result: (result[0].copy(), result[1].copy()))
+
+
+def _expressions(function: Function) -> tuple[Any, Any]:
+    """Return a column of symbols, and a column of the outputs as expressions."""
+    import casadi
+
+    x = casadi.SX.sym("x", function.n)
+    environment: dict[int, Any] = {}
+    start = 0
+    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        part = np.empty(shape, dtype=object)
+        for place in np.ndindex(shape):
+            part[place] = x[start]
+            start += 1
+        environment[node] = part
+    results = fold(function.graph, environment, function.outputs, CasadiInterpreter())
+    return x, casadi.vertcat(*(entry for result in results for entry in _boxed(result).flat))
+
+
+def _boxed(value: Any) -> Any:
+    """Return a number or expression as an array of one: SX is itself a matrix to NumPy."""
+    if isinstance(value, np.ndarray):
+        return value
+    box = np.empty((), dtype=object)
+    box[()] = value
+    return box
+
+
+class CasadiInterpreter(ElementInterpreter):
+    """Values are NumPy object arrays of scalar expressions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        import casadi
+
+        self.xp = Names("CasADi", casadi, _names(casadi))
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the function on arrays of expressions."""
+        compute = super().operation(primitive)
+        return lambda *args, **params: _boxed(compute(*map(_boxed, args), **params))
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return the nearest float64 as an expression."""
+        import casadi
+
+        return casadi.SX(float(value))
+
+    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
+        form = primitive.sympy
+        if primitive.name in _REDUCTIONS:
+            return lambda x, *, axes, rank: _REDUCTIONS[primitive.name](self.xp, x, axes)
+        if primitive.name == "constant_array":
+            return lambda **params: primitive.computer(np)(**params).astype(object)
+        if not callable(form):
+            if primitive.name in ("argmax", "is_maximum"):
+                raise UnsupportedError(f"CasADi has no function '{primitive.name}'")
+            return super()._whole(primitive)
+        library = self.xp
+        return lambda *args, **params: form(library, *args, **params)
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        return primitive.computer(self.xp)
+
+
+def _each(function: Callable[..., Any], value: Any) -> Any:
+    return _boxed(np.frompyfunc(function, 1, 1)(_boxed(value)))
+
+
+def _logsumexp(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    """Log Σeˣ, the largest number taken out so that nothing overflows."""
+    top = x
+    for axis in axes:
+        top = np.frompyfunc(xp.fmax, 2, 1).reduce(top, axis=axis, keepdims=True)
+    total = _boxed(np.sum(_each(xp.exp, x - top), axis=axes))
+    return _each(xp.log, total) + top.reshape(total.shape)
+
+
+def _norm(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    return _each(xp.sqrt, np.sum(x * x, axis=axes))
+
+
+# The table's forms for these take what NumPy sums for a number, and SX is a matrix to NumPy.
+_REDUCTIONS = {"logsumexp": _logsumexp, "norm": _norm}
+
+
+def _names(casadi: Any) -> dict[str, Any]:
+    """Return how CasADi writes what differs from NumPy, and from SymPy for whole arrays."""
+    return {
+        "abs": casadi.fabs,
+        "add": operator.add,
+        "arccos": casadi.acos,
+        "arccosh": casadi.acosh,
+        "arcsin": casadi.asin,
+        "arcsinh": casadi.asinh,
+        "arctan": casadi.atan,
+        "arctan2": casadi.atan2,
+        "arctanh": casadi.atanh,
+        "clip": lambda x, low, high: casadi.fmin(casadi.fmax(x, low), high),
+        "divide": operator.truediv,
+        "equal": casadi.eq,
+        "exp2": lambda x: casadi.power(2, x),
+        "greater": casadi.gt,
+        "greater_equal": casadi.ge,
+        "heaviside": lambda x, _: 0.5 * (1 + casadi.sign(x)),
+        "inf": float("inf"),
+        "iscomplexobj": lambda _: False,
+        "less": casadi.lt,
+        "less_equal": casadi.le,
+        "log2": lambda x: casadi.log(x) / float(np.log(2.0)),
+        "logaddexp": lambda a, b: casadi.fmax(a, b) + casadi.log1p(casadi.exp(-casadi.fabs(a - b))),
+        "logical_and": casadi.logic_and,
+        "logical_not": casadi.logic_not,
+        "logical_or": casadi.logic_or,
+        "maximum": casadi.fmax,
+        "minimum": casadi.fmin,
+        "mod": lambda a, b: a - b * casadi.floor(a / b),
+        "multiply": operator.mul,
+        "nan": float("nan"),
+        "negative": operator.neg,
+        "not_equal": casadi.ne,
+        "real": lambda x: x,
+        "special": Names("CasADi", casadi, {}),
+        "subtract": operator.sub,
+        "where": casadi.if_else,
+        # What the table's forms for whole arrays of expressions ask for.
+        "Symbol": casadi.SX.sym,
+        "Max": casadi.fmax,
+        "Min": casadi.fmin,
+    }
+
+
+CASADI = Casadi()

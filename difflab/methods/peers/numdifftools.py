@@ -1,0 +1,101 @@
+"""numdifftools: adaptive differences of values. May import the peers' shared modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import float64
+
+from difflab.methods.peers.peer import Array, Call, Door, Peer
+from difflab.methods.peers.spelling import Spelling, written
+from difflab.methods.protocol import Estimate, Family
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["NUMDIFFTOOLS"]
+
+
+class Numdifftools(Peer):
+    """numdifftools' Richardson-extrapolated differences, with their error estimates."""
+
+    name = "numdifftools"
+    title = "numdifftools"
+    summary = "numdifftools: differences with adaptive steps, extrapolated"
+    family = Family.NUMERIC
+    vectorised = False
+
+    def derivative(self, function: Function, order: int) -> Call:
+        """Return numdifftools' Jacobian or Hessian, with its account of the error."""
+        import numdifftools
+
+        counted = _Counted(_packed(function))
+        if order == 2:
+            found = numdifftools.Hessian(lambda x: counted(x)[0], full_output=True)
+        else:
+            found = numdifftools.Jacobian(counted, full_output=True)
+
+        def call(x: Array) -> Any:
+            counted.evaluations = 0
+            result = found(x)
+            # Until 0.9 the value came first and the account of the error beside it.
+            value, account = result if len(result) == 2 else (result.estimate, result)
+            return value, account.error_estimate, counted.evaluations
+
+        return call
+
+    def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
+        """Return the derivative with numdifftools' own error estimate."""
+        value, error, evaluations = result
+        value, error = (np.asarray(part, dtype=float64).reshape(shape) for part in (value, error))
+        return Estimate(value, np.abs(error), evaluations)
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return the value and ``Gradient``, point by point."""
+        import numdifftools
+
+        flat = _packed(function)
+
+        def value(x: Array) -> Any:
+            return flat(x)[0]
+
+        gradient = numdifftools.Gradient(value)
+
+        def given(result: Any) -> tuple[Array, Array]:
+            values, slopes = zip(*result, strict=True)
+            shape = (function.n,) if points is None else (points, function.n)
+            return np.array(values).reshape(shape[:-1]), np.array(slopes).reshape(shape)
+
+        return Door(
+            lambda rows: [(value(x), gradient(x)) for x in rows],
+            lambda x: [list(x.reshape(-1, function.n))],
+            given,
+        )
+
+
+class _Counted:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Callable[[Array], Array]) -> None:
+        self.function = function
+        self.evaluations = 0
+
+    def __call__(self, x: Array) -> Array:
+        self.evaluations += 1
+        return self.function(x)
+
+
+def _packed(function: Function) -> Callable[[Array], Array]:
+    """Return the function of the flattened inputs, its outputs flattened."""
+    code = written(function, Spelling(np))
+
+    def flat(x: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.concatenate([np.ravel(part) for part in code(*function.split(x))])
+
+    return flat
+
+
+NUMDIFFTOOLS = Numdifftools()

@@ -1,0 +1,192 @@
+"""What the peers share: being absent, refusing a function, and the door that is measured.
+
+May import `difflab.methods.protocol`, `difflab.graph` for types, and `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import (
+    DifflabError,
+    MethodTimeout,
+    UnsupportedError,
+    printable,
+)
+from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["Array", "Call", "Door", "Peer", "PeerDerivative", "refusals"]
+
+Array = NDArray[float64]
+Call = Callable[[Array], Any]
+
+PATIENCE = 4.0
+"""How many times the time limit an estimate may exceed before preparing is not begun."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """Value and gradient as a user of the package would compute them, ready to be timed.
+
+    Attributes
+    ----------
+    call : callable
+        Takes the arguments that `taken` made; both results are there when it returns.
+    taken : callable
+        Points ``(n,)`` or ``(N, n)`` to the arguments, in the package's own arrays.
+    given : callable
+        What `call` returned to value ``()`` or ``(N,)`` and gradient ``(n,)`` or ``(N, n)``.
+    """
+
+    call: Callable[..., Any]
+    taken: Callable[[Array], Sequence[Any]]
+    given: Callable[[Any], tuple[Array, Array]]
+
+
+class Peer:
+    """A package that differentiates, behind the protocol of every method.
+
+    A subclass names the package and gives two things: the `derivative` at one point, which a
+    comparison judges, and the `door` through which its speed is measured.
+
+    Attributes
+    ----------
+    name : str
+        The package, and the method.
+    title : str
+        How its makers write it.
+    vectorised : bool
+        Whether one call takes a batch of points; otherwise a batch is a loop.
+    seconds_a_node : float
+        About what preparing takes for every node of the graph, for refusing what would not end.
+    """
+
+    name: str
+    title: str
+    summary: str
+    family = Family.AUTOMATIC
+    orders: tuple[int, ...] = (1, 2)
+    vectorised = True
+    seconds_a_node = 0.0
+
+    def missing(self) -> str | None:
+        """Return that the package is not installed, and the command that adds it; or None."""
+        if find_spec(self.name) is not None:
+            return None
+        return f"{self.name} is not installed; add it with: pip install {self.name}"
+
+    def start(self) -> None:
+        """Import the package, so that preparing is not measured with that."""
+        if self.missing() is None:
+            import_module(self.name)
+
+    def version(self) -> str:
+        """Return the version that is installed, empty where none is."""
+        try:
+            return version(self.name)
+        except PackageNotFoundError:
+            return ""
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """Convert the graph and build the derivative there.
+
+        Raises
+        ------
+        UnsupportedError
+            The package is not installed, there is no graph, or the package has no way to write
+            a part of it.
+        MethodTimeout
+            Preparing would take far longer than ``problem.timeout``.
+        """
+        function = self.formula(problem.function, problem.timeout)
+        with refusals(self.title):
+            call = self.derivative(function, problem.order)
+        rows = problem.m if problem.order == 1 else problem.n
+        return PeerDerivative(self, call, (rows, problem.n))
+
+    def formula(self, function: Function | None, timeout: float) -> Function:
+        """Return the function that the package is given: user-defined rows written out."""
+        reason = self.missing()
+        if reason is not None:
+            raise UnsupportedError(reason)
+        if function is None:
+            raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
+        from difflab.graph.custom_rows import opened
+
+        nodes = len(function.graph)
+        seconds = nodes * self.seconds_a_node
+        if seconds > PATIENCE * timeout:
+            raise MethodTimeout(
+                f"not begun: {self.title} takes about {seconds:.0f} s to prepare {nodes:,} nodes, "
+                f"and the limit is {timeout:g} s"
+            )
+        return opened(function)
+
+    def derivative(self, function: Function, order: int) -> Call:
+        """Return the Jacobian (order 1) or the Hessian (order 2) as a call at ``(n,)``."""
+        raise NotImplementedError
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return value and gradient at one point (None) or at so many, for timing."""
+        raise NotImplementedError
+
+    def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
+        """Return what a call of the derivative gave, in the form of every method."""
+        return Estimate(np.asarray(result, dtype=float64).reshape(shape), None, 0)
+
+
+class PeerDerivative:
+    """A derivative that a package has built, ready to be called at a point."""
+
+    operations: int | None = None
+    size: Size | None = None
+
+    def __init__(self, peer: Peer, call: Call, shape: tuple[int, int]) -> None:
+        self._peer = peer
+        self._call = call
+        self._shape = shape
+
+    def __call__(self, x: Array) -> Estimate:
+        """Return the derivative at `x`."""
+        try:
+            return self._peer.estimated(self._call(x), self._shape)
+        except (NotImplementedError, TypeError) as error:
+            raise _refused(self._peer.title, error) from error
+
+
+@contextmanager
+def refusals(title: str) -> Iterator[None]:
+    """Turn what a package says of a function that it cannot take into `UnsupportedError`.
+
+    Examples
+    --------
+    >>> with refusals("JAX"):
+    ...     raise NotImplementedError("no rule")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.UnsupportedError: JAX cannot take this function: no rule
+    """
+    try:
+        yield
+    except DifflabError:
+        raise
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+        raise _refused(title, error) from error
+
+
+def _refused(title: str, error: Exception) -> UnsupportedError:
+    text = printable(str(error) or type(error).__name__)
+    return UnsupportedError(f"{title} cannot take this function: {text}")

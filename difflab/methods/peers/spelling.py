@@ -1,0 +1,177 @@
+"""A graph in another library's words: its array module, and straight-line code over it.
+
+A row of the table computes by names of NumPy's on an array module. `Names` is such a module for
+a library that spells some of them otherwise; `written` turns a graph into the Python that
+someone would write by hand for that library, so that what is measured there is the library and
+not the walk through the graph. May import `difflab.graph`, `difflab.core` and `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Number
+from difflab.primitives.movement import indices
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["OPERATORS", "Names", "Spelling", "diagonal_matrix", "taken", "written"]
+
+OPERATORS = {
+    "add": "{} + {}",
+    "subtract": "{} - {}",
+    "multiply": "{} * {}",
+    "divide": "{} / {}",
+    "power": "{} ** {}",
+    "negative": "-{}",
+    "less": "{} < {}",
+    "less_equal": "{} <= {}",
+    "greater": "{} > {}",
+    "greater_equal": "{} >= {}",
+    "equal": "{} == {}",
+    "not_equal": "{} != {}",
+}
+"""The rows that every library takes as Python's operators."""
+LARGEST = 2**31
+"""Whole numbers up to this stay whole, so that ``x**2`` is a product and not a power."""
+
+
+class Names(ModuleType):
+    """A library under NumPy's names: those that differ are given, the others are its own.
+
+    Parameters
+    ----------
+    title : str
+        The library, for the message about a name that it lacks.
+    library : module
+        Where the other names are.
+    names : mapping
+        What a name of NumPy's is there.
+
+    Examples
+    --------
+    >>> import math
+    >>> xp = Names("math", math, {"arcsin": math.asin})
+    >>> xp.arcsin(1.0) == math.pi / 2, xp.sqrt(4.0)
+    (True, 2.0)
+    >>> xp.rint(2.5)
+    Traceback (most recent call last):
+        ...
+    difflab.errors.UnsupportedError: math has no function 'rint'
+    """
+
+    def __init__(self, title: str, library: Any, names: Mapping[str, Any]) -> None:
+        super().__init__(title)
+        self.__dict__.update(names)
+        self._library = library
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return getattr(self._library, name)
+        except AttributeError:
+            raise UnsupportedError(f"{self.__name__} has no function '{name}'") from None
+
+
+class Spelling:
+    """What rows and numbers are in a library of arrays: an interpreter of graphs.
+
+    Parameters
+    ----------
+    xp : module
+        The library under NumPy's names.
+    rows : mapping, optional
+        Rows of the table, by name, that the library has as one function, or that NumPy's way
+        to compute them would not serve.
+    lifted : callable, optional
+        Makes a number into what the library's functions take.
+    """
+
+    def __init__(
+        self,
+        xp: ModuleType,
+        rows: Mapping[str, Callable[..., Any]] | None = None,
+        lifted: Callable[[float], Any] = np.float64,
+    ) -> None:
+        self.xp = xp
+        self.rows = rows or {}
+        self.lifted = lifted
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the library's function for a row."""
+        return self.rows.get(primitive.name) or primitive.computer(self.xp)
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return a number as one writes it: whole where it is whole."""
+        whole = isinstance(value, int) and abs(value) <= LARGEST
+        return value if whole else float(value)
+
+
+def written(function: Function, spelling: Spelling) -> Callable[..., tuple[Any, ...]]:
+    """Return straight-line Python for a function: a value per input to a value per output.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> written(dl.parse("x*y + 2"), Spelling(np))(3.0, 4.0)
+    (14.0,)
+    """
+    graph = function.graph
+    scope: dict[str, Any] = {}
+    plain: dict[int, str] = {}
+    lines: list[str] = []
+    constants: set[int] = set()
+    for node, (opcode, args) in enumerate(graph.rows()):
+        if opcode == CONSTANT:
+            constants.add(node)
+            value = spelling.constant(*graph.constants[node])
+            plain[node] = f"c{node}"
+            scope |= {f"c{node}": value, f"k{node}": spelling.lifted(float(value))}
+        elif opcode >= FIRST_ROW:
+            row, params = graph.primitives[opcode - FIRST_ROW], graph.params(node)
+            plain[node] = f"v{node}"
+            if not args:
+                scope[f"v{node}"] = spelling.operation(row)(**params)
+                continue
+            # Only operators take numbers of Python's, and only beside an array.
+            operator = OPERATORS.get(row.name) if not constants.issuperset(args) else None
+            names = [
+                f"k{arg}" if arg in constants and operator is None else plain[arg] for arg in args
+            ]
+            if operator is None:
+                name = f"f{node if params else row.name}"
+                if name not in scope:
+                    operation = spelling.operation(row)
+                    scope[name] = partial(operation, **params) if params else operation
+                lines.append(f"v{node} = {name}({', '.join(names)})")
+            else:
+                lines.append(f"v{node} = {operator.format(*names)}")
+        else:
+            plain[node] = f"x{node}"
+    results = "".join(
+        f"{f'k{node}' if node in constants else plain[node]}, " for node in function.outputs
+    )
+    heading = f"def run({', '.join(plain[node] for node in function.input_nodes)}):"
+    source = "\n    ".join([heading, *lines, f"return ({results})"])
+    exec(source, scope)  # noqa: S102 - the source holds names made here and Python's operators
+    run: Callable[..., tuple[Any, ...]] = scope["run"]
+    return run
+
+
+def taken(x: Any, *, places: Any, axis: int, rank: int) -> Any:
+    """Return the entries of an array along an axis, by indexing, which every library derives."""
+    return x[(..., indices(places), *[slice(None)] * (-axis - 1))]
+
+
+def diagonal_matrix(x: Any) -> Any:
+    """Return the matrix with `x` on its diagonal, without writing into an array."""
+    return x[..., None] * np.eye(x.shape[-1])

@@ -1,0 +1,145 @@
+"""SymEngine: symbolic derivatives, compiled by LLVM where it was built with it.
+
+SymEngine speaks SymPy's language, so the table's forms for SymPy serve it too. May import the
+peers' shared modules and `difflab.graph`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.evaluate import fold
+from difflab.graph.interpreters import SympyInterpreter
+from difflab.graph.ir import Number
+from difflab.methods.peers.peer import Array, Call, Door, Peer
+from difflab.methods.peers.spelling import Names
+from difflab.methods.protocol import Family
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["SYMENGINE"]
+
+TREE_LIMIT = 1_000_000
+"""SymEngine differentiates trees, as SymPy does, some hundred times as fast."""
+
+
+class Symengine(Peer):
+    """SymEngine's ``diff`` and ``Lambdify`` with common subexpressions shared."""
+
+    name = "symengine"
+    title = "SymEngine"
+    summary = "SymEngine: diff, common subexpressions shared, compiled by LLVM"
+    family = Family.SYMBOLIC
+
+    def derivative(self, function: Function, order: int) -> Call:
+        """Return the Jacobian or Hessian, entry by entry, as compiled code."""
+        symbols, outputs = _expressions(function)
+        rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
+        return _lambdified(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return value and gradient as one compiled function, which takes batches too."""
+        symbols, (output,) = _expressions(function)
+        call = _lambdified(symbols, [output, *(output.diff(symbol) for symbol in symbols)])
+
+        shape = (1 + function.n,) if points is None else (points, 1 + function.n)
+
+        def given(result: Any) -> tuple[Array, Array]:
+            result = result.reshape(shape)
+            return result[..., 0], result[..., 1:]
+
+        return Door(call, lambda x: [np.ascontiguousarray(x)], given)
+
+
+def _lambdified(symbols: list[Any], expressions: list[Any]) -> Call:
+    import symengine
+
+    for expression in expressions:
+        if "Derivative" in type(expression).__name__:
+            raise UnsupportedError(f"SymEngine has no derivative of {expression.args[0]}")
+    have_llvm = getattr(symengine, "have_llvm", True)
+    for backend in ("llvm", "lambda") if have_llvm else ("lambda",):
+        try:
+            call: Call = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
+            return call
+        except (RuntimeError, ValueError) as error:
+            reason = error  # a function that LLVM's backend has no code for
+    raise UnsupportedError(f"SymEngine generates no code for it: {reason}")
+
+
+def _expressions(function: Function) -> tuple[list[Any], list[Any]]:
+    """Return a symbol per flattened input and an expression per flattened output."""
+    import symengine
+
+    from difflab.graph.counts import count
+
+    tree = count(function).tree * max(map(math.prod, function.graph.shape_table), default=1)
+    if tree > TREE_LIMIT:
+        raise UnsupportedError(
+            f"written out as a tree for SymEngine it has over {TREE_LIMIT:,} nodes"
+        )
+    symbols: list[Any] = []
+    environment: dict[int, Any] = {}
+    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        # SymEngine's own `cse` names what it shares x0, x1, …, whatever is called so already.
+        fresh = [symengine.Symbol(f"input{len(symbols) + k}") for k in range(math.prod(shape))]
+        symbols += fresh
+        environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
+    results = fold(function.graph, environment, function.outputs, SymengineInterpreter())
+    flat = [entry for result in results for entry in np.asarray(result, dtype=object).flat]
+    return symbols, [symengine.sympify(entry) for entry in flat]
+
+
+class SymengineInterpreter(SympyInterpreter):
+    """Values are SymEngine's expressions, by SymPy's names."""
+
+    title = "SymEngine"
+
+    def __init__(self) -> None:
+        super().__init__()
+        import symengine
+        from symengine.lib import symengine_wrapper
+
+        self.sympy = Names("SymEngine", symengine, _names(symengine))
+        self.conditions = (bool, symengine_wrapper.Boolean)
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        scalar, truths = super()._scalar(primitive), primitive.truths
+        if not truths:
+            return scalar
+
+        def judged(*args: Any) -> Any:
+            return scalar(*(self._truth(a) if k in truths else a for k, a in enumerate(args)))
+
+        return judged
+
+    def _truth(self, value: Any) -> Any:
+        """Return a number as the condition that it is not zero."""
+        return value if isinstance(value, self.conditions) else self.sympy.Ne(value, 0)
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        """Return an exact integer, ``pi``, ``E``, or the float64."""
+        if name is None and isinstance(value, float):
+            return self.sympy.RealDouble(value)
+        return super().constant(value, name)
+
+
+def _names(symengine: Any) -> dict[str, Any]:
+    """Return by cases what SymEngine has no derivative of, since a symbol may be complex there."""
+    piecewise = symengine.Piecewise
+    return {
+        "Abs": lambda x: piecewise((x, x > 0), (-x, True)),
+        "Max": lambda a, b: piecewise((a, symengine.Gt(a, b)), (b, True)),
+        "Min": lambda a, b: piecewise((a, symengine.Lt(a, b)), (b, True)),
+        "sign": lambda x: piecewise((1, x > 0), (-1, x < 0), (0, True)),
+    }
+
+
+SYMENGINE = Symengine()

@@ -1,0 +1,144 @@
+"""PyTorch: eager tensors and ``backward``. May import the peers' shared modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.methods.peers.peer import Array, Call, Door, Peer
+from difflab.methods.peers.spelling import Names, Spelling, taken, written
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["TORCH"]
+
+
+class Torch(Peer):
+    """PyTorch's tape, in float64, as one writes it: eagerly."""
+
+    name = "torch"
+    title = "PyTorch"
+    summary = "PyTorch: eager tensors, one backward pass per output, in float64"
+
+    def derivative(self, function: Function, order: int) -> Call:
+        """Return the Jacobian, a backward pass a row, or PyTorch's own Hessian."""
+        import torch
+
+        flat = _packed(function)
+        if order == 2:
+            hessian = torch.autograd.functional.hessian
+            return lambda x: hessian(lambda at: flat(at)[0], torch.tensor(x))
+
+        def jacobian(x: Array) -> Array:
+            at = torch.tensor(x, requires_grad=True)
+            outputs = flat(at).unbind()
+            rows = []
+            for output in outputs:
+                slope = None
+                if output.requires_grad:
+                    kept = len(outputs) > 1
+                    (slope,) = torch.autograd.grad(output, at, retain_graph=kept, allow_unused=True)
+                rows.append(np.zeros(len(x)) if slope is None else slope.numpy())
+            return np.array(rows)
+
+        return jacobian
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return the function on tensors, and ``torch.autograd.grad`` of its sum."""
+        import torch
+
+        code = written(function, _spelling())
+        batch = () if points is None else (points,)
+        gradient, ones = torch.autograd.grad, torch.ones(batch, dtype=torch.float64)
+
+        def call(*tensors: Any) -> Any:
+            value = code(*tensors)[0]
+            return value, gradient(value, tensors, ones, allow_unused=True)
+
+        def arguments(x: Array) -> list[Any]:
+            parts = function.split(x)
+            return [torch.tensor(np.array(part), requires_grad=True) for part in parts]
+
+        def given(result: Any) -> tuple[Array, Array]:
+            value, slopes = result
+            flat = [
+                np.zeros((*batch, int(np.prod(shape))))
+                if slope is None
+                else slope.numpy().reshape((*batch, -1))
+                for slope, shape in zip(slopes, function.input_shapes, strict=True)
+            ]
+            return value.detach().numpy(), np.concatenate(flat, axis=-1)
+
+        return Door(call, arguments, given)
+
+
+@cache
+def _spelling() -> Spelling:
+    """Return how PyTorch writes what differs from NumPy."""
+    import torch
+
+    def lifted(value: float) -> Any:
+        return torch.tensor(value, dtype=torch.float64)
+
+    def whole(value: Any) -> Any:
+        return torch.tensor(np.array(value))
+
+    zero = lifted(0.0)
+    names = {
+        "asarray": whole,
+        "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
+        "concatenate": lambda parts, axis: torch.cat(tuple(parts), axis),
+        "diagonal": lambda x, axis1, axis2: torch.diagonal(x, 0, axis1, axis2),
+        "iscomplexobj": torch.is_complex,
+        "max": lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims),
+        "maximum": lambda a, b: torch.maximum(a, b if torch.is_tensor(b) else lifted(b)),
+        "min": lambda x, axis, keepdims=False: torch.amin(x, axis, keepdims),
+        "mod": torch.remainder,
+        "power": torch.pow,
+        "prod": _product,
+        "result_type": lambda *kinds: kinds[0],
+        "rint": torch.round,
+        "stack": lambda parts, axis=0: torch.stack(tuple(parts), axis),
+        "sum": lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),
+    }
+    rows = {
+        "heaviside": lambda x: 0.5 * torch.sign(x) + 0.5,
+        "log_softmax": lambda x, *, axes, rank: torch.log_softmax(x, *axes),
+        "logsumexp": lambda x, *, axes, rank: torch.logsumexp(x, axes),
+        "norm": lambda x, *, axes, rank: torch.linalg.vector_norm(x, dim=axes),
+        "polygamma": lambda order, x: torch.special.polygamma(int(order), x),
+        "relu": torch.relu,
+        "sigmoid": torch.sigmoid,
+        "softmax": lambda x, *, axes, rank: torch.softmax(x, *axes),
+        # PyTorch's own softplus is x beyond 20, which is off by 2e-9 there.
+        "softplus": lambda x: torch.logaddexp(x, zero),
+        "take": taken,
+        "transpose": _transposed,
+    }
+    return Spelling(Names("PyTorch", torch, names), rows, lifted)
+
+
+def _product(x: Any, axis: tuple[int, ...]) -> Any:
+    """Return the product along axes, which PyTorch takes one by one."""
+    for place in sorted(axis):
+        x = x.prod(place, keepdim=True)
+    return x.reshape([size for k, size in enumerate(x.shape) if k - x.ndim not in axis])
+
+
+def _transposed(x: Any, *, axes: tuple[int, ...]) -> Any:
+    return x.permute((*range(x.ndim - len(axes)), *(axis + x.ndim for axis in axes)))
+
+
+def _packed(function: Function) -> Callable[[Any], Any]:
+    """Return the function of the flattened inputs, its outputs flattened."""
+    import torch
+
+    code = written(function, _spelling())
+    return lambda x: torch.cat([part.reshape(-1) for part in code(*function.split(x))])
+
+
+TORCH = Torch()

@@ -1,0 +1,189 @@
+"""Every peer that is installed, held to mpmath and to published values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.graph.function import Function, evaluate
+from difflab.lab.compare import compare
+from difflab.language import parse
+from difflab.methods.peers.peer import Peer
+from difflab.methods.protocol import Method, Problem
+from difflab.methods.registry import peers
+from difflab.primitives import TABLE
+
+NAMES = list(peers())
+LOOSE = {"numdifftools": 1e-7}
+SEED = "ln(x1) + x1*x2 - sin(x2)"
+
+# What a package has no function or no derivative for; everything else must be right.
+LACKING = {
+    "jax": set(),
+    "torch": {"cbrt", "gamma"},
+    "autograd": {"cbrt", "heaviside"},
+    "casadi": {"cbrt", "digamma", "erfc", "gamma", "loggamma", "polygamma", "round"},
+    "symengine": {
+        *("cbrt", "digamma", "gamma", "loggamma", "polygamma"),
+        *("ceil", "floor", "heaviside", "mod", "round"),
+    },
+    "numdifftools": set(),
+}
+
+
+@pytest.fixture(params=NAMES)
+def peer(request: pytest.FixtureRequest) -> Peer:
+    """Return each peer that is installed."""
+    pytest.importorskip(request.param, exc_type=ImportError)
+    found = peers()[request.param]
+    assert isinstance(found, Peer)
+    return found
+
+
+def problem(function: Function, order: int = 1, **settings: Any) -> Problem:
+    return Problem(function.values, function.n, function.m, function, order, **settings)
+
+
+def derivative(peer: Peer, text: str, x: Any, order: int = 1) -> Any:
+    return peer.prepare(problem(parse(text), order))(np.array(x)).value
+
+
+def test_it_is_a_method(peer: Peer) -> None:
+    assert isinstance(peer, Method)
+    assert peer.missing() is None
+    assert peer.version()
+
+
+def test_the_seed_expression(peer: Peer) -> None:
+    # Baydin et al. 2018, Tables 2 and 3.
+    found = derivative(peer, SEED, [2.0, 5.0])
+    np.testing.assert_allclose(
+        found, [[5.5, 2.0 - math.cos(5.0)]], rtol=LOOSE.get(peer.name, 1e-15)
+    )
+
+
+def test_the_hessian_of_the_seed(peer: Peer) -> None:
+    wanted = [[-0.25, 1.0], [1.0, math.sin(5.0)]]
+    found = derivative(peer, SEED, [2.0, 5.0], 2)
+    np.testing.assert_allclose(found, wanted, rtol=LOOSE.get(peer.name, 1e-14), atol=1e-9)
+
+
+def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
+    generator = np.random.default_rng(5)
+    lacking = set()
+    for name, row in TABLE.items():
+        if not row.names or row.shape is not None or row.boolean:
+            continue
+        inputs = [f"x{k}" for k in range(row.arity or 0)]
+        x = [generator.uniform(*interval) for interval in row.samples]
+        if name == "polygamma":
+            inputs, x = ["1", "x1"], x[1:]
+        function = parse(f"{row.names[0]}({', '.join(inputs)})")
+        if function.n != len(x):
+            continue
+        try:
+            found = peer.prepare(problem(function))(np.array(x)).value
+        except UnsupportedError:
+            lacking.add(name)
+            continue
+        wanted = [exact_slope(function, x, k) for k in range(function.n)]
+        np.testing.assert_allclose(
+            found, [wanted], rtol=LOOSE.get(peer.name, 1e-11), atol=1e-9, err_msg=name
+        )
+    assert lacking == LACKING[peer.name]
+
+
+def exact_slope(function: Function, x: list[float], k: int) -> float:
+    """Return a partial derivative by differences of values in mpmath."""
+    with mpmath.workdps(40):
+
+        def along(t: Any) -> Any:
+            values = [mpmath.mpf(v) if j != k else t for j, v in enumerate(x)]
+            return +evaluate(function, values)[0]
+
+        return float(mpmath.diff(along, mpmath.mpf(x[k]), h=mpmath.mpf(10) ** -15))
+
+
+@pytest.mark.parametrize(
+    ("text", "x", "wanted"),
+    [
+        ("[x*y, x + y, exp(x)]", [0.0, 3.0], [[3, 0], [1, 1], [1, 0]]),
+        ("x: [3]; [x[0]*x[1], sum(x^2)]", [1, 2, 3.0], [[2, 1, 0], [2, 4, 6]]),
+        ("W: [2, 2]; b: [2]; sum(relu(W @ b))", [1, 2, -3, 1, 1, 1.0], [[1, 1, 0, 0, 1, 2]]),
+        ("x: [3]; prod(x) + max(x)", [2, 3, 4.0], [[12, 8, 7]]),
+        ("x: [2]; dot(x, x) + sum(x[1:2])", [3, 4.0], [[6, 9]]),
+        ("where(x > 0 and y < 9, x*y, y^2)", [2, 3.0], [[3, 2]]),
+        ("where(x, x*y, y^2)", [2, 3.0], [[3, 2]]),
+        ("2^x + log(2)*x + 2*3", [0.0], [[2 * math.log(2)]]),
+        ("x: [2]; logsumexp(x)", [1, 1.0], [[0.5, 0.5]]),
+        ("3 + 0*x", [1.0], [[0]]),
+    ],
+)
+def test_arrays_and_branches(peer: Peer, text: str, x: Any, wanted: Any) -> None:
+    found = derivative(peer, text, np.array(x, dtype=float))
+    np.testing.assert_allclose(found, wanted, rtol=LOOSE.get(peer.name, 1e-14), atol=1e-8)
+
+
+@pytest.mark.parametrize("points", [None, 5])
+@pytest.mark.parametrize("text", [SEED, "x: [3]; logsumexp(x)*sum(x)", "x^3"])
+def test_the_door_gives_value_and_gradient(peer: Peer, points: int | None, text: str) -> None:
+    function = parse(text)
+    x = np.random.default_rng(2).uniform(0.5, 2, (function.n,) if points is None else (5, 3))
+    x = x[..., : function.n]
+    door = peer.door(function, points)
+    value, gradient = door.given(door.call(*door.taken(x)))
+    rows, values = np.atleast_2d(x), np.atleast_1d(value)
+    assert (value.shape, gradient.shape) == (x.shape[:-1], x.shape)
+    assert value.dtype == gradient.dtype == np.float64
+    for at, v, g in zip(rows, values, np.atleast_2d(gradient), strict=True):
+        np.testing.assert_allclose(v, function.values(at)[0], rtol=1e-14)
+        wanted = (
+            [exact_slope(parse(text), at.tolist(), k) for k in range(len(at))]
+            if (not any(function.input_shapes))
+            else derivative(peer, text, at)[0]
+        )
+        np.testing.assert_allclose(g, wanted, rtol=LOOSE.get(peer.name, 1e-13))
+
+
+def test_the_users_setting_of_jax_is_left_alone() -> None:
+    jax = pytest.importorskip("jax", exc_type=ImportError)
+    derivative(peers()["jax"], "x^2", [3.0])  # type: ignore[arg-type]
+    assert jax.numpy.ones(1).dtype == np.float32
+
+
+def test_a_comparison_has_its_row(peer: Peer) -> None:
+    result = compare(SEED, {"x1": 2, "x2": 5}, methods=[peer.name, "reverse"], timing=False)
+    assert [(row.name, row.verdict) for row in result.methods] == [
+        (peer.name, "agree"),
+        ("reverse", "agree"),
+    ]
+
+
+def test_what_would_not_end_is_not_begun(peer: Peer) -> None:
+    function = parse("+".join(f"sin({k}*x)" for k in range(50)))
+    seconds = len(function.graph) * peer.seconds_a_node
+    if seconds == 0:
+        pytest.skip("it prepares nothing that grows")
+    with pytest.raises(MethodTimeout, match="not begun"):
+        peer.prepare(problem(function, timeout=seconds / 10))
+
+
+def test_python_code_is_refused(peer: Peer) -> None:
+    with pytest.raises(UnsupportedError, match="Python code"):
+        peer.prepare(Problem(np.sin, 1, 1))
+
+
+def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("difflab.methods.peers.peer.find_spec", lambda _: None)
+    for name, peer in peers().items():
+        assert peer.missing() == f"{name} is not installed; add it with: pip install {name}"
+        with pytest.raises(UnsupportedError, match=f"pip install {name}"):
+            peer.prepare(problem(parse("x")))
+    result = compare("x^2", {"x": 3}, methods=["jax", "reverse"], timing=False)
+    assert [row.status for row in result.methods] == ["unsupported", "ok"]
+    assert "pip install jax" in str(result.methods[0].message)
