@@ -60,7 +60,8 @@ class Format(StrEnum):
 
 
 Methods = Annotated[
-    str | None, typer.Option(metavar="a,b", help="Only these; `difflab methods` lists all, peers and all are groups.")
+    str | None,
+    typer.Option(metavar="a,b", help="Only these, of `difflab methods`; also peers, all."),
 ]
 AsFormat = Annotated[
     Format | None,
