@@ -1,0 +1,195 @@
+"""What difflab computes in the comparison with PyTorch and JAX: every array function, every row.
+
+A case is a function of arrays and the arrays. Its result is weighted and summed, so that one
+gradient holds a whole Jacobian product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import difflab as dl
+from difflab import arrays, primitives
+
+RNG = np.random.default_rng(11)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape)
+
+
+A, B, C = normal(4, 3), normal(4, 3), normal(3, 5)
+V, U = normal(3), normal(4)
+SQUARE = normal(4, 4) + 3 * np.eye(4)
+SYMMETRIC = SQUARE @ SQUARE.T
+IMAGE, FILTER, BIAS = normal(2, 3, 7, 6), normal(4, 3, 3, 2), normal(4)
+CLASSES = [2, 0, 1, 1]
+SHARES = np.exp(normal(4, 3))
+SHARES = SHARES / SHARES.sum(axis=1, keepdims=True)
+FLAGS = A > 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function of arrays, in difflab's words."""
+
+    ours: Callable[..., Any]
+    values: tuple[np.ndarray, ...]
+
+
+CASES: dict[str, Case] = {
+    "sum": Case(lambda x: arrays.sum(x, 0), (A,)),
+    "prod": Case(lambda x: arrays.prod(x, 1), (A,)),
+    "mean": Case(lambda x: arrays.mean(x, -1), (A,)),
+    "max": Case(lambda x: arrays.max(x, 1), (A,)),
+    "min": Case(lambda x: arrays.min(x), (A,)),
+    "norm": Case(arrays.norm, (A,)),
+    "norm along an axis": Case(lambda x: arrays.norm(x, 1), (A,)),
+    "logsumexp": Case(lambda x: arrays.logsumexp(x, 1), (300 * A,)),
+    "softmax": Case(arrays.softmax, (A,)),
+    "softmax along the first axis": Case(lambda x: arrays.softmax(x, 0), (3 * A,)),
+    "log_softmax": Case(arrays.log_softmax, (300 * A,)),
+    "cumsum": Case(lambda x: arrays.cumsum(x, 0), (A,)),
+    "dot": Case(arrays.dot, (V, A[0])),
+    "matmul": Case(arrays.matmul, (A, C)),
+    "matmul of stacks": Case(arrays.matmul, (normal(2, 1, 4, 3), normal(5, 3, 2))),
+    "matmul with a vector": Case(arrays.matmul, (A, V)),
+    "outer": Case(arrays.outer, (U, V)),
+    "einsum": Case(lambda *x: arrays.einsum("ij,jk,k->i", *x), (A, C, normal(5))),
+    "einsum of stacks": Case(
+        lambda *x: arrays.einsum("bij,bkj->bik", *x), (normal(2, 4, 3), normal(2, 5, 3))
+    ),
+    "transpose": Case(lambda x: arrays.transpose(x, (2, 0, 1)), (normal(2, 3, 4),)),
+    "reshape": Case(lambda x: arrays.reshape(x, (2, 6)), (A,)),
+    "broadcast_to": Case(lambda x: arrays.broadcast_to(x, (4, 3)), (V,)),
+    "concatenate": Case(lambda *x: arrays.concatenate(x, 1), (A, normal(4, 2))),
+    "stack": Case(lambda *x: arrays.stack(x, 1), (A, B)),
+    "index": Case(lambda x: x[1], (A,)),
+    "slice": Case(lambda x: x[1:4:2, ::-1], (A,)),
+    "take": Case(lambda x: arrays.take(x, [2, 0, 2], 0), (A,)),
+    "pad": Case(lambda x: arrays.pad(x, [(1, 2), (0, 3)]), (A,)),
+    "squeeze": Case(lambda x: arrays.squeeze(x, 1), (normal(4, 1, 3),)),
+    "broadcasting": Case(lambda x, y, z: x * y + z, (A, V, normal(4, 1))),
+    "where": Case(lambda x, y: np.where(FLAGS, x * y, x - y), (A, B)),
+    "solve": Case(arrays.solve, (SQUARE, A)),
+    "solve for a vector": Case(arrays.solve, (SQUARE, U)),
+    "inv": Case(arrays.inv, (SQUARE,)),
+    "det": Case(arrays.det, (SQUARE,)),
+    "logdet": Case(arrays.logdet, (SYMMETRIC,)),
+    "cholesky": Case(arrays.cholesky, (SYMMETRIC,)),
+    "trace": Case(arrays.trace, (SQUARE,)),
+    "diag": Case(arrays.diag, (V,)),
+    "diagonal": Case(arrays.diagonal, (SQUARE,)),
+    "conv2d": Case(arrays.conv2d, (IMAGE, FILTER, BIAS)),
+    "conv2d in strides": Case(
+        lambda x, w: arrays.conv2d(x, w, stride=2, padding=1), (IMAGE, FILTER)
+    ),
+    "max_pool": Case(lambda x: arrays.max_pool(x, 2), (IMAGE,)),
+    "max_pool in strides": Case(lambda x: arrays.max_pool(x, 3, 2), (IMAGE,)),
+    "batch_norm": Case(arrays.batch_norm, (IMAGE, V, normal(3))),
+    "layer_norm": Case(arrays.layer_norm, (A, V, normal(3))),
+    "leaky_relu": Case(arrays.leaky_relu, (A,)),
+    "gelu": Case(arrays.gelu, (3 * A,)),
+    "mse": Case(arrays.mse, (A, B)),
+    "cross_entropy": Case(lambda x: arrays.cross_entropy(x, CLASSES), (300 * A,)),
+    "cross_entropy of shares": Case(lambda x: arrays.cross_entropy(x, SHARES), (3 * A,)),
+}
+
+# Positions have no derivative: values alone are compared.
+WITHOUT_DERIVATIVE = {"argmax"}
+
+
+def _row(name: str) -> Case:
+    row = primitives.TABLE[name]
+    return Case(row, tuple(RNG.uniform(low, high, 9) for low, high in row.samples))
+
+
+# Rows on numbers, on the domains that the table gives, by the name that they have in the table.
+ROWS = {
+    name: _row(name)
+    for name, row in primitives.TABLE.items()
+    if row.samples and len(row.samples) == row.arity and not row.boolean
+}
+
+
+def by_name(module: Any, names: str) -> dict[str, Callable[..., Any]]:
+    """Return a peer's functions that are named as difflab's rows."""
+    return {name: getattr(module, name) for name in names.split()}
+
+
+def weights_like(result: Any) -> np.ndarray:
+    return np.random.default_rng(13).normal(size=np.shape(result))
+
+
+def ours(case: Case) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the value and the derivatives of its weighted sum; eager and traced must agree."""
+    value = np.asarray(case.ours(*case.values))
+    weights = weights_like(value)
+
+    def weighted(*values: Any) -> Any:
+        return np.sum(case.ours(*values) * weights)
+
+    traced = dl.grad(weighted, tuple(range(len(case.values))))(*case.values)
+    leaves = [dl.tensor(each, requires_grad=True) for each in case.values]
+    weighted(*leaves).backward()
+    for leaf, slope in zip(leaves, traced, strict=True):
+        np.testing.assert_allclose(leaf.grad.numpy(), slope, rtol=1e-14, atol=1e-15)
+    return value, [np.asarray(slope) for slope in traced]
+
+
+Found = tuple[np.ndarray, list[np.ndarray]]
+
+
+def agree(found: Found, theirs: Found, rtol: float = 1e-12) -> None:
+    """Hold the value and every derivative to a peer's."""
+    assert found[0].shape == theirs[0].shape
+    for one, other in zip((found[0], *found[1]), (theirs[0], *theirs[1]), strict=True):
+        assert one.shape == other.shape
+        assert_close(one, other, rtol)
+
+
+def assert_close(found: Any, expected: Any, rtol: float = 1e-12) -> None:
+    """Hold every number to `rtol` of itself, and sums of many to that of the largest beside it."""
+    expected = np.asarray(expected)
+    largest = np.abs(expected).max(initial=0.0)
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-14 * largest)
+
+
+# Where derivatives have to be chosen, or where the peers give nan for what has one: the code, the
+# point, and what difflab says.
+ZERO = np.array(0.0)
+CHOICES: dict[str, tuple[Case, list[Any]]] = {
+    "relu at 0": (Case(primitives.relu, (ZERO,)), [0.0]),
+    "abs at 0": (Case(primitives.absolute, (ZERO,)), [0.0]),
+    "leaky_relu at 0": (Case(arrays.leaky_relu, (ZERO,)), [0.01]),
+    "clip at a bound": (Case(lambda x: np.clip(x, 0.0, 1.0), (ZERO + 1,)), [1.0]),
+    "maximum of equals": (Case(primitives.maximum, (ZERO, ZERO)), [0.0, 1.0]),
+    "minimum of equals": (Case(primitives.minimum, (ZERO, ZERO)), [0.0, 1.0]),
+    "max of equals": (Case(arrays.max, (np.array([1.0, 3.0, 3.0]),)), [[0.0, 0.0, 1.0]]),
+    "max_pool of equals": (
+        Case(lambda x: arrays.sum(arrays.max_pool(x, 2)), (np.ones((1, 1, 2, 2)),)),
+        [[[[[0.0, 0.0], [0.0, 1.0]]]]],
+    ),
+    "norm at 0": (Case(arrays.norm, (np.zeros(2),)), [[0.0, 0.0]]),
+    "hypot at 0": (Case(primitives.hypot, (ZERO, ZERO)), [0.0, 0.0]),
+    "a branch not taken": (
+        Case(lambda x: np.where(x > 0, np.sqrt(x), 0.0), (ZERO,)),
+        [0.0],
+    ),
+    "log below 0": (Case(primitives.log, (ZERO - 1,)), [np.nan]),
+    "a product of zeros": (Case(arrays.prod, (np.array([0.0, 2.0, 3.0]),)), [[6.0, 0.0, 0.0]]),
+    "0 to the power 2": (Case(primitives.power, (ZERO, ZERO + 2)), [0.0, 0.0]),
+}
+
+
+def choice(name: str) -> list[Any]:
+    """Return difflab's derivatives where they are chosen; they must be those that are stated."""
+    case, stated = CHOICES[name]
+    slopes = dl.grad(case.ours, tuple(range(len(case.values))))(*case.values)
+    found = [np.asarray(slope).tolist() for slope in slopes]
+    np.testing.assert_equal(found, stated)
+    return found
