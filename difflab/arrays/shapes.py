@@ -14,7 +14,7 @@ import numpy as np
 
 from difflab import primitives as rows
 from difflab.core.apply import apply
-from difflab.core.place import python_place
+from difflab.core.place import at_users_line
 from difflab.errors import ShapeError
 
 __all__ = [
@@ -50,10 +50,7 @@ def shape_of(x: Array) -> Shape:
 
 def mismatch(message: str, hint: str | None = None) -> ShapeError:
     """Return the error about shapes that do not fit, at the user's line of Python."""
-    place = python_place()
-    if place is None:
-        return ShapeError(message, hint=hint)
-    return ShapeError(f"{message} ({place.where})", text=place.text, span=place.span, hint=hint)
+    return at_users_line(ShapeError, message, hint)
 
 
 def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node, meeting
-from difflab.graph.place import at_users_line
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import Trace
 

@@ -1,6 +1,6 @@
 """Where the user's Python code is: the place that an error about a traced value points at.
 
-Imports nothing of the package.
+May import `errors`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ import linecache
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["Place", "Spot", "python_place", "python_spot"]
+from difflab.errors import InputError
+
+__all__ = ["Place", "Spot", "at_users_line", "python_place", "python_spot"]
+
+Error = TypeVar("Error", bound=InputError)
 
 OWN = "difflab"
 LANGUAGE = "difflab.language"
@@ -55,6 +59,23 @@ def python_place() -> Place | None:
     """Return the place of `python_spot`, read."""
     spot = python_spot()
     return None if spot is None else spot.read()
+
+
+def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:
+    r"""Return an error of a kind that names the innermost line outside the package.
+
+    Examples
+    --------
+    >>> from difflab.errors import TraceError
+    >>> names = {"__name__": "model", "error": at_users_line, "kind": TraceError}
+    >>> exec(compile("found = error(kind, 'a branch')", "model.py", "exec"), names)
+    >>> names["found"].message
+    'a branch'
+    """
+    place = python_place()
+    if place is None:
+        return kind(message, hint=hint)
+    return kind(f"{message} ({place.where})", text=place.text, span=place.span, hint=hint)
 
 
 def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> Place | None:

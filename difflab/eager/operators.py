@@ -15,14 +15,13 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name, way_out
 from difflab.core.devices import module_of
-from difflab.core.place import python_place
+from difflab.core.place import at_users_line, python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
 from difflab.eager.record import Operation, Recorded, apply_one, apply_two, record
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import static_key
-from difflab.graph.place import at_users_line
 from difflab.primitives import (
     absolute,
     add,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.place import at_users_line
 from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
-from difflab.graph.place import at_users_line
 
 __all__ = ["opened_shape", "static_key"]
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name, way_out
+from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.keys import opened_shape, static_key
-from difflab.graph.place import at_users_line
 from difflab.primitives import (
     absolute,
     add,
@@ -137,11 +137,11 @@ class Node:
         return quotient
 
     def __matmul__(self, other: Any) -> Node:
-        product: Node = arrays.matmul(self, _array_leaf(self.builder, other))
+        product: Node = arrays.matmul(self, _array_of(other))
         return product
 
     def __rmatmul__(self, other: Any) -> Node:
-        product: Node = arrays.matmul(_array_leaf(self.builder, other), self)
+        product: Node = arrays.matmul(_array_of(other), self)
         return product
 
     def __neg__(self) -> Node:
@@ -214,7 +214,7 @@ class Node:
 
     def dot(self, other: Any) -> Node:
         """Return the product with a vector or matrix."""
-        product: Node = arrays.dot(self, _array_leaf(self.builder, other))
+        product: Node = arrays.dot(self, _array_of(other))
         return product
 
     def reshape(self, *shape: Any) -> Node:
@@ -256,7 +256,7 @@ class Node:
         if not known or method != "__call__" or kwargs:
             called = "" if method == "__call__" else f".{method}"
             raise _unknown(ufunc.__name__, called)
-        operands = [_array_leaf(self.builder, value) for value in inputs]
+        operands = map(_array_of, inputs)
         return arrays.matmul(*operands) if row is None else row(*operands)
 
     def __array_function__(
@@ -273,7 +273,7 @@ class Node:
             bound = inspect.signature(compute).bind(*args, **kwargs)
         except TypeError:
             raise _unknown(function.__name__) from None
-        return compute(*_leaves(self.builder, bound.args), **bound.kwargs)
+        return compute(*bound.args, **bound.kwargs)
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
@@ -333,22 +333,8 @@ def _leaf(builder: Builder, value: Any) -> int:
     raise TraceError(f"a graph takes numbers and traced values, not {type(value).__name__}")
 
 
-def _array_leaf(builder: Builder, value: Any) -> Any:
-    """Return an array of numbers as a node; other operands as they are."""
+def _array_of(value: Any) -> Any:
+    """Return a list of numbers as an array; other operands as they are."""
     if isinstance(value, list) and not any(isinstance(part, Node) for part in value):
-        value = np.asarray(value)
-    if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "biuf":
-        return Node(builder, _leaf(builder, value))
+        return np.asarray(value)
     return value
-
-
-def _leaves(builder: Builder, args: tuple[Any, ...]) -> list[Any]:
-    """Turn arrays of numbers among the arguments of a function into nodes."""
-    return [
-        [_array_leaf(builder, part) for part in arg]
-        if isinstance(arg, list | tuple) and any(isinstance(part, Node) for part in arg)
-        else _array_leaf(builder, arg)
-        if isinstance(arg, np.ndarray)
-        else arg
-        for arg in args
-    ]

@@ -72,3 +72,31 @@ def test_values_of_two_traces_do_not_mix() -> None:
 def test_elements_of_truths_count() -> None:
     counted = dl.trace(lambda x: (x > 0)[0] + (x > 0)[-1] + x[1], np.zeros(3))
     assert counted([2.0, 5.0, 3.0]) == 7.0
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda x: np.take(x, np.array([1, 0, 1])),
+        lambda x: np.take(x, np.array([[1, 0], [1, 2]]), axis=1),
+        lambda x: np.take(x, indices=np.array([1]), axis=0),
+        lambda x: np.reshape(x, np.array([3, 2])),
+        lambda x: np.transpose(x, np.array([1, 0])),
+        lambda x: np.broadcast_to(x, np.array([4, 2, 3])),
+        lambda x: np.pad(x, np.array([[1, 1], [0, 2]])),
+    ],
+)
+def test_places_shapes_and_axes_may_be_arrays(code) -> None:
+    x = np.array([[2.0, 3.0, 5.0], [7.0, 11.0, 13.0]])
+    found = dl.trace(code, x)(x)
+    assert np.array_equal(found, code(x)), found
+
+
+def test_arrays_of_numbers_are_operands() -> None:
+    x, weights = np.array([[2.0, 3.0], [5.0, 7.0]]), np.array([[1, 2], [3, 4], [5, 6]])
+
+    def code(x):
+        joined = np.concatenate([weights @ x, np.ones((1, 2))])
+        return np.dot(joined, x) + np.outer(weights[0], x[0])[1] + [1, 2] @ x
+
+    assert np.array_equal(dl.trace(code, x)(x), code(x))
