@@ -1,10 +1,11 @@
-"""``difflab bench accuracy|swell|cost|memory``: the pictures, with their data beside them.
+"""``difflab bench accuracy|swell|cost|memory|adbench``: the pictures, with their data beside them.
 
 May import `difflab.cli` siblings; `lab` and `report` are imported when a command runs.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -25,7 +26,7 @@ __all__ = ["bench"]
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Draw accuracy, expression swell, cost or memory, with the data as CSV.",
+    help="Draw accuracy, expression swell, cost, memory or ADBench, with the data as CSV.",
 )
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
@@ -121,6 +122,44 @@ def memory(
     lengths = lab.LENGTHS[:2] if quick else lab.LENGTHS
     rows = _measured(output / "memory.csv", lab.LAYOUT, lab.tasks(lengths))
     _drawn(output / f"memory.{form}", rows, report.memory)
+
+
+@bench.command()
+def adbench(
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder `data` of Microsoft ADBench.")
+    ],
+    problems: Annotated[
+        str, typer.Option(metavar="gmm,ba,…", help="Which problems are measured.")
+    ] = "gmm,ba,lstm,hand",
+    peers: Annotated[
+        str, typer.Option(metavar="jax,…", help="What difflab is compared with.")
+    ] = "torch,jax,autograd",
+    large: Annotated[
+        bool, typer.Option("--large", help="Also instances of more than 100,000 points.")
+    ] = False,
+    output: Folder = REPORTS,
+    form: Picture = Kind.SVG,
+) -> None:
+    """Jacobian time over objective time on ADBench's problems, beside peers, answers checked."""
+    from difflab.lab.benches import adbench as lab
+    from difflab.report import adbench as report
+
+    found = lab.chosen(data, _listed(problems), large=large)
+    tools = ["difflab", *(name for name in _listed(peers) if name != "difflab")]
+    rows = _measured(output / "adbench.csv", lab.LAYOUT, lab.tasks(data, found, tools))
+    emit(report.text(rows))
+    path = output / f"adbench.{form}"
+    document = json.dumps(lab.document(rows), indent=1, allow_nan=False) + "\n"
+    write_files({path: report.picture(rows, form), path.with_suffix(".json"): document.encode()})
+    emit("".join(f"{path.with_suffix(suffix)}\n" for suffix in (path.suffix, ".json", ".csv")))
+    if any(row["status"] == "wrong" for row in rows):
+        raise typer.Exit(1)
+
+
+def _listed(text: str) -> list[str]:
+    """Return what stands between commas."""
+    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -112,3 +113,26 @@ def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
     assert (tmp_path / "swell.svg").exists()
     keys = [(row["family"], row["depth"], row["series"]) for row in rows_of(data)]
     assert len(keys) == len(set(keys))
+
+
+def test_adbench_of_one_problem(difflab, tmp_path, monkeypatch):
+    monkeypatch.setattr("difflab.lab.benches.adbench.ROUNDS", 1)
+    data = ROOT / "tests" / "data" / "adbench"
+    result = difflab(
+        *("bench", "adbench", "--data", str(data), "--problems", "hand", "--peers", "", "-o", "new")
+    )
+    assert result.code == 0
+    assert result.out.splitlines()[-3:] == [
+        "new/adbench.svg",
+        "new/adbench.json",
+        "new/adbench.csv",
+    ]
+    assert "hand_complicated_small/hand1_t26_c100  difflab" in result.out
+    rows = json.loads((tmp_path / "new/adbench.json").read_text())["rows"]
+    assert {row["tool"] for row in rows} == {"difflab"}
+    assert len(rows) == len(rows_of(tmp_path / "new/adbench.csv")) == 4
+
+
+def test_adbench_without_its_data(difflab):
+    result = difflab("bench", "adbench", "--data", "nowhere")
+    assert (result.code, "nowhere holds no instance" in result.err) == (2, True)
