@@ -5,22 +5,30 @@ May import the sweeps, `graph`, `errors`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from difflab.autodiff.custom import goes_forward
+from difflab.autodiff.elimination import eliminate
 from difflab.autodiff.forward import push_forward
+from difflab.autodiff.masked import resolved
 from difflab.autodiff.reverse import pull_back
 from difflab.autodiff.sweep import Sweep, spread
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
 from difflab.graph.counts import count
 from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
+from difflab.graph.passes.fewer import doubled_last, squares_once
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = ["Mode", "check_mode", "cotangents", "entries", "packed"]
+__all__ = ["Mode", "check_mode", "cotangents", "derived", "entries", "packed"]
 
 Mode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
@@ -33,15 +41,23 @@ Place = tuple[int, Key]
 
 
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
-    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for."""
+    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for.
+
+    The sweep's function is `function`, perhaps with its squares written alike.
+    """
     check_mode(mode)
+    function = squares_once(function)
     if mode == "reverse" or (mode == "auto" and not goes_forward(function)):
         return _by_reverse(function)
     if mode == "forward":
         return _by_forward(function)
     if len(function.graph) * (function.n + function.m) > TRIAL_LIMIT:
         return _by_forward(function) if function.n < function.m else _by_reverse(function)
-    return min(_by_reverse(function), _by_forward(function), key=_operations)
+    trials = [_by_reverse(function), _by_forward(function)]
+    if min(function.n, function.m) > 1:
+        shared = _by_elimination(function, max(len(sweep.builder) for sweep, _ in trials))
+        trials += [] if shared is None else [shared]
+    return min(trials, key=_operations)
 
 
 def check_mode(mode: str) -> None:
@@ -52,9 +68,17 @@ def check_mode(mode: str) -> None:
 
 def _operations(trial_entries: tuple[Sweep, Node]) -> int:
     """Count the operations that a Jacobian's entries need together."""
-    sweep, row = trial_entries
-    trial = Function.build(sweep.builder, sweep.function.input_nodes, [row.id], ["trial"])
-    return count(trial).operations
+    return count(derived(*trial_entries, "trial", fewest=True)).operations
+
+
+def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
+    """Freeze a derivative; where it shall have the fewest operations, powers of two go last."""
+    outputs = [found.id]
+    function = Function.build(sweep.builder, sweep.function.input_nodes, outputs, [name])
+    if not fewest:
+        return function
+    kept = sweep.builder.renumbered(outputs)[: len(sweep.graph)]
+    return doubled_last(function, int((kept >= 0).sum()))
 
 
 def _by_reverse(function: Function) -> tuple[Sweep, Node]:
@@ -83,6 +107,43 @@ def _by_forward(function: Function) -> tuple[Sweep, Node]:
             columns.append(_numbers(sweep, push_forward(sweep, {source: seed}, nodes), outputs))
     numbers = [column[row] for row in range(len(outputs)) for column in columns]
     return sweep, packed(sweep, numbers)
+
+
+def _by_elimination(function: Function, limit: int) -> tuple[Sweep, Node] | None:
+    """Eliminate vertices; None where that is not for this graph, or takes more than `limit`."""
+    sweep = Sweep(function)
+    outputs = _output_numbers(sweep)
+    if any(key != () for _, key in outputs):
+        return None
+    nodes = [number for number, _ in outputs]
+    rows = eliminate(sweep, _input_numbers(sweep), nodes, limit)
+    if rows is None:
+        return None
+    builder, zero = sweep.builder, sweep.constant(0)
+    numbers = [
+        sweep.node(resolved(builder, row[column])) if column in row else zero
+        for row in rows
+        for column in range(function.n)
+    ]
+    return sweep, packed(sweep, numbers)
+
+
+def _input_numbers(sweep: Sweep) -> dict[int, int]:
+    """Return the column of every node that is a number of an input, by itself or by an index."""
+    function, first = sweep.function, 0
+    columns: dict[int, int] = {}
+    places: dict[int, NDArray[np.int64]] = {}
+    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        places[node] = first + np.arange(math.prod(shape)).reshape(shape)
+        if shape == ():
+            columns[node] = first
+        first += math.prod(shape)
+    for node, opcode in enumerate(sweep.opcode):
+        if opcode >= FIRST_ROW and sweep.graph.primitives[opcode - FIRST_ROW] is index:
+            (array,) = sweep.args(node)
+            if array in places and sweep.graph.shape(node) == ():
+                columns[node] = int(places[array][sweep.graph.params(node)["key"]])
+    return columns
 
 
 def packed(sweep: Sweep, parts: list[Node]) -> Node:

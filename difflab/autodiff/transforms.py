@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from difflab.autodiff.custom import goes_forward
-from difflab.autodiff.entries import Mode, entries
+from difflab.autodiff.entries import Mode, derived, entries
 from difflab.autodiff.selected import pulled, pushed
 from difflab.autodiff.sweep import Sweep
 from difflab.errors import InputError
@@ -66,8 +66,7 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
 def _gradient(function: Function, mode: Mode) -> Function:
     """Return ∇f node by node of `function` as it stands."""
     require_scalar(function, "gradient", "jacobian")
-    sweep, row = entries(function, mode)
-    return Function.build(sweep.builder, function.input_nodes, [row.id], ["gradient"])
+    return derived(*entries(function, mode), "gradient", fewest=mode == "auto")
 
 
 def _repeating(function: Function, mode: Mode) -> Function:
@@ -105,11 +104,11 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
     require_scalar(function, "value_and_gradient", "jacobian")
     function = _repeating(function, mode)
     sweep, row = entries(function, mode)
-    value = sweep.node(function.outputs[0])
+    value = sweep.node(sweep.function.outputs[0])
     value = value if value.shape == () else reshape(value, shape=(), rank=value.ndim)
     return Function.build(
         sweep.builder,
-        function.input_nodes,
+        sweep.function.input_nodes,
         [value.id, row.id],
         [function.output_names[0], "gradient"],
     )
@@ -148,7 +147,7 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
     """
     sweep, flat = entries(function, mode)
     matrix: Node = reshape(flat, shape=(function.m, function.n), rank=1)
-    return Function.build(sweep.builder, function.input_nodes, [matrix.id], ["jacobian"])
+    return derived(sweep, matrix, "jacobian", fewest=mode == "auto")
 
 
 def hessian(function: Function) -> Function:

@@ -208,6 +208,11 @@ class Builder:
             self.param_ids[found] = self._param_id(params)
         return found
 
+    def found(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
+        """Return the node that applies `primitive` to `args`, if there is one."""
+        opcode = self.opcode_of.get(primitive)
+        return None if opcode is None else self.index.get(_key(opcode, args, ()))
+
     def shape(self, node: int) -> Shape:
         """Return the shape of a node."""
         return self.shape_table[self.shape_ids.get(node, 0)]

@@ -147,7 +147,19 @@ def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
         return builder.emit(subtract, (a, minus_b))
     if minus_a is not None:
         return builder.emit(subtract, (b, minus_a))
+    for term, other in (args, args[::-1]):
+        reverse = _turned(builder, term)
+        if reverse is not None:
+            return builder.emit(subtract, (other, reverse))
     return None
+
+
+def _turned(builder: Builder, node: int) -> int | None:
+    """Return y - x where `node` is x - y and was written later, as the negative of it."""
+    if builder.primitive(node) is not subtract:
+        return None
+    reverse = builder.found(subtract, builder.arguments(node)[::-1])
+    return reverse if reverse is not None and reverse < node else None
 
 
 def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -161,7 +173,8 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
         return builder.emit(add, (a, minus_b))
     if minus_a is not None:
         return builder.emit(negative, (builder.emit(add, (minus_a, b)),))
-    return None
+    reverse = _turned(builder, b)
+    return None if reverse is None else builder.emit(add, (a, reverse))
 
 
 def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
@@ -174,10 +187,26 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
                 return builder.emit(negative, (other,))
             if number == 0:
                 return builder.constant(0)
+            scaled = _scaled(builder, factor, other)
+            if scaled is not None:
+                return scaled
         positive = _negated(builder, factor)
         if positive is not None:
             product = builder.emit(multiply, (positive, other))
             return builder.emit(negative, (product,))
+    return None
+
+
+def _scaled(builder: Builder, constant: int, node: int) -> int | None:
+    """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where no rounding is different."""
+    number, name = builder.constants.get(constant, (0, None))
+    if builder.primitive(node) is not multiply or abs(number) < 1 or name is not None:
+        return None
+    for factor, other in (args := builder.arguments(node), args[::-1]):
+        scale = builder.number(factor)
+        if scale is not None and scale > 1 and math.frexp(scale)[0] == 0.5:
+            product = _number(builder, float(number) * scale)
+            return None if product is None else builder.emit(multiply, (product, other))
     return None
 
 
