@@ -1,6 +1,6 @@
-"""The entries of a Jacobian, by sweeps forward or back, whichever is fewer operations.
+"""The entries of a Jacobian: forward, back or by elimination, whichever is fewer operations.
 
-May import the sweeps, `graph`, `errors`.
+May import the sweeps, `elimination`, `graph`, `errors`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Mode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
 
 TRIAL_LIMIT = 200_000
-"""Operations up to which mode "auto" builds both Jacobians and counts; beyond it estimates."""
+"""Operations up to which mode "auto" builds all Jacobians and counts; beyond it estimates."""
 
 Key = tuple[int, ...]
 Place = tuple[int, Key]

@@ -117,9 +117,11 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
 def jacobian(function: Function, mode: Mode = "auto") -> Function:
     """Return J = ∂(outputs)/∂(inputs), both flattened, as a function of the same inputs.
 
-    Reverse mode takes a sweep per output, forward mode a sweep per input. Mode "auto" counts
-    the operations of both and takes the fewer; where building both would be long it compares
-    m with n.
+    Reverse mode takes a sweep per output, forward mode a sweep per input. Mode "auto" builds
+    both, and a third by vertex elimination, which multiplies the paths that several entries
+    share once (Griewank & Reese, 1991), and takes the one with the fewest operations; where
+    building them would be long it compares m with n. It also multiplies by powers of two
+    last, which changes a value only where a number is too small or too large for it.
 
     Parameters
     ----------

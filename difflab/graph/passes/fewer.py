@@ -75,7 +75,7 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     True
     """
     graph = function.graph
-    if multiply not in graph.primitives:
+    if multiply not in graph.primitives and add not in graph.primitives:
         return function
     scaling = _Scaling(Builder(graph.text))
     spans, params = graph.spans.tolist(), graph.param_ids.tolist()
