@@ -1,6 +1,6 @@
 """Linear systems, inverses, determinants and Cholesky factors of square matrices.
 
-A singular matrix gives nan. May import `shapes`, `primitives`, `core`.
+Where an inverse is needed a singular matrix gives nan. May import `shapes`, `primitives`, `core`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def inv(a: Array) -> Array:
 
 
 def det(a: Array) -> Array:
-    """Return the determinant of a square matrix; no derivative where it is singular.
+    """Return the determinant of a square matrix.
+
+    Where it is singular it has its first derivative, the cofactors; of second ones nan or inf.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
-from difflab.primitives import argmax, cholesky, det, inv, is_maximum, logdet, solve
+from difflab.primitives import argmax, cholesky, cofactor, det, inv, is_maximum, logdet, solve
 
 __all__ = [
     "CarrierInterpreter",
@@ -38,7 +38,7 @@ ELEMENT_LIMIT = 10_000
 MATRIX_LIMIT = 36
 """Elements of a matrix of symbols that SymPy inverts; each takes a determinant."""
 
-MATRIX_ROWS = frozenset({cholesky, det, inv, logdet, solve})
+MATRIX_ROWS = frozenset({cholesky, cofactor, det, inv, logdet, solve})
 NUMBERS_ONLY = frozenset({argmax, is_maximum})
 
 

@@ -20,7 +20,7 @@ from difflab.core.primitive import Primitive, Transpose, bilinear, tangent
 from difflab.primitives.movement import transpose
 from difflab.primitives.structure import reshape, sum_
 
-__all__ = ["cholesky", "det", "inv", "logdet", "matmul", "solve"]
+__all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
 
 Array = Any
 Shape = tuple[int, ...]
@@ -112,6 +112,21 @@ _inv = _each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
 _cholesky = _each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
 
 
+def _cofactors(xp: ModuleType, a: Array) -> Array:
+    """Return det(A) A⁻ᵀ; of a singular matrix the limit, by its singular values."""
+    try:
+        return xp.linalg.det(a)[..., None, None] * xp.swapaxes(xp.linalg.inv(a), -1, -2)
+    except np.linalg.LinAlgError:
+        if a.ndim > 2 or xp.iscomplexobj(a):
+            raise
+    left, sizes, right = xp.linalg.svd(a)
+    others = xp.where(xp.eye(len(sizes), dtype=bool), 1.0, sizes).prod(axis=-1)
+    return xp.linalg.det(left) * xp.linalg.det(right) * xp.matmul(left * others, right)
+
+
+_cofactor = _each(_cofactors, lambda a: a.shape)
+
+
 def _logdet(xp: ModuleType, a: Array) -> Array:
     sign, size = xp.linalg.slogdet(a)
     if xp.iscomplexobj(a):
@@ -189,6 +204,26 @@ def _cholesky_slope(t: Any, y: Any, a: Any) -> Any:
     return _times(y, turned(inner) * half)
 
 
+def _spread(number: Any) -> Any:
+    """Give a number the two axes of a matrix."""
+    return reshape(number, shape=(*number.shape, 1, 1), rank=len(number.shape))
+
+
+def _cofactor_slope(t: Any, y: Any, a: Any) -> Any:
+    """(C tr(Cᵀ Ȧ) − C Ȧᵀ C) / det A, from C = det(A) A⁻ᵀ."""
+    return (y * _spread(_trace_of(y, t)) - _times(_times(y, turned(t)), y)) / _spread(det(a))
+
+
+def _minors(mp: Any, a: Any) -> Any:
+    """Return the signed determinants of what is left without a row and a column."""
+    size = a.rows
+    found = mp.matrix(size, size)
+    for row, column in np.ndindex(size, size):
+        rest = [[a[i, j] for j in range(size) if j != column] for i in range(size) if i != row]
+        found[row, column] = (-1) ** (row + column) * (mp.det(mp.matrix(rest)) if rest else 1)
+    return found
+
+
 matmul: Primitive = Primitive(
     name="matmul",
     arity=2,
@@ -227,11 +262,22 @@ det: Primitive = Primitive(
     name="det",
     arity=1,
     kernel=lambda xp, a: xp.linalg.det(a),
-    rule=tangent(lambda t, y, a: y * _trace_of(turned(inv(a)), t)),
+    rule=tangent(lambda t, y, a: _trace_of(cofactor(a), t)),
     mpmath=_by_matrix(lambda mp, a: mp.det(a)),
     sympy=_by_matrix(lambda sympy, a: a.det()),
-    convention="no derivative at a singular matrix: nan",
+    convention="no finite second derivative at a singular matrix",
     shape=lambda shapes: shapes[0][:-2],
+)
+# The derivative of `det`, which a singular matrix has too.
+cofactor: Primitive = Primitive(
+    name="cofactor",
+    arity=1,
+    kernel=_cofactor,
+    rule=tangent(_cofactor_slope),
+    mpmath=_by_matrix(_minors),
+    sympy=_by_matrix(lambda sympy, a: a.cofactor_matrix()),
+    expansion=lambda a: _spread(det(a)) * turned(inv(a)),
+    shape=lambda shapes: shapes[0],
 )
 logdet: Primitive = Primitive(
     name="logdet",

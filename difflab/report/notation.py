@@ -113,7 +113,7 @@ class Notation:
             return special(*args, **params)
         if primitive.name in INFIX and len(args) == 2:
             return _infix(primitive.name, *args)
-        if primitive.expansion is not None and not primitive.names:
+        if primitive.expansion is not None and primitive.shape is None and not primitive.names:
             return self._expanded(primitive, args)
         fallback = primitive.names[0] if primitive.names else primitive.name
         return _function(FUNCTIONS.get(primitive.name, fallback), args)

@@ -189,6 +189,7 @@ CHOOSING: dict[str, Callable[..., Any]] = {
     "hypot at 0": jnp.hypot,
     "a branch not taken": lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0),
     "log below 0": jnp.log,
+    "det of a singular matrix": jnp.linalg.det,
     "a product of zeros": jnp.prod,
     "0 to the power 2": jnp.power,
 }

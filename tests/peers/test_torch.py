@@ -119,7 +119,7 @@ def test_rows_agree(name: str) -> None:
 
 # At ties PyTorch shares the derivative out, in max_pool it gives it to the first. At the origin of
 # hypot, and where the branch that is not taken has an infinite slope, it says nan. The logarithm it
-# differentiates also where there is none.
+# differentiates also where there is none; the determinant of a singular matrix it takes for flat.
 OTHERWISE: dict[str, list[Any]] = {
     "maximum of equals": [0.5, 0.5],
     "minimum of equals": [0.5, 0.5],
@@ -128,6 +128,7 @@ OTHERWISE: dict[str, list[Any]] = {
     "hypot at 0": [np.nan, np.nan],
     "a branch not taken": [np.nan],
     "log below 0": [-1.0],
+    "det of a singular matrix": [[[0.0, -0.0], [-0.0, 0.0]]],
 }
 CHOOSING: dict[str, Callable[..., Any]] = {
     "relu at 0": torch.relu,
@@ -142,6 +143,7 @@ CHOOSING: dict[str, Callable[..., Any]] = {
     "hypot at 0": torch.hypot,
     "a branch not taken": lambda x: torch.where(x > 0, torch.sqrt(x), 0.0),
     "log below 0": torch.log,
+    "det of a singular matrix": torch.linalg.det,
     "a product of zeros": torch.prod,
     "0 to the power 2": torch.pow,
 }

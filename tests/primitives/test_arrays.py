@@ -62,6 +62,7 @@ CASES: dict[str, list[Case]] = {
     ],
     "inv": [((SQUARE,), {})],
     "det": [((SQUARE,), {}), ((np.stack([SQUARE, POSITIVE]),), {})],
+    "cofactor": [((SQUARE,), {}), ((np.stack([SQUARE, POSITIVE]),), {})],
     "logdet": [((POSITIVE,), {})],
     "cholesky": [((POSITIVE,), {})],
 }
@@ -332,13 +333,32 @@ def test_a_singular_matrix_is_nan_and_its_neighbours_in_a_batch_are_not(name: st
     assert not np.isfinite(found[1]).any()
 
 
+@MODES
+def test_the_determinant_has_a_derivative_at_a_singular_matrix(mode: str) -> None:
+    """The cofactors, by hand: of rank 2, 1 and 0, alone and in a batch, and of a number."""
+    rank_two = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [5.0, 7.0, 9.0]])
+    cofactors = [[3.0, -6.0, 3.0], [3.0, -6.0, 3.0], [-3.0, 6.0, -3.0]]
+    rank_one = np.outer([1.0, 2.0, 0.0], [1.0, -1.0, 2.0])
+    builder = Builder()
+    a = Node(builder, builder.input("a", (3, 3)))
+    slope = jacobian(Function.build(builder, [a.id], [TABLE["det"](a).id], ["y"]), mode)
+    found = slope(np.stack([rank_two, np.eye(3), rank_one, np.zeros((3, 3))])).reshape(4, 3, 3)
+    expected = [cofactors, np.eye(3), np.zeros((3, 3)), np.zeros((3, 3))]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(slope(rank_two).reshape(3, 3), cofactors, rtol=0, atol=1e-13)
+    builder = Builder()
+    a = Node(builder, builder.input("a", (1, 1)))
+    slope = jacobian(Function.build(builder, [a.id], [TABLE["det"](a).id], ["y"]), mode)
+    np.testing.assert_array_equal(slope(np.zeros((1, 1))), [[1.0]])
+
+
 def test_solving_with_a_singular_matrix_is_nan() -> None:
     function = function_of("solve", 0, weighted=False)
     assert np.isnan(function(np.zeros((3, 3)), RIGHT)).all()
 
 
 @MODES
-@pytest.mark.parametrize("name", ["inv", "det", "logdet"])
+@pytest.mark.parametrize("name", ["inv", "det", "cofactor", "logdet"])
 def test_an_untaken_singular_matrix_counts_exactly_zero(name: str, mode: str) -> None:
     builder = Builder()
     a, c = Node(builder, builder.input("a", (2, 2))), Node(builder, builder.input("c"))
