@@ -184,7 +184,7 @@ logaddexp: Primitive = Primitive(
     c="(fmax({0}, {1}) + log1p(exp(-fabs(({0}) - ({1})))))",
     python="(max({0}, {1}) + log1p(exp(-fabs({0} - ({1})))) if {0} != {1} else {0} + log(2.0))",
     latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
-    samples=(POSITIVE, POSITIVE),  # away from its zeros
+    samples=(POSITIVE, REAL),  # positive: at its zeros rounding the operands loses every digit
     commutative=True,
 )
 log1mexp: Primitive = Primitive(
