@@ -4,7 +4,7 @@ The second time that a tape of one structure goes backward, the reverse sweep ru
 in place of arrays. What it writes is a function of the seed and of what the steps keep; from then
 on that function is computed, without deciding anything again. Rules, order and masks are those of
 the sweep, which is the only place that knows them: the numbers are the same to the last bit.
-May import `backward`, `plan`, `tape`, `values`, `autodiff`, `graph`, `errors`.
+May import `backward`, `plan`, `script`, `tape`, `values`, `autodiff`, `graph`, `errors`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from difflab.autodiff.sweep import spread
 from difflab.core.devices import module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.backward import pull_back
-from difflab.eager.plan import NUMBERS, Recipe, recipe_of
+from difflab.eager.plan import NUMBERS, recipe_of
+from difflab.eager.script import Sweep, written
 from difflab.eager.tape import Accumulation, Step
 from difflab.eager.values import CarrierCalculator
 from difflab.graph.builder import Builder
@@ -41,14 +42,17 @@ Shape = tuple[int, ...]
 
 
 class Program(NamedTuple):
-    """A recorded sweep: its slots are the seed, what the steps keep, constants, results."""
+    """A recorded sweep, and the array module whose kernels it calls."""
 
-    reads: list[tuple[int, int]]
-    recipe: Recipe
+    xp: Any
+    sweep: Sweep
 
 
 PROGRAMS: dict[Any, Program | int] = {}
-"""By the structure of the tape; before there is a program, how often it may still be awaited."""
+"""By the structure of the tape; before there is a program, how often it may still be awaited.
+
+By a plan, too: the program of the last tape whose last step had it, which is tried first.
+"""
 ONCE, NEVER = 1, 0
 
 
@@ -62,28 +66,33 @@ class Tape(NamedTuple):
 
 def replayed(root: Step, seed: Any, *, keep: bool) -> list[tuple[Accumulation, Any]] | None:
     """Return what `pull_back` does, if the sweep over such a tape is recorded; else None."""
+    xp = module_of(seed)
+    latest = PROGRAMS.get(root.plan)
+    if type(latest) is Program and latest.xp is xp:
+        found = _quiet().run(latest.sweep, root, seed, keep)
+        if found is not None:
+            return found
+    program = _program(root, seed.shape, xp)
+    if program is None:
+        return None
+    PROGRAMS[root.plan] = program
+    return _quiet().run(program.sweep, root, seed, keep)
+
+
+def _program(root: Step, shape: Shape, xp: Any) -> Program | None:
+    """Return the recorded sweep over such a tape, which is recorded the second time it comes."""
     tape = _walk(root)
     if tape is None:
         return None
-    program = PROGRAMS.get(tape.key)
+    key = (xp, tape.key)
+    program = PROGRAMS.get(key)
     if program is None:
         if len(PROGRAMS) >= REMEMBERED:
             PROGRAMS.clear()
-        PROGRAMS[tape.key] = ONCE
-        return None
-    if program is ONCE:
-        program = PROGRAMS[tape.key] = _recorded(root, tape, seed.shape)
-    if isinstance(program, int):
-        return None
-    steps, leaves, _ = tape
-    slots = [seed]
-    slots += [steps[place].slots[slot] for place, slot in program.reads]
-    recipe = program.recipe
-    work = _quiet().run(recipe.run, slots, module_of(seed))
-    if not keep:
-        for step in steps:
-            step.free()
-    return [(leaf, work[slot]) for leaf, slot in zip(leaves, recipe.results, strict=True)]
+        PROGRAMS[key] = ONCE
+    elif program is ONCE:
+        program = PROGRAMS[key] = _recorded(root, tape, shape, xp)
+    return program if isinstance(program, Program) else None
 
 
 class _Quiet(threading.local):
@@ -178,7 +187,7 @@ class _Recorder(CarrierCalculator):
         return any_of(mask, shape)
 
 
-def _recorded(root: Step, tape: Tape, shape: Shape) -> Program | int:
+def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
     """Run the sweep on nodes; what it makes of the leaves is a program, unless it is large."""
     recorder = _Recorder(tape, shape)
     found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, watch=_nobody))
@@ -189,7 +198,8 @@ def _recorded(root: Step, tape: Tape, shape: Shape) -> Program | int:
     graph = function.graph
     if sum(math.prod(graph.shape(node)) for node in range(len(graph))) > LARGEST:
         return NEVER
-    return Program(list(recorder.reads), recipe_of(function))
+    sweep = written(tape.steps, tape.leaves, list(recorder.reads), recipe_of(function), xp)
+    return Program(xp, sweep)
 
 
 def _nobody(step: Step, bar: Any) -> Any:

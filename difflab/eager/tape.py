@@ -44,6 +44,7 @@ class Accumulation:
 
     name = "accumulate"
     next_functions = ()
+    plan = None
 
     def __init__(self, grad: Any = None) -> None:
         self.grad = grad
