@@ -218,7 +218,7 @@ class Primitive:
     shape : callable or None
         ``(shapes, **params) -> shape``; None for elementwise broadcasting.
     unbatched : callable or None
-        ``(xp, **params) -> kernel`` for values without batch axes, where that is a simpler one.
+        ``(xp, **params) -> kernel`` for values without batch axes, where that is a faster one.
     """
 
     name: str
@@ -264,7 +264,7 @@ class Primitive:
         self, xp: ModuleType, params: tuple[tuple[str, Any], ...]
     ) -> Callable[..., Any]:
         """Return the kernel for given parameters, and values without batch axes."""
-        if not params:
+        if not params and self.unbatched is None:
             return self.computer(xp)
         found = self._computers.get((xp, params))
         if found is None:

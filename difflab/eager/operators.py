@@ -191,8 +191,8 @@ def _binds(compute: Callable[..., Any], args: Any, kwargs: Any) -> bool:
 
 def _product(a: Any, b: Any) -> Any:
     """Return ``a @ b``; two matrices that fit need no further look at their shapes."""
-    left: tuple[int, ...] = getattr(a, "shape", ())
-    right: tuple[int, ...] = getattr(b, "shape", ())
+    left: tuple[int, ...] = getattr(a._data if isinstance(a, Recorded) else a, "shape", ())
+    right: tuple[int, ...] = getattr(b._data if isinstance(b, Recorded) else b, "shape", ())
     if len(left) == 2 == len(right) and left[1] == right[0]:
         return apply_two(OF_MATRICES, a, b)
     return arrays.matmul(a, b)

@@ -69,7 +69,7 @@ class Operation:
         self.row = row
         self.params = params
         self.given = tuple(params.items())
-        self.kernels: dict[Any, Any] = {} if params else row._computers
+        self.kernels: dict[Any, Any] = {}
         self.plans: dict[Any, Plan] = {}
         self.plain = row.boolean
 

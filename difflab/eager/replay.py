@@ -135,6 +135,7 @@ def _walk(root: Step) -> Tape | None:
             if place is None and edge is not None:
                 place = places[edge] = len(places)
                 if isinstance(edge, Accumulation):
+                    place = places[edge] = -place  # a leaf is not taken for a step
                     leaves.append(edge)
                 elif following is None:
                     following = edge

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
@@ -39,6 +41,7 @@ add: Primitive = Primitive(
     latex="{0} + {1}",
     samples=(REAL, REAL),
     commutative=True,
+    unbatched=lambda xp: operator.add,
 )
 subtract: Primitive = Primitive(
     name="subtract",
@@ -52,6 +55,7 @@ subtract: Primitive = Primitive(
     python="{0} - {1}",
     latex="{0} - {1}",
     samples=(REAL, REAL),
+    unbatched=lambda xp: operator.sub,
 )
 multiply: Primitive = Primitive(
     name="multiply",
@@ -66,6 +70,7 @@ multiply: Primitive = Primitive(
     latex="{0} \\cdot {1}",
     samples=(REAL, REAL),
     commutative=True,
+    unbatched=lambda xp: operator.mul,
 )
 divide: Primitive = Primitive(
     name="divide",
@@ -80,6 +85,7 @@ divide: Primitive = Primitive(
     latex="\\frac{{{0}}}{{{1}}}",
     samples=(REAL, POSITIVE),
     defined="a divisor other than 0",
+    unbatched=lambda xp: operator.truediv,
 )
 # Where a and b are close the squares cancel; the product of difference and sum does not.
 square_difference: Primitive = Primitive(
@@ -107,6 +113,7 @@ negative: Primitive = Primitive(
     python="-{0}",
     latex="-{0}",
     samples=(REAL,),
+    unbatched=lambda xp: operator.neg,
 )
 power: Primitive = Primitive(
     name="power",

@@ -12,6 +12,7 @@ import pytest
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.eager import replay, tensors
+from difflab.eager.plan import Plan
 from difflab.errors import TapeError
 from tests.eager.test_agreement import CASES, ROWS, eager
 
@@ -63,6 +64,58 @@ def test_new_numbers_go_through_the_recorded_sweep(sweeps: list[Any]) -> None:
         expected = np.where(data > 0, np.cos(data) * data + np.sin(data), np.exp(data))
         assert np.allclose(x.grad.numpy(), expected, rtol=1e-15)
     assert len(sweeps) == 1
+
+
+def test_a_recorded_sweep_turns_other_tapes_away() -> None:
+    """All end alike; what differs is which values are one, what is a leaf, numbers, order."""
+
+    def ordered(x: Any, y: Any, first: int) -> Any:
+        parts = {}
+        for place in (first, 1 - first):
+            parts[place] = np.sin((x, y)[place])
+        return parts[0] * parts[1]
+
+    forms: list[Callable[..., Any]] = [
+        lambda x, y: x * y,
+        lambda x, y: x * x,
+        lambda x, y: np.sin(x) * y,
+        lambda x, y: x * np.sin(y),
+        lambda x, y: x * np.sin(x),
+        lambda x, y: np.sin(x) * np.sin(x),
+        lambda x, y: x**2 * y,
+        lambda x, y: x**3 * y,
+        lambda x, y: ordered(x, y, 0),
+        lambda x, y: ordered(x, y, 1),
+    ]
+
+    def last(form: Callable[..., Any]) -> Any:
+        leaves = (dl.tensor(value, requires_grad=True) for value in (0.7, 0.3))
+        return form(*leaves)
+
+    seed = np.float64(1.0)
+    for form in forms:
+        roots = [last(form) for _ in range(3)]
+        for root in roots[:2]:
+            root.backward()
+        sweep = replay.PROGRAMS[roots[0].grad_fn.plan].sweep
+        taken = [sweep(last(other).grad_fn, seed, True) is not None for other in forms]
+        assert taken == [other is form for other in forms]
+        assert sweep(roots[2].grad_fn, seed, False) is not None
+        with pytest.raises(TapeError, match="freed"):
+            roots[2].backward()
+        hooked = last(form)
+        hooked.register_hook(lambda bar: bar * 2)
+        assert sweep(hooked.grad_fn, seed, True) is None
+
+
+def test_every_recipe_computes_on_something_that_came() -> None:
+    """Python divides numbers of its own by zero with an error, where NumPy's give infinity."""
+    for row in ROWS:
+        plan = Plan(row, (1 << row.arity) - 1, {}, ((),) * row.arity, ())
+        for found in plan.recipes:
+            constant = range(found.inputs, found.inputs + len(found.constants)) if found else ()
+            for step_row, operands, _ in found.steps if found else ():
+                assert set(operands) - set(constant), (row.name, step_row.name)
 
 
 def test_what_is_alike_but_not_the_same_is_told_apart() -> None:
