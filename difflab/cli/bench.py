@@ -1,4 +1,4 @@
-"""``difflab bench accuracy|swell|cost|memory|adbench``: the pictures, with their data beside them.
+"""``difflab bench accuracy|swell|cost|memory|adbench|peers``: pictures, their data beside them.
 
 May import `difflab.cli` siblings; `lab` and `report` are imported when a command runs.
 """
@@ -6,18 +6,30 @@ May import `difflab.cli` siblings; `lab` and `report` are imported when a comman
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import ExpressionCommand, Timeout, parse_point, read_expression
-from difflab.cli.output import ProgressLine, emit, say, write_files
+from difflab.cli.options import (
+    At,
+    ExpressionCommand,
+    Timeout,
+    parse_names,
+    parse_point,
+    read_expression,
+)
+from difflab.cli.output import ProgressLine, coloured, emit, say, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from difflab.graph.function import Function
     from difflab.lab.benches.accuracy import Subject
     from difflab.lab.sweep import Layout, Row, Task
 
@@ -26,7 +38,7 @@ __all__ = ["bench"]
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Draw accuracy, expression swell, cost, memory or ADBench, with the data as CSV.",
+    help="Draw accuracy, swell, cost, memory, ADBench or the peers, with the data as CSV.",
 )
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
@@ -48,6 +60,7 @@ Folder = Annotated[
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")]
 Picture = Annotated[Kind, typer.Option("--format", help="What the picture is written as.")]
 REPORTS = Path("reports")
+_MOST_POINTS = 100_000_000
 
 
 @bench.command(cls=ExpressionCommand)
@@ -162,27 +175,91 @@ def _listed(text: str) -> list[str]:
     return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
-    """Return the function, its point, and its derivative by the referee."""
+@bench.command(cls=ExpressionCommand)
+def peers(
+    expression: Annotated[
+        str, typer.Argument(metavar="[EXPR]", help="By default the seed, ln(x1)+x1*x2-sin(x2).")
+    ] = "",
+    at: At = None,
+    points: Annotated[
+        str, typer.Option(metavar="N,N", help="How many points at once.")
+    ] = "1,1000,1000000",
+    names: Annotated[
+        str | None,
+        typer.Option("--peers", metavar="a,b", help="Only these; otherwise what is installed."),
+    ] = None,
+    output: Folder = REPORTS,
+    quick: Quick = False,
+    form: Picture = Kind.SVG,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="For measuring one row.")
+    ] = 5.0,
+) -> int:
+    """Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios."""
+    from difflab.lab.benches import peers as lab
+    from difflab.lab.given import checked_point
+    from difflab.report import peers as report
+
+    sizes = _counts(points)
+    text = read_expression(expression) if expression else lab.SEED
+    function, point, packed = _placed(text, at or [], None if expression else lab.SEED_AT)
+    subject = lab.Subject(function, packed, text, _shown(checked_point(function, point)))
+    chosen = lab.contenders(parse_names(names))
+    if not set(chosen) - set(lab.OWN):
+        say("no peer is installed; add them with: pip install 'difflab[peers]'")
+    # A quick look has fewer points and less time, which is part of what was measured.
+    sizes, timeout = (sizes[:2], min(timeout, 1.0)) if quick else (sizes, timeout)
+    tasks = lab.tasks(subject, chosen, sizes, timeout)
+    rows = _measured(output / "peers.csv", lab.LAYOUT, tasks)
+    emit(report.table(rows, colour=coloured(sys.stdout)) + "\n")
+    _drawn(output / f"peers.{form}", rows, report.peers)
+    return int(any(row["status"] == "disagree" for row in rows))
+
+
+def _counts(text: str) -> list[int]:
+    """Return the numbers of points asked for, each once."""
+    found = []
+    for word in parse_names(text) or []:
+        if not word.isdecimal() or not 1 <= int(word) <= _MOST_POINTS:
+            raise InputError(
+                f"{word!r} is no number of points", hint=f"whole numbers from 1 to {_MOST_POINTS:,}"
+            )
+        found.append(int(word))
+    return sorted(dict.fromkeys(found))
+
+
+def _placed(
+    text: str, at: Sequence[str], standard: Mapping[str, float] | None
+) -> tuple[Function, Mapping[str, Any], NDArray[np.float64]]:
+    """Return the function, its point (given, standard or chosen), and the point packed."""
     import numpy as np
 
-    from difflab.lab.benches.accuracy import Subject
     from difflab.lab.points import choose_point
-    from difflab.lab.referee import refer
     from difflab.language import parse
 
     function = parse(text)
-    given = parse_point(at) or (_FIGURE_3_AT if standard else None)
+    given = parse_point(at) or standard
     point = choose_point(function) if given is None else given
-    packed = np.concatenate([np.ravel(value) for value in function.arranged((), point)])
+    return function, point, np.concatenate(list(map(np.ravel, function.arranged((), point))))
+
+
+def _shown(point: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in point.items())
+
+
+def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
+    """Return the function, its point, and its derivative by the referee."""
+    from difflab.lab.benches.accuracy import Subject
+    from difflab.lab.referee import refer
+
+    function, point, packed = _placed(text, at, _FIGURE_3_AT if standard else None)
     truth = refer(function, packed.tolist())
     if truth.status != "smooth":
         raise InputError(
             f"the derivative is {truth.status} at this point, so an error against it says nothing",
             hint="choose another point with --at",
         )
-    shown = ", ".join(f"{name} = {value}" for name, value in point.items())
-    return Subject(function, packed, truth.jacobian, text, shown)
+    return Subject(function, packed, truth.jacobian, text, _shown(point))
 
 
 def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:

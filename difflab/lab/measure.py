@@ -20,10 +20,12 @@ from numpy.typing import NDArray
 from difflab.methods.meter import elapsed, peak_of
 from difflab.methods.protocol import Method, Prepared, Problem
 
-__all__ = ["Cost", "SelfMeasured", "prepare", "sample", "timed_call"]
+__all__ = ["Cost", "Pairs", "SelfMeasured", "paired", "prepare", "sample", "timed_call"]
 
 SHORTEST = 2e-3  # a sample lasts at least so long: 20,000 ticks of a 100 ns clock
 SAMPLES = 5
+ROUNDS = 31  # of two calls in turns
+LOOKS = 3  # at a short call in one turn, of which the fastest counts: others may use the machine
 BUDGET = 0.5  # seconds after which no further sample of one call is begun
 QUICK = 0.05  # what is prepared faster than this is prepared again, to leave out first imports
 
@@ -129,3 +131,65 @@ def sample(run: Callable[[int], float], budget: float = BUDGET) -> tuple[float, 
         samples.append(seconds / repeats)
         spent += seconds
     return tuple(samples)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two calls measured in turns: seconds a call, one number of each for every round.
+
+    Attributes
+    ----------
+    first, second : tuple of float
+        Seconds a call.
+    """
+
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """The second's time over the first's, round by round: a drift of both cancels."""
+        return tuple(b / a for a, b in zip(self.first, self.second, strict=True))
+
+
+def paired(
+    first: Callable[[], object],
+    second: Callable[[], object],
+    budget: float = BUDGET,
+    clock: Callable[[Callable[[], object], int], float] = elapsed,
+) -> Pairs:
+    """Measure two calls in turns, A B, B A, A B, …, in at most about `budget` seconds.
+
+    A turn is the fastest of `LOOKS` samples, one where a sample is long; whoever disturbs a
+    sample makes it longer. What lasts longer than a round disturbs both calls, and the ratio of
+    the round stays.
+
+    Parameters
+    ----------
+    first, second : callable
+        What is measured, without arguments.
+    budget : float
+        Seconds after which no further round is begun; there is always one.
+    clock : callable
+        ``clock(call, repeats)``: the seconds that so many calls take.
+
+    Examples
+    --------
+    >>> speeds = {min: 0.001, max: 0.003}
+    >>> paired(min, max, clock=lambda call, repeats: speeds[call] * repeats).ratios[:2]
+    (3.0, 3.0)
+    """
+    calls, repeats, spent = (first, second), [1, 1], 0.0
+    for place, call in enumerate(calls):
+        while (seconds := clock(call, repeats[place])) < SHORTEST:
+            repeats[place] *= 2
+            spent += seconds
+        spent += seconds
+    looks = LOOKS if spent < QUICK else 1
+    found: tuple[list[float], list[float]] = ([], [])
+    while len(found[0]) < ROUNDS and (not found[0] or spent < budget):
+        for place in (0, 1) if len(found[0]) % 2 == 0 else (1, 0):
+            samples = [clock(calls[place], repeats[place]) for _ in range(looks)]
+            spent += sum(samples)
+            found[place].append(min(samples) / repeats[place])
+    return Pairs(tuple(found[0]), tuple(found[1]))

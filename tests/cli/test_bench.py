@@ -74,6 +74,13 @@ def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
         (["accuracy", "x*y", "--at", "x=1"], "no value for y"),
         (["accuracy", "x", "--at", "x=1,z=2"], "no input 'z'"),
         (["swell", "-o", "/proc/none"], "cannot write"),
+        (["peers", "--points", "0"], "'0' is no number of points"),
+        (["peers", "--points", "1,1e6"], "'1e6' is no number of points"),
+        (["peers", "--points", "1,,2"], "an empty name"),
+        (["peers", "--peers", "pytorch"], "no peer 'pytorch'"),
+        (["peers", "[x, y]", "--at", "x=1,y=2"], "one output number"),
+        (["peers", "log(x)", "--at", "x=-1"], "undefined"),
+        (["peers", "x*y", "--at", "x=1"], "no value"),
         (["accuracy", "x^2", "--at", "x=1", "-o", "file"], "cannot write"),
     ],
 )
@@ -85,9 +92,54 @@ def test_bad_input_is_told_and_leaves_nothing(difflab, tmp_path, arguments, mess
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
 
-def test_help_shows_the_four(difflab):
+def test_help_shows_the_five(difflab):
     shown = difflab("bench", "--help").out
-    assert all(name in shown for name in ("accuracy", "swell", "cost", "memory"))
+    assert all(name in shown for name in ("accuracy", "swell", "cost", "memory", "peers"))
+
+
+@pytest.fixture
+def no_peers(monkeypatch):
+    monkeypatch.setattr("difflab.methods.peers.peer.find_spec", lambda _: None)
+
+
+def test_peers_of_the_seed(difflab, tmp_path, no_peers):
+    result = difflab("bench", "peers", "--points", "1,4", "--timeout", "0.01", "-o", "new")
+    assert result.code == 0
+    assert "no peer is installed" in result.err
+    assert "pip install 'difflab[peers]'" in result.err
+    assert "value and gradient of ln(x1) + x1*x2 - sin(x2)" in result.out
+    assert result.out.splitlines()[-2:] == ["new/peers.svg", "new/peers.csv"]
+    rows = rows_of(tmp_path / "new/peers.csv")
+    assert {row["points"] for row in rows} == {"1", "4"}
+    assert {row["point"] for row in rows} == {"x1 = 2.0, x2 = 5.0"}
+    assert {row["status"] for row in rows if row["peer"] == "difflab"} == {"ok"}
+
+
+def test_a_peer_that_is_named_and_absent_is_a_row(difflab, tmp_path, no_peers):
+    arguments = ("peers", "-x^2", "--peers", "torch", "--points", "1", "--timeout", "0.01")
+    result = difflab("bench", *arguments, "--at", "x=3", "-o", ".", "--format", "png")
+    assert result.code == 0
+    assert "pip install torch" in result.out
+    assert (tmp_path / "peers.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_peer_that_disagrees_is_exit_code_1(difflab, monkeypatch):
+    from difflab.lab.benches.peers import Own
+    from difflab.methods.peers.peer import Door
+
+    class Wrong(Own):
+        def door(self, function, points):
+            right = super().door(function, points)
+            return Door(
+                right.call, right.taken, lambda r: (right.given(r)[0], right.given(r)[1] * 2)
+            )
+
+    monkeypatch.setattr(
+        "difflab.lab.benches.peers.contenders", lambda _: {"wrong": Wrong("difflab")}
+    )
+    result = difflab("bench", "peers", "x^2", "--at", "x=3", "--points", "1", "-o", ".")
+    assert result.code == 1
+    assert "12 where the derivative is 6" in result.out
 
 
 def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):

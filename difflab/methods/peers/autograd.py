@@ -23,6 +23,7 @@ class Autograd(Peer):
 
     name = "autograd"
     title = "autograd"
+    modules = ("autograd.numpy", "autograd.scipy.special")
     summary = "HIPS autograd: reverse mode over NumPy"
 
     def derivative(self, function: Function, order: int) -> Call:

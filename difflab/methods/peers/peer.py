@@ -68,6 +68,8 @@ class Peer:
         The package, and the method.
     title : str
         How its makers write it.
+    modules : tuple of str
+        What else of it is used, imported with it.
     vectorised : bool
         Whether one call takes a batch of points; otherwise a batch is a loop.
     seconds_a_node : float
@@ -79,6 +81,7 @@ class Peer:
     summary: str
     family = Family.AUTOMATIC
     orders: tuple[int, ...] = (1, 2)
+    modules: tuple[str, ...] = ()
     vectorised = True
     seconds_a_node = 0.0
 
@@ -91,7 +94,8 @@ class Peer:
     def start(self) -> None:
         """Import the package, so that preparing is not measured with that."""
         if self.missing() is None:
-            import_module(self.name)
+            for module in (self.name, *self.modules):
+                import_module(module)
 
     def version(self) -> str:
         """Return the version that is installed, empty where none is."""
