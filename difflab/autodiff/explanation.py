@@ -20,6 +20,7 @@ from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.findings import Finding, Flat, Kind, Site, call_text
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
+from difflab.graph.required import require_function
 
 __all__ = ["Explanation", "Run", "explain"]
 
@@ -125,6 +126,7 @@ def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explan
     no nan, infinity, overflow or total cancellation in value or gradient
     w: gradient exactly 0, blocked by relu(-3.2) at column 1: -3.2 ≤ 0
     """
+    require_function(function, "explain")
     named, ordered = (at, ()) if isinstance(at, Mapping) else ({}, at)
     given = function.arranged(ordered, named)
     values = [np.asarray(value, dtype=np.float64) for value in given]

@@ -15,6 +15,7 @@ from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.required import require_function
 from difflab.primitives import reshape
 
 __all__ = [
@@ -60,6 +61,7 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
     >>> g(2.0, 5.0).round(12).tolist()
     [5.5, 1.716337814537]
     """
+    require_function(function, "gradient")
     return _gradient(_repeating(function, mode), mode)
 
 
@@ -101,6 +103,7 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
     >>> float(value), slope.tolist()
     (9.0, [6.0])
     """
+    require_function(function, "value_and_gradient")
     require_scalar(function, "value_and_gradient", "jacobian")
     function = _repeating(function, mode)
     sweep, row = entries(function, mode)
@@ -147,6 +150,7 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
     >>> J(2.0, 3.0).tolist()
     [[3.0, 2.0], [1.0, 1.0]]
     """
+    require_function(function, "jacobian")
     sweep, flat = entries(function, mode)
     matrix: Node = reshape(flat, shape=(function.m, function.n), rank=1)
     return derived(sweep, matrix, "jacobian", fewest=mode == "auto")

@@ -8,6 +8,7 @@ import numpy as np
 
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
+from difflab.graph.required import require_function
 
 __all__ = ["Counts", "count"]
 
@@ -53,6 +54,7 @@ def count(function: Function) -> Counts:
     >>> count(dl.parse("y = x*x; z = y*y; z*z"))
     Counts(tree=15, dag=4, operations=3)
     """
+    require_function(function, "count")
     graph = function.graph
     used = np.zeros(len(graph), dtype=bool)
     used[graph.args] = True

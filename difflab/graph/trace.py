@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.errors import TraceError
+from difflab.errors import InputError, TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -38,6 +38,8 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
 
     Raises
     ------
+    InputError
+        An example is neither a number nor an array of numbers.
     TraceError
         The code branches on a value, leaves NumPy, or returns something else than values.
 
@@ -129,7 +131,24 @@ class Trace(Builder):
 
 
 def _shape(example: Any) -> Shape:
-    return example.shape if isinstance(example, Node) else np.shape(example)
+    if isinstance(example, Node):
+        return example.shape
+    if not hasattr(example, "shape"):
+        example = _numbers(example)
+    return tuple(example.shape)
+
+
+def _numbers(example: Any) -> np.ndarray[Any, Any]:
+    """Return numbers and lists of numbers as an array."""
+    try:
+        found = np.asarray(example)
+    except ValueError:
+        found = np.array(None)
+    if found.dtype.kind not in "fiub":
+        raise InputError(
+            f"an example is neither a number nor an array of numbers, but {type(example).__name__}"
+        )
+    return found
 
 
 def _names(function: Callable[..., Any], wanted: int) -> list[str]:

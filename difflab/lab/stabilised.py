@@ -23,6 +23,7 @@ from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.passes.rule import Rule
 from difflab.graph.passes.rules import RULES
 from difflab.graph.passes.stabilise import Rewrite, stabilised
+from difflab.graph.required import require_function
 
 __all__ = ["ProvedRewrite", "Stabilised", "stabilise"]
 
@@ -204,6 +205,7 @@ def stabilise(
 
         function: Function = parse(expression)
     else:
+        require_function(expression, "stabilise")
         function = expression
     points = _points(function, at)
     refused: dict[int, Rule] = {}

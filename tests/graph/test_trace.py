@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import TraceError
+from difflab.errors import InputError, TraceError
 
 
 def test_numpy_code_gives_its_own_values() -> None:
@@ -100,3 +100,14 @@ def test_arrays_of_numbers_are_operands() -> None:
         return np.dot(joined, x) + np.outer(weights[0], x[0])[1] + [1, 2] @ x
 
     assert np.array_equal(dl.trace(code, x)(x), code(x))
+
+
+@pytest.mark.parametrize("example", ["a", None, {"w": 1.0}, [[1.0], [1.0, 2.0]], 1j])
+def test_examples_are_numbers(example) -> None:
+    with pytest.raises(InputError, match=r"an example is neither .* but "):
+        dl.trace(lambda x: x, example)
+
+
+@pytest.mark.parametrize("example", [1, True, [1, 2], (1.0, 2.0), np.float32(1), np.ones((2, 0))])
+def test_examples_may_be_any_numbers(example) -> None:
+    assert dl.trace(lambda x: x, example).input_shapes == (np.shape(example),)

@@ -20,9 +20,10 @@ from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import reached
 from difflab.autodiff.sweep import Sweep
 from difflab.autodiff.transforms import gradient, require_scalar
-from difflab.errors import InputError, PointError
+from difflab.errors import PointError
 from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
+from difflab.graph.required import require_function
 
 __all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
@@ -201,7 +202,7 @@ def sparse_jacobian(f: Function, mode: Mode = "auto") -> SparseDerivative:
     >>> J(x)[[0], :3].toarray().tolist() == [[1.0, np.exp(x[1]) - 2, 1.0]]
     True
     """
-    _require_function(f, "sparse_jacobian")
+    require_function(f, "sparse_jacobian")
     check_mode(mode)
     f = _joined(f)
     pattern = sparsity(f)
@@ -257,7 +258,7 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     array([[ 802., -400.],
            [-400., 1002.]])
     """
-    _require_function(f, "sparse_hessian")
+    require_function(f, "sparse_hessian")
     require_scalar(f, "sparse_hessian", "sparse_jacobian(jacobian(f))")
     slope = rolled(gradient(f))
     one_sided = sparsity(slope)
@@ -311,11 +312,3 @@ def _colored(pattern: Pattern, mode: Mode) -> tuple[Mode, Places]:
             return "forward", columns
         rows = color_columns(turned)
     return ("forward", columns) if columns.max() <= rows.max() else ("reverse", rows)
-
-
-def _require_function(f: Function, what: str) -> None:
-    if not isinstance(f, Function):
-        raise InputError(
-            f"{what} takes a Function, not {type(f).__name__}",
-            hint="make one of Python code by dl.trace(f, *example_arguments)",
-        )
