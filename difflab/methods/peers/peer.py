@@ -72,8 +72,6 @@ class Peer:
         What else of it is used, imported with it.
     vectorised : bool
         Whether one call takes a batch of points; otherwise a batch is a loop.
-    seconds_a_node : float
-        About what preparing takes for every node of the graph, for refusing what would not end.
     """
 
     name: str
@@ -83,7 +81,6 @@ class Peer:
     orders: tuple[int, ...] = (1, 2)
     modules: tuple[str, ...] = ()
     vectorised = True
-    seconds_a_node = 0.0
 
     def missing(self) -> str | None:
         """Return that the package is not installed, and the command that adds it; or None."""
@@ -115,13 +112,13 @@ class Peer:
         MethodTimeout
             Preparing would take far longer than ``problem.timeout``.
         """
-        function = self.formula(problem.function, problem.timeout)
+        function = self.formula(problem.function, problem.timeout, problem.order)
         with refusals(self.title):
             call = self.derivative(function, problem.order)
         rows = problem.m if problem.order == 1 else problem.n
         return PeerDerivative(self, call, (rows, problem.n))
 
-    def formula(self, function: Function | None, timeout: float) -> Function:
+    def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
         """Return the function that the package is given: user-defined rows written out."""
         reason = self.missing()
         if reason is not None:
@@ -130,14 +127,17 @@ class Peer:
             raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
         from difflab.graph.custom_rows import opened
 
-        nodes = len(function.graph)
-        seconds = nodes * self.seconds_a_node
+        seconds = self.foretold(function, order)
         if seconds > PATIENCE * timeout:
             raise MethodTimeout(
-                f"not begun: {self.title} takes about {seconds:.0f} s to prepare {nodes:,} nodes, "
-                f"and the limit is {timeout:g} s"
+                f"not begun: {self.title} takes about {seconds:.3g} s for {len(function.graph):,} "
+                f"nodes and {function.n:,} inputs, and the limit is {timeout:g} s"
             )
         return opened(function)
+
+    def foretold(self, function: Function, order: int) -> float:
+        """Return about how many seconds it takes, for refusing what would not end."""
+        return 0.0
 
     def derivative(self, function: Function, order: int) -> Call:
         """Return the Jacobian (order 1) or the Hessian (order 2) as a call at ``(n,)``."""

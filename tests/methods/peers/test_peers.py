@@ -166,11 +166,12 @@ def test_a_comparison_has_its_row(peer: Peer) -> None:
 
 def test_what_would_not_end_is_not_begun(peer: Peer) -> None:
     function = parse("+".join(f"sin({k}*x)" for k in range(50)))
-    seconds = len(function.graph) * peer.seconds_a_node
+    seconds = peer.foretold(function, 1)
     if seconds == 0:
-        pytest.skip("it prepares nothing that grows")
+        pytest.skip("its time grows no faster than the formula")
     with pytest.raises(MethodTimeout, match="not begun"):
         peer.prepare(problem(function, timeout=seconds / 10))
+    assert peer.prepare(problem(function, timeout=seconds)).size is None
 
 
 def test_python_code_is_refused(peer: Peer) -> None:
