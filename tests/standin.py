@@ -22,7 +22,7 @@ _NAMES = (
     "log1p log2 logaddexp logical_and logical_not logical_or matmul max maximum min minimum mod",
     "moveaxis multiply negative not_equal ones power prod real remainder result_type round rint",
     "sign sin sinh sqrt stack subtract sum swapaxes take tan tanh transpose trunc where zeros full",
-    "isinf isnan any all zeros_like ones_like",
+    "isinf isnan any all zeros_like ones_like empty ascontiguousarray",
 )
 FUNCTIONS = frozenset(" ".join(_NAMES).split())
 """What is offered by the name that NumPy has for it."""
@@ -62,12 +62,30 @@ def _operator(name: str) -> Any:
     return method
 
 
+class Device:
+    """The pretended device, which is current while its context is open."""
+
+    current = 0
+    entered = 0
+
+    def __str__(self) -> str:
+        return "stand-in device 0"
+
+    def __enter__(self) -> Device:
+        Device.current += 1
+        Device.entered += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Device.current -= 1
+
+
 class ndarray:  # noqa: N801  # the name that array modules give it
     """An array on the device."""
 
     __array_priority__ = 100.0
     __array_ufunc__ = None
-    device = "stand-in device 0"
+    device = Device()
 
     def __init__(self, held: Any) -> None:
         self._held = held
@@ -88,6 +106,7 @@ class ndarray:  # noqa: N801  # the name that array modules give it
     ndim = property(lambda self: self._held.ndim)
     size = property(lambda self: self._held.size)
     dtype = property(lambda self: self._held.dtype)
+    strides = property(lambda self: self._held.strides)
     T = property(lambda self: ndarray(self._held.T))
     base = property(lambda self: None if self._held.base is None else ndarray(self._held.base))
 

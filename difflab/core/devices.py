@@ -15,7 +15,7 @@ import numpy as np
 
 from difflab.errors import DeviceError
 
-__all__ = ["HOST", "apart", "array_module", "module_of", "on_host"]
+__all__ = ["HOST", "apart", "array_module", "module_of", "on_host", "whereabouts"]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose module is NumPy for certain."""
@@ -67,7 +67,7 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
             module = module_of(value)
             found = found if module is np else module
     if found is not np:
-        places = {_place(value) for value in values if getattr(value, "ndim", 0)}
+        places = {whereabouts(value) for value in values if getattr(value, "ndim", 0)}
         if len(places) > 1:
             raise apart(values, doing, names)
     return found
@@ -77,7 +77,7 @@ def apart(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> Devic
     """Return the error that says where each of several values is."""
     known = names or [f"argument {position + 1}" for position in range(len(values))]
     places = ", ".join(
-        f"{name} is on {_place(value)}"
+        f"{name} is on {whereabouts(value)}"
         for name, value in zip(known, values, strict=True)
         if hasattr(value, "ndim")
     )
@@ -88,7 +88,7 @@ def apart(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> Devic
     )
 
 
-def _place(value: Any) -> str:
+def whereabouts(value: Any) -> str:
     """Return where an array is, in words."""
     module = module_of(value)
     if module is np:

@@ -47,12 +47,15 @@ class Choice:
         The fewest that are computed by machine code; infinite where there is none.
     native : NativeTarget or None
         The machine code, compiled when it is first called.
+    device : bool
+        Whether all is computed by CuPy's kernels.
     """
 
     reason: str
     python_to: float = -1
     native_from: float = math.inf
     native: NativeTarget | None = None
+    device: bool = False
 
     def of(self, points: int) -> str:
         """Return the target for so many points.
@@ -63,6 +66,8 @@ class Choice:
         >>> [choice.of(points) for points in (1, 33, 1000)]
         ['python', 'numpy', 'native']
         """
+        if self.device:
+            return "cupy"
         if points >= self.native_from:
             return "native"
         return "python" if points <= self.python_to else "numpy"
@@ -74,7 +79,7 @@ def repeated(function: Function, target: str) -> Function:
     Machine code for every number alone computes short vectors faster than NumPy does, but it
     takes seconds to make where there are many.
     """
-    if target not in ("auto", "numpy"):
+    if target not in ("auto", "numpy", "cupy"):
         return function
     found = rolled(function)
     compiled = target == "auto" and len(function.graph) < LARGE and find_spec("llvmlite")
@@ -107,6 +112,10 @@ def choose(
     """
     if target in ("python", "numpy"):
         return Choice(f"{target}: as asked for", math.inf if target == "python" else -1)
+    if target == "cupy":
+        if find_spec("cupy") is None:
+            raise MissingDependencyError("cupy", extra="gpu")
+        return Choice("cupy: as asked for", device=True)
     if target == "native" and find_spec("llvmlite") is None:
         raise MissingDependencyError("llvmlite", extra="native")
     most = UNROLLED if target == "native" else UNROLLED_BY_ITSELF

@@ -6,16 +6,20 @@ May import `difflab.execute` siblings, `difflab.graph`, `difflab.errors` and Num
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import InputError, PointError, UnsupportedError
+from difflab.core.devices import array_module
+from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.arrays import ArrayTarget
 from difflab.execute.choice import Choice, choose, repeated
+from difflab.execute.cupy import CupyTarget
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
@@ -29,7 +33,7 @@ __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
 MANY_INPUTS = 256
 """Inputs that a packed point is not taken apart into, where they are the lanes of vectors."""
-TARGETS = ("auto", "python", "numpy", "native")
+TARGETS = ("auto", "python", "numpy", "native", "cupy")
 
 
 def compile(
@@ -41,12 +45,13 @@ def compile(
     ----------
     f : Function
         What `parse`, `trace`, `gradient` and the other transforms give.
-    target : {"auto", "python", "numpy", "native"}
+    target : {"auto", "python", "numpy", "native", "cupy"}
         ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
         sequence of universal functions for batches, and straight-line calls of NumPy and BLAS
         for one point of arrays; ``"native"`` machine code, for one point or many, of what is
-        computed with numbers and small arrays, where llvmlite is installed; ``"auto"`` takes
-        one of them call by call, as ``reason`` tells.
+        computed with numbers and small arrays, where llvmlite is installed; ``"cupy"`` a CUDA
+        kernel for each group of operations that fuse, for arrays that CuPy keeps on a GPU;
+        ``"auto"`` takes one of them call by call, as ``reason`` tells.
     threads : int, optional
         How many threads share a large batch; all processors when None.
     packed : bool
@@ -67,7 +72,8 @@ def compile(
     UnsupportedError
         The target cannot compute this function.
     MissingDependencyError
-        llvmlite, which the target ``"native"`` needs, is not installed.
+        llvmlite, which the target ``"native"`` needs, or CuPy, which ``"cupy"`` needs, is not
+        installed.
 
     Notes
     -----
@@ -78,6 +84,11 @@ def compile(
     which err by up to 4 units themselves; where there is no machine code, it is NumPy's and
     ``reason`` says so. Machine code is kept in ``~/.cache/difflab`` between runs, in
     ``$DIFFLAB_CACHE`` where that is set, and nowhere where that is ``off``.
+
+    The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
+    device: its inputs are CuPy's arrays and numbers, its results CuPy's arrays, at one point too.
+    Values are those of CUDA's functions, which err by up to 10 units in the last place (gamma;
+    erfc 5, most others 2). ``"auto"`` takes it for arrays that are on a GPU.
 
     Examples
     --------
@@ -126,7 +137,7 @@ def check_target(target: str) -> None:
     Traceback (most recent call last):
         ...
     difflab.errors.InputError: there is no target 'numpi'
-    hint: one of auto, python, numpy, native
+    hint: one of auto, python, numpy, native, cupy
     """
     if target not in TARGETS:
         raise InputError(f"there is no target '{target}'", hint=f"one of {', '.join(TARGETS)}")
@@ -178,7 +189,9 @@ class Compiled:
         first = self._choice.of(1)
         plain = program is None and first == "numpy"
         self._arrays = ArrayTarget(schedule) if plain else None
-        if first == "python" and program is not None:
+        if first == "cupy":
+            self._cupy  # noqa: B018 - plans now
+        elif first == "python" and program is not None:
             self._python = PythonTarget(program, schedule.function.input_shapes)
         elif first == "native" and self._native is not None:
             self._native.prepare()
@@ -188,7 +201,12 @@ class Compiled:
     @property
     def reason(self) -> str:
         """What computes which calls, and why."""
-        return self._choice.reason
+        device = self.target == "auto" and find_spec("cupy") is not None
+        return f"{self._choice.reason}{'; cupy for arrays on a GPU' if device else ''}"
+
+    @cached_property
+    def _cupy(self) -> CupyTarget:
+        return CupyTarget(self._schedule, self._program)
 
     @cached_property
     def _numpy(self) -> NumpyTarget:
@@ -197,7 +215,9 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """What is run at a point: Python's source, LLVM's for a batch, or NumPy's plan."""
+        """What is run at a point: Python's source or NumPy's plan; LLVM's or CUDA's for a batch."""
+        if self._choice.device:
+            return self._cupy.source
         if self._arrays is not None:
             return self._arrays.source
         if self._python is not None:
@@ -230,6 +250,8 @@ class Compiled:
         """
         count = 1 if points is None else points
         chosen = self._choice.of(count)
+        if chosen == "cupy":
+            return self._cupy.memory_plan(count)
         if chosen == "numpy" and self._arrays is not None and points is None:
             return self._arrays.layout.memory_plan()
         if chosen == "numpy":
@@ -267,8 +289,26 @@ class Compiled:
                 return self.function.returned(results)
         while args and args[-1] is None:
             args = args[:-1]
-        values = [_real(value) for value in self.function.arranged(args, kwargs)]
+        given = self.function.arranged(args, kwargs)
+        if self._on_device(given, self.function.inputs):
+            results = self._cupy(given, self.function.inputs, self.function.batch(given))
+            return self.function.returned(results)
+        values = [_real(value) for value in given]
         return self._results(values, self.function.batch(values))
+
+    def _on_device(self, values: Sequence[Any], names: Sequence[str]) -> bool:
+        """Whether the values are computed with on a GPU, and not by a target of the host."""
+        if self._choice.device:
+            return True
+        cupy = sys.modules.get("cupy")
+        if cupy is None or array_module(values, "a compiled function", names) is not cupy:
+            return False
+        if self.target != "auto":
+            raise DeviceError(
+                f"the target '{self.target}' computes on the host, but its arrays are CuPy's",
+                hint="use target 'auto' or 'cupy', or copy them to the host: array.get()",
+            )
+        return True
 
     def _at(self, point: Any) -> list[Any] | None:
         """Return the outputs at a point of numbers, if numbers are what is computed with."""
@@ -317,12 +357,21 @@ class Packed(Compiled):
 
     def general(self, points: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
         """Return the outputs at packed points of any kind."""
+        if self._on_device([points], ["points"]):
+            return self._packed_on_device(points)
         packed = _real(points)
         if packed.ndim == 1 and len(packed) == self.function.n:
             results = self._at(packed)
             if results is not None:
                 return self.function.returned(results)
         return self._results(self._schedule.function.split(packed), packed.shape[:-1])
+
+    def _packed_on_device(self, points: Any) -> Any:
+        """Return the outputs at packed points on a GPU."""
+        packed = points if hasattr(points, "dtype") else np.asarray(points)
+        parts = self._schedule.function.split(packed)
+        names = ["points"] * len(parts)
+        return self.function.returned(self._cupy(parts, names, packed.shape[:-1]))
 
 
 def _real(value: Any) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ May import `record`, `schedule`, `core`, `errors` and NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -67,7 +67,7 @@ class Code:
     outputs: list[int] = field(default_factory=list)
 
 
-def lowered(program: Program, spelled: Container[str]) -> Code:
+def lowered(program: Program, spelled: Container[str], truths: Collection[int] = ()) -> Code:
     """Return the program's operations as universal functions, each computed once.
 
     Parameters
@@ -76,6 +76,8 @@ def lowered(program: Program, spelled: Container[str]) -> Code:
         What is computed.
     spelled : container of str
         The universal functions that the target has a spelling of.
+    truths : collection of int, optional
+        The inputs that are truth values.
 
     Raises
     ------
@@ -92,6 +94,7 @@ def lowered(program: Program, spelled: Container[str]) -> Code:
     (['logaddexp', 'multiply'], [4])
     """
     lowering = _Lowering(program, spelled)
+    lowering.code.truths.update(truths)
     for step in program.steps:
         lowering.add(step.node, step.row, step.args)
     values = lowering.values
