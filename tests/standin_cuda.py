@@ -159,10 +159,32 @@ def stream(name: str) -> Iterator[None]:
         _streams.pop()
 
 
+class Event:
+    """A moment of the device: what it has done so far, 1 ms for a copy and 2 for a launch."""
+
+    at = 0.0
+
+    def record(self) -> None:
+        self.at = standin.Memory.copies + 2.0 * len(LAUNCHES)
+
+    def synchronize(self) -> None:
+        pass
+
+
+_RUNTIME = SimpleNamespace(
+    getDevice=lambda: 0,
+    memGetInfo=lambda: (10**9, 2 * 10**9),
+    getDeviceProperties=lambda number: {"name": b"a stand-in"},
+)
+
+
 def installed(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Put the stand-in in CuPy's place, and return it."""
     monkeypatch.setattr(standin, "RawKernel", RawKernel, raising=False)
-    monkeypatch.setattr(standin, "cuda", SimpleNamespace(), raising=False)
+    cuda = SimpleNamespace(
+        Event=Event, get_elapsed_time=lambda start, end: end.at - start.at, runtime=_RUNTIME
+    )
+    monkeypatch.setattr(standin, "cuda", cuda, raising=False)
     monkeypatch.setitem(sys.modules, "cupy", standin)
     LAUNCHES.clear()
     return standin

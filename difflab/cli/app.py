@@ -23,6 +23,7 @@ from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
 from difflab.cli.bench import bench
 from difflab.cli.doctor import doctor
+from difflab.cli.gpu import gpu
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
 from difflab.cli.output import ReaderGone, emit, say
@@ -79,6 +80,7 @@ app.command(cls=ExpressionCommand, epilog=traced.EXAMPLES)(traced.trace)
 app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
 app.command(epilog=checked.EXAMPLES)(checked.check)
+bench.command()(gpu)
 app.add_typer(bench, name="bench")
 app.command()(report)
 app.command()(methods)

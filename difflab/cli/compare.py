@@ -68,7 +68,10 @@ AsFormat = Annotated[
     typer.Option("--format", help="By default a table, or what the name of -o ends in."),
 ]
 Target = Annotated[
-    str, typer.Option(metavar="NAME", help="What forward and reverse run on: auto, python, numpy.")
+    str,
+    typer.Option(
+        metavar="NAME", help="What forward and reverse run on: auto, python, numpy, native, cupy."
+    ),
 ]
 NoTiming = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not measure calls.")]
 

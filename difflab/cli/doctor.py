@@ -25,7 +25,7 @@ class Optional(NamedTuple):
 
 OPTIONAL = (
     Optional("llvmlite", "native", "batches 10 × faster, long formulas at a point"),
-    Optional("cupy", "gpu", "derivatives on a GPU"),
+    Optional("cupy", "gpu", "one CUDA kernel a formula, on a GPU"),
     Optional("jax", "peers", "to compare with"),
     Optional("torch", "peers", "to compare with"),
     Optional("autograd", "peers", "to compare with"),

@@ -1,18 +1,20 @@
 """Automatic differentiation by difflab's own graph engine, forward and reverse.
 
 The derivative is a graph, which is compiled and called at the point. May import `autodiff`,
-`execute`, `graph`, `protocol` and `errors`.
+`execute`, `graph`, `core`, `protocol` and `errors`.
 """
 
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.devices import on_host
 from difflab.errors import InputError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
@@ -93,9 +95,13 @@ class AutomaticDerivative:
         self.size = Size(tree=counts.tree, dag=counts.dag)
         self.function = derivative
         self.fast = compile(derivative, target, packed=True)
+        self.there = target == "cupy"
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
-        """Return the derivative at `x`."""
+        """Return the derivative at `x`, which a GPU is given and asked back by copies."""
+        if self.there:
+            cupy = import_module("cupy")
+            return Estimate(on_host(self.fast(cupy.asarray(x))), None, 0)
         return Estimate(self.fast(x), None, 0)
 
 

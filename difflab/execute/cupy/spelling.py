@@ -63,7 +63,6 @@ _FUNCTIONS = {
     "ceil": "ceil",
     "floor": "floor",
     "gamma": "tgamma",
-    "gammaln": "lgamma",
     "power": "pow",
     "rint": "rint",
     "sqrt": "sqrt",
@@ -97,6 +96,8 @@ SPELLINGS: dict[str, Spelling] = {
     "sign": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0} + 0.0"),
     "heaviside": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
     "remainder": Spelling("floored_remainder({0}, {1})", helper="floored_remainder"),
+    # SciPy continues the function to -∞ where C does not.
+    "gammaln": Spelling("{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"),
     "logaddexp": Spelling("log_add_exp({0}, {1})", helper="log_add_exp"),
     "logical_and": Spelling("{0} && {1}", truths=(0, 1)),
     "logical_or": Spelling("{0} || {1}", truths=(0, 1)),

@@ -1,0 +1,49 @@
+"""``difflab bench gpu``: value and gradient on a GPU against a copy of the same bytes.
+
+May import `difflab.cli` siblings; `lab` and `report` are imported when the command runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from difflab.cli.output import coloured, emit
+
+__all__ = ["gpu"]
+
+ENOUGH = 0.8
+"""The share of the copy's speed that fused kernels are meant to reach."""
+
+
+def gpu(
+    points: Annotated[
+        int, typer.Option(min=1000, help="How many points a call computes.")
+    ] = 100_000_000,
+) -> int:
+    """Value and gradient on a GPU, against a copy of the same bytes; needs CuPy."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from difflab.lab.benches.gpu import EXPRESSION, measure
+    from difflab.report.table import draw
+
+    speed = measure(points)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("")
+    for heading in ("milliseconds", "GB/s", "of the copy"):
+        table.add_column(heading, justify="right")
+    for name, seconds, share in (
+        ("copy on the device", min(speed.copies), 1.0),
+        ("value and gradient", min(speed.calls), speed.ratio),
+    ):
+        rate = speed.bytes / seconds / 1e9
+        table.add_row(name, f"{1e3 * seconds:.3f}", f"{rate:,.0f}", f"{share:.0%}")
+    title = Text(f"{EXPRESSION}, {points:,} points on {speed.device}")
+    verdict = "reached" if speed.ratio >= ENOUGH else "not reached"
+    moved = f"{speed.bytes / 1e9:.2f} GB read and written, the best of {len(speed.calls)} rounds"
+    note = Text(f"{moved}; {ENOUGH:.0%} of the copy's speed is {verdict}")
+    emit(draw([title, table, note], colour=coloured(sys.stdout)))
+    return 0
