@@ -43,7 +43,7 @@ def gpu(
         table.add_row(name, f"{1e3 * seconds:.3f}", f"{rate:,.0f}", f"{share:.0%}")
     title = Text(f"{EXPRESSION}, {points:,} points on {speed.device}")
     verdict = "reached" if speed.ratio >= ENOUGH else "not reached"
-    moved = f"{speed.bytes / 1e9:.2f} GB read and written, the best of {len(speed.calls)} rounds"
+    moved = f"{speed.bytes / 1e9:.2f} GB moved, best of {len(speed.calls)} rounds"
     note = Text(f"{moved}; {ENOUGH:.0%} of the copy's speed is {verdict}")
     emit(draw([title, table, note], colour=coloured(sys.stdout)))
     return 0

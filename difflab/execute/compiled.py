@@ -9,7 +9,6 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -201,7 +200,7 @@ class Compiled:
     @property
     def reason(self) -> str:
         """What computes which calls, and why."""
-        device = self.target == "auto" and find_spec("cupy") is not None
+        device = "_cupy" in vars(self) and not self._choice.device
         return f"{self._choice.reason}{'; cupy for arrays on a GPU' if device else ''}"
 
     @cached_property
