@@ -221,7 +221,7 @@ def _subject(
 
 def _point_values(function: Function, point: dict[str, Any], *, check: bool) -> list[Any]:
     """Return the inputs' values; with `check`, at a point where the function is defined."""
-    from difflab.graph.diagnose import check_domain
+    from difflab.graph.domain import check_domain
     from difflab.report.trace import point_values
 
     values = point_values(function, point)

@@ -8,8 +8,9 @@ May import `function`, `evaluate`, `interpreters`, `findings`, `ir`, `primitives
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import add, matmul, subtract, sum_
 
-__all__ = ["Event", "doubtful", "events", "needed"]
+__all__ = ["Event", "doubtful", "events", "failures", "needed"]
 
 EXACT_DIGITS = 60
 EXACT_LIMIT = 1_000_000
@@ -91,22 +92,36 @@ def events(
     if not suspects:
         return [], True
     marks = needed(graph, found, outputs)
-    made: list[Event] = []
-    lossy = False
-    for node, mask in suspects.items():
-        counts = False if marks[node] is None else mask & marks[node]
-        if not _any(counts):
-            continue
-        wrong = counts & ~np.isfinite(found[node])
-        if not _any(wrong):
-            lossy = True
-        elif len(made) < limit:
-            element = _origin(graph, node, found, wrong, marks)
-            if element is not None:
-                made.append(_event(graph, node, found, element))
+    failed = list(islice(failures(graph, found, suspects, marks), limit))
+    lossy = any(
+        marks[node] is not None and _any(mask & marks[node] & np.isfinite(found[node]))
+        for node, mask in suspects.items()
+    )
     sums = _finite_sums(graph, found, marks) if lossy else {}
     lost, judged = _cancellations(graph, found, sums, inputs)
-    return sorted(made + lost, key=lambda event: event.node)[:limit], judged
+    return sorted(failed + lost, key=lambda event: event.node)[:limit], judged
+
+
+def failures(
+    graph: Graph, found: Sequence[Any], nodes: Iterable[int], marks: Sequence[Mask | None]
+) -> Iterator[Event]:
+    """Yield those of `nodes` that made a nan or an infinity of finite operands.
+
+    Parameters
+    ----------
+    graph, found
+        As `events` takes them.
+    nodes : iterable of int
+        Where to look, in the order of evaluation.
+    marks : sequence
+        Which numbers count, of `needed`.
+    """
+    for node in nodes:
+        mark = marks[node]
+        wrong = False if mark is None else mark & ~np.isfinite(found[node])
+        element = _origin(graph, node, found, wrong, marks) if _any(wrong) else None
+        if element is not None:
+            yield _event(graph, node, found, element)
 
 
 def _finite_sums(

@@ -14,7 +14,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import PointError
-from difflab.graph.diagnose import check_domain
+from difflab.graph.domain import check_domain
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 

@@ -18,7 +18,7 @@ from unicodedata import normalize
 import numpy as np
 
 from difflab.errors import InputError, PointError
-from difflab.graph.diagnose import check_domain
+from difflab.graph.domain import check_domain
 from difflab.graph.drawing.order import (
     evaluation_order,
     output_labels,

@@ -7,7 +7,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import DomainError
-from difflab.graph.diagnose import check_domain
+from difflab.graph.domain import check_domain
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,16 @@ def test_untaken_branches_do_not_count(text: str) -> None:
 def test_arrays() -> None:
     f = dl.parse("x: [3]\nsum(log(x))")
     check_domain(f, [np.array([1.0, 2.0, 3.0])])
-    with pytest.raises(DomainError, match="log is undefined"):
+    with pytest.raises(DomainError, match="log is undefined at the point: its argument is -2"):
         check_domain(f, [np.array([1.0, -2.0, 3.0])])
+
+
+def test_an_overflow_is_not_blamed_for_what_is_undefined_elsewhere() -> None:
+    f = dl.parse("exp(x) + log(-x)")
+    with pytest.raises(DomainError, match="log is undefined at the point: its argument is -800"):
+        check_domain(f, [800.0])
+    with pytest.raises(DomainError, match="the input 'x' is not a finite number"):
+        check_domain(f, [np.inf])
 
 
 @pytest.mark.parametrize(
