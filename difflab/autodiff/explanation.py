@@ -1,6 +1,6 @@
 """`explain`: what went wrong in a value or a gradient, and where no gradient arrives.
 
-May import `provenance`, `flat`, `graph`, `core`.
+May import `provenance`, `flat`, `sweep`, `graph`, `core`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.flat import flat_inputs
 from difflab.autodiff.provenance import Backward
+from difflab.autodiff.sweep import reached_from
 from difflab.graph.anomalies import Event, doubtful, events
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.findings import Finding, Flat, Kind, Site, call_text
@@ -242,11 +243,7 @@ class Run:
 
     def _reached(self, node: int) -> tuple[str, ...]:
         """Return the inputs whose gradients depend on a node."""
-        reach = bytearray(len(self.graph))
-        reach[node] = 1
-        for number, (_, args) in enumerate(self.graph.rows()):
-            if any(reach[arg] for arg in args):
-                reach[number] = 1
+        reach = reached_from(self.graph, [node])
         bars, function = self.backward.bars, self.function
         pairs = ((function.inputs[i], function.input_nodes[i]) for i in self.places)
         return tuple(name for name, place in pairs if place in bars and reach[bars[place]])

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.shapes import shape_of
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 
-__all__ = ["Call", "Context", "Ran", "no_rule", "read_only", "shape_of"]
+__all__ = ["Call", "Context", "Ran", "no_rule", "read_only"]
 
 Shape = tuple[int, ...]
 
@@ -236,12 +237,6 @@ def no_rule(function: type, name: str) -> str:
         return ""
     what, other, signature = _RULES[name]
     return f"{function.__name__} has no {what}: use {other}, or give it a static method {signature}"
-
-
-def shape_of(value: Any) -> Shape:
-    """Return the shape of a number, an array or a carrier."""
-    shape: Shape = value.shape if hasattr(value, "shape") else np.shape(value)
-    return shape
 
 
 def _counted(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 Its kernel runs the user's code on arrays, point by point. Several outputs are one packed vector,
 which the nodes that follow take apart. May import `call`, `trace`, `function`, `interpreters`,
-`primitives`, `core`, `errors`.
+`passes.exact`, `arrays`, `primitives`, `core`, `errors`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from difflab.arrays.shapes import shape_of
 from difflab.core.primitive import Custom, Primitive, Rule, custom
 from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder
-from difflab.graph.call import Call, Context, Ran, no_rule, read_only, shape_of
+from difflab.graph.call import Call, Context, Ran, no_rule, read_only
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
-from difflab.graph.ir import CONSTANT, INPUT, Shape
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.graph.passes.exact import Params, transcribed
 from difflab.graph.trace import Trace
 from difflab.primitives import broadcast, pack
 
@@ -273,30 +275,17 @@ def opened(function: Function) -> Function:
     >>> f.graph.primitives, opened(f).graph.primitives
     ((<primitive Double>,), (<primitive add>,))
     """
-    graph = function.graph
-    rows = [row for row in graph.primitives if isinstance(row.rule, Custom)]
-    if not rows:
+    if not any(isinstance(row.rule, Custom) for row in function.graph.primitives):
         return function
-    builder = Builder(graph.text)
-    written: list[int] = []
-    for node, (opcode, args) in enumerate(graph.rows()):
-        if opcode == INPUT:
-            written.append(builder.input(graph.input_name(node), graph.shape(node)))
-        elif opcode == CONSTANT:
-            written.append(builder.constant(*graph.constants[node]))
-        else:
-            row = graph.primitive(node)
-            assert row is not None
-            operands = [written[arg] for arg in args]
-            if row in rows:
-                expansion = row.expansion or _required(None, row.name)
-                written.append(expansion(*(Node(builder, arg) for arg in operands)).id)
-            else:
-                params = graph.param_table[graph.param_ids[node]]
-                written.append(builder.emit(row, operands, params))
-    inputs = [written[node] for node in function.input_nodes]
-    outputs = [written[node] for node in function.outputs]
-    return Function.build(builder, inputs, outputs, function.output_names, function.structure)
+
+    def emit(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+        if not isinstance(row.rule, Custom):
+            return builder.emit(row, args, params)
+        expansion = row.expansion or _required(None, row.name)
+        written: int = expansion(*(Node(builder, arg) for arg in args)).id
+        return written
+
+    return transcribed(function, emit)
 
 
 def _size(shapes: Sequence[Shape]) -> int:
