@@ -53,7 +53,7 @@ def flat_inputs(
     site : callable
         Where a node of the function stands in the source.
     """
-    joined = _joined(function)
+    joined = function.graph.needed_for(function.outputs)
     followed = 0
     for place, bar in gradients.items():
         name, node = function.inputs[place], function.input_nodes[place]
@@ -70,27 +70,14 @@ def flat_inputs(
         path = True
         if followed < EXPLAINED:
             followed += 1
-            blocks, path = _followed(function, values, place, element, site)
+            blocks, path = _followed(function, values, joined, place, element, site)
         yield Flat(name, path, len(places), max(zero.size, 1), element, blocks=blocks)
-
-
-def _joined(function: Function) -> bytearray:
-    """Mark the nodes that an output depends on."""
-    graph = function.graph
-    marks = bytearray(len(graph))
-    for node in function.outputs:
-        marks[node] = 1
-    starts, args = graph.starts.tolist(), graph.args.tolist()
-    for node in range(len(graph) - 1, -1, -1):
-        if marks[node]:
-            for arg in args[starts[node] : starts[node + 1]]:
-                marks[arg] = 1
-    return marks
 
 
 def _followed(
     function: Function,
     values: Sequence[Any],
+    joined: bytearray,
     place: int,
     element: tuple[int, ...],
     site: Callable[[int], Site],
@@ -112,7 +99,6 @@ def _followed(
     moving = bytearray(len(function.graph))
     for number, dot in dots.items():
         moving[number] = bool(np.any(found[dot.id] != 0))
-    joined = _joined(function)
     ends = [
         number
         for number, (_, args) in enumerate(function.graph.rows())

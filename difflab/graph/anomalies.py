@@ -128,9 +128,8 @@ def _finite_sums(
     graph: Graph, found: Sequence[Any], marks: Sequence[Mask | None]
 ) -> dict[int, Mask]:
     """Return which numbers of which sums count, for the judgement of all of them."""
-    codes = [code + FIRST_ROW for code, row in enumerate(graph.primitives) if row in SUMS]
     sums = {}
-    for node in np.flatnonzero(np.isin(graph.opcode, codes)).tolist():
+    for node in np.flatnonzero(graph.applies(*SUMS)).tolist():
         mark = marks[node]
         if mark is not None and _any(counts := mark & np.isfinite(found[node])):
             sums[node] = counts
@@ -347,9 +346,7 @@ def _numbers(graph: Graph) -> int:
     """Return how many numbers the nodes of a graph hold, products of matrices by their terms."""
     sizes = np.array([math.prod(shape) for shape in graph.shape_table], dtype=np.float64)
     total = sizes[graph.shape_ids].sum()
-    if matmul in graph.primitives:
-        code = graph.primitives.index(matmul) + FIRST_ROW
-        for node in np.flatnonzero(graph.opcode == code).tolist():
-            first = graph.shape(graph.arguments(node)[0])
-            total += math.prod(graph.shape(node)) * (first[-1] if first else 1)
+    for node in np.flatnonzero(graph.applies(matmul)).tolist():
+        first = graph.shape(graph.arguments(node)[0])
+        total += math.prod(graph.shape(node)) * (first[-1] if first else 1)
     return int(total)

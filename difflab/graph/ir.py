@@ -13,7 +13,7 @@ The grammar::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,6 +122,23 @@ class Graph:
         users = np.repeat(np.arange(len(self)), np.diff(self.starts))
         last[self.args] = users
         return last
+
+    def needed_for(self, nodes: Iterable[int]) -> bytearray:
+        """Mark `nodes` and all that they are computed from."""
+        starts, args = self.starts.tolist(), self.args.tolist()
+        marks = bytearray(len(self))
+        for node in nodes:
+            marks[node] = 1
+        for node in range(len(self) - 1, -1, -1):
+            if marks[node]:
+                for arg in args[starts[node] : starts[node + 1]]:
+                    marks[arg] = 1
+        return marks
+
+    def applies(self, *rows: Primitive) -> NDArray[np.bool_]:
+        """Return for each node whether it applies one of `rows`."""
+        by_opcode = [False, False, *(row in rows for row in self.primitives)]
+        return np.array(by_opcode)[self.opcode]
 
     def structural_rows(self) -> NDArray[np.bool_]:
         """Return for each node whether it only moves data."""

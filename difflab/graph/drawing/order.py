@@ -43,27 +43,11 @@ def levels(graph: Graph) -> list[int]:
     return level
 
 
-def _needed(function: Function) -> bytearray:
-    """Mark the nodes that some output depends on, and every input."""
-    graph = function.graph
-    starts, arguments = graph.starts.tolist(), graph.args.tolist()
-    mark = bytearray(len(graph))
-    for node in function.outputs:
-        mark[node] = 1
-    for node in range(len(graph) - 1, -1, -1):
-        if mark[node]:
-            for argument in arguments[starts[node] : starts[node + 1]]:
-                mark[argument] = 1
-    for node in function.input_nodes:
-        mark[node] = 1
-    return mark
-
-
 def evaluation_order(function: Function, level: Sequence[int] | None = None) -> list[int]:
     """Return inputs, constants, then operations level by level; only what is needed."""
     graph = function.graph
     level = levels(graph) if level is None else level
-    mark, opcode = _needed(function), graph.opcode.tolist()
+    mark, opcode = graph.needed_for(function.outputs), graph.opcode.tolist()
     inputs = list(function.input_nodes)
     constants = [node for node in range(len(graph)) if mark[node] and opcode[node] == CONSTANT]
     operations = [node for node in range(len(graph)) if mark[node] and opcode[node] > CONSTANT]

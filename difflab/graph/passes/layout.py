@@ -40,7 +40,7 @@ def layout(function: Function) -> Function:
 
 def transposes(function: Function) -> int:
     """Return how often `function` transposes."""
-    return sum(function.graph.primitive(node) is transpose for node in range(len(function.graph)))
+    return int(function.graph.applies(transpose).sum())
 
 
 def _emit(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive
-from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.ir import Graph
 from difflab.primitives import add, subtract
 
 __all__ = ["SHORTEST", "Chains", "chains"]
@@ -53,7 +52,7 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
     if len(sums) < SHORTEST:
         return found
     left, right = graph.args[graph.starts[sums]], graph.args[graph.starts[sums] + 1]
-    minus = _applies(graph, subtract)[sums]
+    minus = graph.applies(subtract)[sums]
     uses = np.bincount(graph.args, minlength=len(graph))
     uses[list(outputs)] += 2
     single = np.zeros(len(graph), dtype=np.bool_)
@@ -75,18 +74,10 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
     return found
 
 
-def _applies(graph: Graph, row: Primitive) -> Truths:
-    """Mark the nodes that apply `row`."""
-    if row not in graph.primitives:
-        return np.zeros(len(graph), dtype=np.bool_)
-    found: Truths = graph.opcode == graph.primitives.index(row) + FIRST_ROW
-    return found
-
-
 def _sums(graph: Graph) -> Nodes:
     """Return the additions and subtractions of numbers."""
     scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
-    return np.flatnonzero(scalar & (_applies(graph, add) | _applies(graph, subtract)))
+    return np.flatnonzero(scalar & graph.applies(add, subtract))
 
 
 def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:

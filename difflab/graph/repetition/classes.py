@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
+from difflab.graph.ir import CONSTANT, INPUT, Graph
 from difflab.graph.repetition.chains import Chains
 from difflab.primitives import index, power
 
@@ -184,11 +184,10 @@ class _Finder:
         graph = self.graph
         marked = np.zeros(len(graph.args), dtype=np.bool_)
         if power in graph.primitives:
-            powers = graph.opcode == graph.primitives.index(power) + FIRST_ROW
             whole = np.zeros(len(graph), dtype=np.bool_)
             for node, (value, _) in graph.constants.items():
                 whole[node] = float(value).is_integer()
-            places = graph.starts[:-1][powers] + 1
+            places = graph.starts[:-1][graph.applies(power)] + 1
             marked[places] = whole[graph.args[places]]
         return marked
 
@@ -196,10 +195,7 @@ class _Finder:
         """Return for each node that is a number of an array its place there, else -1."""
         graph = self.graph
         places = np.full(len(graph), -1)
-        if index not in graph.primitives:
-            return places
-        opcode = graph.primitives.index(index) + FIRST_ROW
-        nodes = np.flatnonzero((graph.opcode == opcode) & self.scalar)
+        nodes = np.flatnonzero(graph.applies(index) & self.scalar)
         keys = [dict(params).get("key") for params in graph.param_table]
         shapes = graph.shape_table
         sources = graph.args[graph.starts[nodes]]
