@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.shapes import Array, Shape, broadcast_to, mismatch, shape_of
+from difflab.arrays.shapes import Array, Shape, broadcast_to, mismatch, shape_of, valued
 from difflab.core.apply import apply
 
 __all__ = ["cholesky", "det", "inv", "logdet", "solve"]
@@ -34,6 +34,7 @@ def solve(a: Array, b: Array) -> Array:
     >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
+    a, b = valued(a), valued(b)
     left, right = _square("solve", a), shape_of(b)
     rows_of = right[0] if len(right) == 1 else right[-2] if right else 0
     vector = len(right) == 1

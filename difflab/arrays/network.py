@@ -23,6 +23,7 @@ from difflab.arrays.shapes import (
     shape_of,
     stack,
     take,
+    valued,
 )
 
 __all__ = [
@@ -47,6 +48,7 @@ def leaky_relu(x: Array, slope: float = 0.01) -> Array:
     >>> leaky_relu(np.array([-1.0, 2.0])).tolist()
     [-0.01, 2.0]
     """
+    x = valued(x)
     return rows.where(x > 0, x, slope * x)
 
 
@@ -58,6 +60,7 @@ def gelu(x: Array) -> Array:
     >>> float(gelu(1.0)).hex()[:6]
     '0x1.ae'
     """
+    x = valued(x)
     return x * (0.5 * rows.erfc(x * -math.sqrt(0.5)))
 
 
@@ -69,7 +72,7 @@ def mse(a: Array, b: Array) -> Array:
     >>> float(mse(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     2.0
     """
-    return mean((a - b) ** 2)
+    return mean((valued(a) - valued(b)) ** 2)
 
 
 def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
@@ -184,6 +187,7 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
     >>> conv2d(np.ones((1, 3, 3)), np.ones((1, 1, 2, 2))).tolist()
     [[[4.0, 4.0], [4.0, 4.0]]]
     """
+    x = valued(x)
     images, filters = shape_of(x), shape_of(weight)
     if len(images) not in (3, 4) or len(filters) != 4 or images[-3] != filters[1]:
         raise mismatch(f"conv2d cannot combine the shapes {images} and {filters}")
@@ -214,5 +218,5 @@ def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
     >>> max_pool(np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
     [[4.0]]
     """
-    windows = _windows(x, (size, size), stride or size)
+    windows = _windows(valued(x), (size, size), stride or size)
     return max(stack(windows, axis=-3), axis=-3)

@@ -18,6 +18,7 @@ from difflab.arrays.shapes import (
     reshape,
     shape_of,
     transpose,
+    valued,
 )
 from difflab.core.apply import apply
 
@@ -40,6 +41,7 @@ def matmul(a: Array, b: Array) -> Array:
     >>> matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
     [3.0, 7.0]
     """
+    a, b = valued(a), valued(b)
     left, right = shape_of(a), shape_of(b)
     _check_matmul(left, right)
     if max(len(left), len(right)) > 2:
@@ -88,7 +90,7 @@ def dot(a: Array, b: Array) -> Array:
     """
     left, right = shape_of(a), shape_of(b)
     if not left or not right:
-        return a * b
+        return valued(a) * valued(b)
     if max(len(left), len(right)) > 2:
         raise mismatch(f"dot cannot multiply the shapes {left} and {right}", "use matmul")
     return matmul(a, b)
@@ -138,6 +140,7 @@ def einsum(subscripts: str, *operands: Array) -> Array:
     >>> einsum("ij,kj->ik", a, a).tolist()
     [[5.0, 11.0], [11.0, 25.0]]
     """
+    operands = tuple(map(valued, operands))
     terms, result = _subscripts(subscripts, [shape_of(x) for x in operands])
     found, letters = operands[0], terms[0]
     for position, (operand, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):

@@ -35,6 +35,7 @@ __all__ = [
     "stack",
     "take",
     "transpose",
+    "valued",
 ]
 
 Array = Any
@@ -46,6 +47,11 @@ def shape_of(x: Array) -> Shape:
     """Return the shape of a number, an array or a traced value."""
     found = getattr(x, "shape", None)
     return tuple(np.shape(x)) if found is None else tuple(found)
+
+
+def valued(x: Any) -> Array:
+    """Return lists of numbers as an array, and what has a shape as it is."""
+    return np.asarray(x, dtype=float) if isinstance(x, list | tuple) else x
 
 
 def mismatch(message: str, hint: str | None = None) -> ShapeError:
@@ -167,6 +173,7 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     >>> transpose(np.ones((2, 3))).shape
     (3, 2)
     """
+    x = valued(x)
     shape = shape_of(x)
     rank = len(shape)
     order = tuple(range(rank))[::-1] if axes is None else tuple(axes)
@@ -191,6 +198,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
     >>> concatenate([np.zeros(2), np.ones(1)]).tolist()
     [0.0, 0.0, 1.0]
     """
+    arrays = [valued(x) for x in arrays]
     shapes = [shape_of(x) for x in arrays]
     if not shapes or not shapes[0]:
         raise mismatch("concatenate needs arrays with at least one axis")
@@ -290,7 +298,7 @@ def diag(x: Array) -> Array:
     """
     rank = len(shape_of(x))
     if rank == 1:
-        return apply(rows.diag, x)
+        return apply(rows.diag, valued(x))
     if rank == 2:
         return diagonal(x)
     raise mismatch(f"diag takes a vector or a matrix, not the shape {shape_of(x)}")
