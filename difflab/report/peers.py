@@ -5,6 +5,7 @@ May import `difflab.report` siblings; rich and matplotlib are imported when some
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +21,8 @@ __all__ = ["peers", "table"]
 
 _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
 """Okabe and Ito's colours; the side of the line says the same."""
+_SAME = 1.02
+"""Ratios up to this are no difference: difflab against itself shows as much."""
 _NAME_WIDTH = 22
 _NOTE = """\
 ratio: time over difflab's, measured in turns: median (middle half)
@@ -126,7 +129,7 @@ def peers(rows: Sequence[Row], kind: str = "svg") -> bytes:
 
 
 def _panel(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
-    from matplotlib.ticker import LogLocator, NullLocator
+    from matplotlib.ticker import FixedLocator, NullLocator
 
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
     low, high = min([0.5, *reached]), max([2.0, *reached])
@@ -134,7 +137,9 @@ def _panel(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     axes.set(xscale="log", xlim=(low / 1.6, high * (high / low) ** 0.75 * 2))
     axes.set(ylim=(len(names) - 0.5, -0.5), yticks=range(len(names)))
     axes.set_yticklabels(names, parse_math=False)
-    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high * 2)) + 1)
+    step = 1 + (len(decades) - 1) // 4
+    axes.xaxis.set_major_locator(FixedLocator([10.0**k for k in decades if k % step == 0]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}×")
     axes.grid(visible=True, axis="x")
@@ -161,7 +166,9 @@ def _mark(axes: Axes, row: Row, height: int) -> None:
         )
         return
     found = _ratios(row)
-    colour = _FASTER if found.high < 1 else _SLOWER if found.low > 1 else _EQUAL
+    colour = _EQUAL
+    if found.high < 1 / _SAME or found.low > _SAME:
+        colour = _FASTER if found.high < 1 else _SLOWER
     axes.fill_between(
         (1.0, found.middle), height - 0.12, height + 0.12, color=colour, alpha=0.22, lw=0
     )

@@ -65,7 +65,11 @@ class Casadi(Peer):
         return call
 
     def door(self, function: Function, points: int | None) -> Door:
-        """Return value and gradient as one CasADi Function, mapped over a batch."""
+        """Return value and gradient as one CasADi Function, mapped over a batch.
+
+        Its buffer reads the point where it lies and writes over the last answer: a call takes no
+        arguments apart and makes no arrays, as the doors of the others do.
+        """
         import casadi
 
         x, outputs = _expressions(function)
