@@ -49,7 +49,8 @@ def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked)
             entry, place, _params(sweep, number), shapes, sweep.graph.shape(number)
         )
         (y_dot,) = _stamp(sweep.builder, recorded, [t.id, number, *args])
-    return Masked(y_dot, anywhere(sweep, dot.mask, sweep.graph.shape(number)))
+    mask = anywhere(sweep, dot.mask, sweep.graph.shape(number))
+    return Masked(y_dot, mask, clean=rule.is_product)
 
 
 def pulled(
@@ -68,7 +69,7 @@ def pulled(
     if isinstance(entry, Transpose):
         operands = map(sweep.node, args)
         bar: Node = entry.map(t, *operands, **sweep.graph.params(number))
-        return Masked(bar.id, mask)
+        return Masked(bar.id, mask, clean=rule.is_product)
     recorded = cotangent(
         entry, place, _params(sweep, number), shapes, sweep.graph.shape(number), pull_back
     )

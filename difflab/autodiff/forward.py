@@ -4,7 +4,7 @@ For y = φ(a, b, …) the tangent is ẏ = ∂φ/∂a · ȧ + ∂φ/∂b · ḃ 
 reverse sweep. One sweep gives the derivative of every output along one direction
 (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.1).
 
-May import `sweep`, `masked`, `template`, `argumentwise`, `graph`, `primitives`, `core`.
+May import `sweep`, `masked`, `argumentwise`, `graph`, `primitives`, `core`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from difflab.autodiff.argumentwise import pushed
 from difflab.autodiff.custom import pushed_all
 from difflab.autodiff.masked import Masked, accumulate, both, either, resolved
 from difflab.autodiff.sweep import Sweep, spread
-from difflab.autodiff.template import template
 from difflab.core.primitive import ByArgument, Custom, Elementwise, Primitive, Select
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
@@ -43,18 +42,23 @@ def push_forward(
     dict of int to Node
         The tangents; targets that depend on no seed are absent.
     """
-    tangents = {number: Masked(seed.id) for number, seed in seeds.items()}
+    tangents = {
+        number: start
+        for number, seed in seeds.items()
+        if (start := sweep.zeros.seeded(seed.id)) is not None
+    }
     for number in range(min(tangents, default=len(sweep.opcode)), len(sweep.opcode)):
         opcode = sweep.opcode[number]
-        if opcode < FIRST_ROW or number in tangents:
+        if opcode < FIRST_ROW or number in seeds:
             continue
         dots = [tangents.get(arg) for arg in sweep.args(number)]
         if all(dot is None for dot in dots):
             continue
         sweep.at(number)
         y_dot = _tangent(sweep, number, sweep.graph.primitives[opcode - FIRST_ROW], dots)
-        if y_dot is not None:
-            tangents[number] = y_dot
+        settled = None if y_dot is None else sweep.zeros.settled(y_dot)
+        if settled is not None:
+            tangents[number] = settled
     return {
         number: sweep.node(resolved(sweep.builder, tangents[number]))
         for number in targets
@@ -68,10 +72,7 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
     rule = row.rule
     if isinstance(rule, Elementwise):
         parts = [
-            Masked(
-                template(rule_map, len(args)).stamp(sweep.builder, dot.value, number, args),
-                dot.mask,
-            )
+            sweep.zeros.stamped(rule_map, dot, number, args)
             for rule_map, dot in zip(rule.maps, dots, strict=True)
             if rule_map is not None and dot is not None
         ]
@@ -109,10 +110,12 @@ def _selected(
     value = last.value
     for condition, dot in reversed(others):
         value = builder.emit(where, (condition, dot.value, value))
-    if len(moving) == len(passed) > 1 and all(dot.mask is None for _, dot in moving):
+    every = len(moving) == len(passed) > 1  # one of them is passed on in any case
+    if every and all(dot.mask is None for _, dot in moving):
         return Masked(value)
     live: list[int | None] = [both(builder, dot.mask, condition) for condition, dot in moving]
-    return Masked(value, either(builder, live))
+    clean = every and all(dot.mask is None or dot.clean for _, dot in moving)
+    return Masked(value, either(builder, live), clean)
 
 
 def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked:

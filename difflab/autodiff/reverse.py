@@ -4,7 +4,7 @@ For y = φ(a, b, …) every argument receives ā += ȳ · ∂φ/∂a. One sweep 
 one output with respect to every input, in a number of operations that does not depend on how
 many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.2-3.3).
 
-May import `sweep`, `masked`, `template`, `argumentwise`, `graph`, `core`.
+May import `sweep`, `masked`, `argumentwise`, `graph`, `core`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from difflab.autodiff.argumentwise import pulled
 from difflab.autodiff.custom import pulled_all
 from difflab.autodiff.masked import Masked, accumulate, both, resolved
 from difflab.autodiff.sweep import Sweep, reached_from, spread
-from difflab.autodiff.template import template
 from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
@@ -54,10 +53,11 @@ def pull_back_masked(
     wanted = set(sources)
     active = reached_from(sweep.graph, wanted)
     arriving: dict[int, list[Masked]] = {
-        number: [Masked(seed.id)]
+        number: [start]
         for number, seed in seeds.items()
         # What the sweep itself appended is a constant: nothing flows from it.
         if number < len(active) and active[number]
+        if (start := sweep.zeros.seeded(seed.id)) is not None
     }
     found: dict[int, Masked] = {}
     for number in range(max(arriving, default=-1), -1, -1):
@@ -65,7 +65,9 @@ def pull_back_masked(
         if contributions is None:
             continue
         sweep.at(number)
-        y_bar = accumulate(sweep.builder, contributions)
+        y_bar = sweep.zeros.settled(accumulate(sweep.builder, contributions))
+        if y_bar is None:
+            continue
         if number in wanted:
             found[number] = y_bar
         if sweep.opcode[number] >= FIRST_ROW:
@@ -91,8 +93,7 @@ def _contributions(
             rule_map = rule.maps[position]
             if rule_map is None:
                 continue
-            bar = template(rule_map, len(args)).stamp(sweep.builder, y_bar.value, number, args)
-            part = Masked(bar, y_bar.mask, y_bar.clean and bar == y_bar.value)
+            part = sweep.zeros.stamped(rule_map, y_bar, number, args)
         elif isinstance(rule, Select):
             condition = rule.conditions[position]
             if condition is None:

@@ -80,6 +80,7 @@ def swept(function: Function, sources: Places, outputs: Places, *, forward: bool
         (output,), names = outputs, [f"{function.inputs[i]}_bar" for i in sources]
         start, shape = function.outputs[output], function.output_shapes[output]
     seeds = fresh_inputs(sweep, ["seed"], [shape], "") if shape else []
+    sweep.zeros.units.update(node.id for node in seeds)
     seed = {start: seeds[0] if seeds else sweep.constant(1)}
     parts = _push(sweep, seed, outputs) if forward else _pull(sweep, seed, sources)
     inputs = [*function.input_nodes, *(node.id for node in seeds)]

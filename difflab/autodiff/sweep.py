@@ -1,12 +1,13 @@
 """What the forward and the reverse sweep share: the graph being differentiated, and its reach.
 
-May import `graph`, `primitives`, `core`.
+May import `zeros`, `graph`, `primitives`, `core`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from difflab.autodiff.zeros import Zeros
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
@@ -28,6 +29,7 @@ class Sweep:
         self.resolves = resolves
         self.graph: Graph = function.graph
         self.builder = Builder.continuing(function.graph, simplify=True)
+        self.zeros = Zeros(self.builder)
         self.opcode: list[int] = self.graph.opcode.tolist()
         self.starts: list[int] = self.graph.starts.tolist()
         self.all_args: list[int] = self.graph.args.tolist()

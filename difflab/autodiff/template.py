@@ -27,6 +27,8 @@ class Template:
     constants: tuple[float | int, ...]
     steps: tuple[tuple[Primitive, tuple[int, ...]], ...]
     result: int
+    taken: frozenset[int]
+    """The slots that the result is made of, beside t and the map's own constants."""
 
     def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
         """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
@@ -55,4 +57,19 @@ def template(rule_map: Callable[..., Any], arity: int) -> Template:
             operands = tuple(slot_of[arg] for arg in builder.arguments(node))
             slot_of[node] = len(slot_of)
             steps.append((row, operands))
-    return Template(tuple(numbers), tuple(steps), slot_of[result.id])
+    found = {slot_of[node] for node in _below(builder, result.id)}
+    return Template(
+        tuple(numbers),
+        tuple(steps),
+        slot_of[result.id],
+        frozenset(found & set(range(1, len(names)))),
+    )
+
+
+def _below(builder: Builder, node: int) -> set[int]:
+    """Return the nodes that a node is made of, itself included."""
+    found = {node}
+    for below in range(node, -1, -1):
+        if below in found:
+            found.update(builder.arguments(below))
+    return found

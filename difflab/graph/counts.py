@@ -1,14 +1,21 @@
-"""How large a function is: as a tree, as a graph, in operations. May import `function`."""
+"""How large a function is: as a tree, as a graph, in operations.
+
+May import `function`, `ir`, `primitives`.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.graph.required import require_function
+from difflab.primitives import matmul, put, scatter
 
 __all__ = ["Counts", "count"]
 
@@ -16,6 +23,10 @@ __all__ = ["Counts", "count"]
 @dataclass(frozen=True, slots=True)
 class Counts:
     """The size of a function; nodes that only move data are not counted.
+
+    An operation on arrays is one node, whatever their size, in all but `arithmetic`. So a
+    function of many numbers has far fewer `operations` once its terms are computed as vectors,
+    as those of large derivatives are, but as much `arithmetic`.
 
     Attributes
     ----------
@@ -25,11 +36,17 @@ class Counts:
         Distinct nodes: operations, inputs and constants.
     operations : int
         Distinct operations.
+    arithmetic : int
+        Operations on numbers that these take: n for an elementwise operation on n numbers,
+        n - 1 for a sum of n, the products and sums of a product of matrices, and the additions
+        where parts of arrays meet. What else works on whole arrays, such as a solver, counts
+        one for each number that it takes or gives.
     """
 
     tree: int
     dag: int
     operations: int
+    arithmetic: int
 
 
 def count(function: Function) -> Counts:
@@ -52,7 +69,9 @@ def count(function: Function) -> Counts:
     --------
     >>> import difflab as dl
     >>> count(dl.parse("y = x*x; z = y*y; z*z"))
-    Counts(tree=15, dag=4, operations=3)
+    Counts(tree=15, dag=4, operations=3, arithmetic=3)
+    >>> count(dl.parse("W: [4, 3]; x: [3]; tanh(W @ x)"))
+    Counts(tree=4, dag=4, operations=2, arithmetic=24)
     """
     require_function(function, "count")
     graph = function.graph
@@ -64,7 +83,40 @@ def count(function: Function) -> Counts:
         tree=_tree(function, counted.tolist()),
         dag=int(counted.sum()),
         operations=int((counted & (graph.opcode >= FIRST_ROW)).sum()),
+        arithmetic=_arithmetic(function.graph, used),
     )
+
+
+def _arithmetic(graph: Graph, used: NDArray[np.bool_]) -> int:
+    """Add up the operations on numbers; nodes whose shapes are alike take as many."""
+    sizes = np.array([math.prod(shape) for shape in graph.shape_table])
+    plain = [False, False, *(row.shape is None for row in graph.primitives)]
+    elementwise = np.array(plain)[graph.opcode]
+    total = int(sizes[graph.shape_ids[used & elementwise]].sum())
+    found: dict[Any, int] = {}
+    for node in np.flatnonzero(used & ~elementwise & (graph.opcode >= FIRST_ROW)).tolist():
+        args = graph.args[graph.starts[node] : graph.starts[node + 1]]
+        key = (graph.opcode[node], graph.param_ids[node], graph.shape_ids[args].tobytes())
+        if key not in found:
+            found[key] = _of_arrays(graph, node)
+        total += found[key]
+    return total
+
+
+def _of_arrays(graph: Graph, node: int) -> int:
+    """Return the operations on numbers that one row of arrays takes."""
+    row = graph.primitive(node)
+    assert row is not None
+    shapes = [graph.shape(arg) for arg in graph.arguments(node)]
+    taken, given = sum(map(math.prod, shapes)), math.prod(graph.shape(node))
+    if row is matmul:
+        return given * (2 * shapes[0][-1] - 1)
+    if not row.structural:
+        return max(taken - given, given)
+    if row is put or (row is scatter and len(shapes) > 1):
+        places = row.computer(np)(*map(np.ones, shapes), **graph.params(node))
+        return taken - int(np.count_nonzero(places))
+    return 0
 
 
 def _tree(function: Function, counted: list[bool]) -> int:

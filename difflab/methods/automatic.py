@@ -71,14 +71,16 @@ class Automatic:
 
     def _derivative(self, function: Function, problem: Problem) -> Function:
         from difflab.autodiff.custom import goes_forward
-        from difflab.autodiff.transforms import gradient, jacobian
+        from difflab.autodiff.transforms import jacobian
 
         _refuse_endless(function, self._mode, problem.timeout)
         if problem.order == 1:
             return jacobian(function, mode=self._mode)
         # The Hessian is the Jacobian of the gradient, whose rows cost a sweep each in either
         # mode: forward over reverse is what `hessian` does, so reverse keeps to that where it can.
-        slope = gradient(function, mode=self._mode)
+        # As the only row of a Jacobian it is made of numbers, however large the function is, and
+        # not on vectors: sizes and operations mean the same everywhere.
+        slope = jacobian(function, mode=self._mode)
         _refuse_endless(slope, "forward", problem.timeout)
         return jacobian(slope, mode="forward" if goes_forward(slope) else "reverse")
 

@@ -5,6 +5,7 @@ Batch axes lead: every kernel counts axes from the end. May import `core` and `s
 
 from __future__ import annotations
 
+import math
 from operator import methodcaller
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive, elementwise, linear
+from difflab.core.primitive import Primitive, Shapes, elementwise, linear
 from difflab.primitives.structure import index
 
 __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
@@ -66,11 +67,16 @@ def _concatenated_shape(shapes: tuple[Shape, ...], *, axis: int, rank: int) -> S
 
 
 def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Any:
-    """Cut the part of one argument out of the whole."""
-    place = axis + rank
-    start = sum(shape[place] for shape in shapes[:position])
-    key: list[Any] = [(0, size, 1) for size in shapes[position]]
-    key[place] = (start, start + shapes[position][place], 1)
+    """Cut the part of one argument out of the whole.
+
+    Where it starts is read from the numbers before it, which are reckoned once for all parts.
+    """
+    place, own = axis + rank, shapes[position]
+    before = (shapes if isinstance(shapes, Shapes) else Shapes(shapes)).starts[position]
+    beside = math.prod(own[:place] + own[place + 1 :])
+    start = before // beside if beside else 0
+    key: list[Any] = [(0, size, 1) for size in own]
+    key[place] = (start, start + own[place], 1)
     return index(t, key=tuple(key), rank=rank)
 
 

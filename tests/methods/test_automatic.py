@@ -147,3 +147,20 @@ def test_a_target_that_cannot_is_no_support(method: Automatic) -> None:
     f = trace(lambda x: np.sum(np.sin(x) ** 2), np.ones(3))
     with pytest.raises(UnsupportedError, match="'python' computes with numbers"):
         method.prepare(Problem(f.values, f.n, f.m, f, target="python"))
+
+
+@BOTH
+@pytest.mark.parametrize("order", [1, 2])
+def test_sizes_do_not_depend_on_what_counts_as_large(
+    method: Automatic, order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large functions are differentiated on vectors elsewhere; here operations are on numbers."""
+    text = "x: [3]\n" + " + ".join(f"sin({i}*x[{i % 3}])*x[{(i + 1) % 3}]" for i in range(40))
+    f = parse(text)
+    found = []
+    for large in (10**9, 0):
+        monkeypatch.setattr("difflab.autodiff.transforms.LARGE", large)
+        prepared: Any = method.prepare(Problem(f.values, f.n, f.m, f, order))
+        found.append((prepared.operations, prepared.size))
+    assert found[0] == found[1]
+    assert found[0][0] > 100

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from difflab.autodiff import jacobian, jvp, vjp
-from difflab.core.primitive import Linear, Primitive
+from difflab.core.primitive import Linear, Primitive, Shapes
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.primitives import TABLE
+from difflab.primitives import TABLE, concatenate
 
 MOVING = [name for name, row in TABLE.items() if isinstance(row.rule, Linear)]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
@@ -109,3 +109,26 @@ def test_a_wrong_transpose_is_caught(
     replace_rule(TABLE[name], Linear(lambda t, *a, **p: transpose(t, *a, **p) * 1.0001))
     with pytest.raises(AssertionError):
         check_move(name, "reverse")
+
+
+def test_going_back_through_many_parts_looks_at_each_shape_once() -> None:
+    class Counted(Shapes):
+        seen = 0
+
+        def __getitem__(self, place: Any) -> Any:
+            taken = super().__getitem__(place)
+            Counted.seen += len(taken) if isinstance(place, slice) else 1
+            return taken
+
+    for rank, shape in ((1, (2,)), (2, (3, 2))):
+        parts = Counted([shape] * 1000)
+        builder = Builder()
+        total = concatenate.shape(parts, axis=-1, rank=rank)
+        bar = Node(builder, builder.input("t", total))
+        Counted.seen = 0
+        keys = [
+            builder.params(concatenate.rule.transpose(bar, k, parts, axis=-1, rank=rank).id)["key"]
+            for k in range(1000)
+        ]
+        assert Counted.seen <= 2000
+        assert [key[-1] for key in keys] == [(2 * k, 2 * k + 2, 1) for k in range(1000)]

@@ -22,6 +22,7 @@ from difflab.primitives import (
     constant_array,
     index,
     negative,
+    not_equal,
     pack,
     put,
     reshape,
@@ -73,9 +74,19 @@ class _Writer:
                 self.vectors[number] = self._sum(found)
             elif found.kind is Kind.WHOLE:
                 self.vectors[number] = self._whole(int(found.nodes[0]))
-        outputs = [self.number(node) for node in function.outputs]
+        outputs = [self._output(node) for node in function.outputs]
         names, structure = function.output_names, function.structure
         return Function.build(builder, inputs, outputs, names, structure)
+
+    def _output(self, node: int) -> int:
+        """Return an output, which as a lane of a vector of truth values is a number."""
+        found, row = self.number(node), self.graph.primitive(node)
+        if row is None or not row.boolean:
+            return found
+        now = self.builder.primitive(found)
+        if now is not None and now.boolean:
+            return found
+        return self.builder.emit(not_equal, (found, self.builder.constant(0)))
 
     def number(self, node: int) -> int:
         """Return one node of the old graph in the new one."""

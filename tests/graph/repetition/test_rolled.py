@@ -313,3 +313,28 @@ def test_a_vector_knows_its_place_in_the_text() -> None:
     spans = [function.graph.span(node) for node in range(len(function.graph))]
     assert function.text is not None
     assert "1 - x[0]" in [function.text[slice(*span)] for span in spans if span]
+
+
+def test_truth_values_among_vectors_stay_truth_values() -> None:
+    terms = " + ".join(f"where(x[{i}] > x[{i + 1}], x[{i}], sin(x[{i}]))" for i in range(N - 1))
+    function = dl.parse(f"x: [{N}]\nt = {terms}\n[t, x[0] > x[1], x[1] > x[2]]")
+    vectors = rolled(function)
+    assert operations(vectors) < 20
+    x = np.linspace(1.0, 0.0, N)
+    x[2] = 3.0
+    for call in (function, vectors, dl.compile(function, "numpy"), dl.compile(vectors, "numpy")):
+        assert [bool(part) for part in call(x)[1:]] == [True, False]
+        assert all(isinstance(part, bool | np.bool_) for part in call(x)[1:])
+        assert [part.dtype for part in call(np.stack([x, -x]))[1:]] == [np.dtype(bool)] * 2
+
+
+def test_arithmetic_is_the_same_on_vectors() -> None:
+    """`operations` counts those of the graph, which are few on vectors; arithmetic stays."""
+    functions = [dl.parse(rosenbrock(LARGE // 9 + more)) for more in (-2, 4)]
+    assert len(functions[0].graph) < LARGE <= len(functions[1].graph)
+    counts = [dl.count(function) for function in functions]
+    assert [count.arithmetic for count in counts] == [count.operations for count in counts]
+    numbers, vectors = (dl.count(dl.gradient(function)) for function in functions)
+    assert numbers.operations == numbers.arithmetic > LARGE > 1000 * vectors.operations
+    assert 1.0 <= vectors.arithmetic / numbers.arithmetic < 1.15
+    assert dl.count(rolled(functions[0])).arithmetic == counts[0].arithmetic
