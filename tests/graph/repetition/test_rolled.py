@@ -336,5 +336,6 @@ def test_arithmetic_is_the_same_on_vectors() -> None:
     assert [count.arithmetic for count in counts] == [count.operations for count in counts]
     numbers, vectors = (dl.count(dl.gradient(function)) for function in functions)
     assert numbers.operations == numbers.arithmetic > 1000 * vectors.operations
-    assert 1.0 <= vectors.arithmetic / numbers.arithmetic < 1.15
+    # Of 9 operations a term; what is folded on numbers (signs, powers of two) may be two more.
+    assert 1.0 <= vectors.arithmetic / numbers.arithmetic < 1.25
     assert dl.count(rolled(functions[0])).arithmetic == counts[0].arithmetic
