@@ -1,8 +1,10 @@
-"""What a call of a compiled function needs of memory, as planned. Imports nothing."""
+"""What a call of a compiled function needs of memory, as planned. May import `core`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from difflab.core.wording import counted
 
 __all__ = ["MemoryPlan"]
 
@@ -44,16 +46,12 @@ class MemoryPlan:
         return sum(self.buffers) * self.spaces + self.others + self.results
 
     def __str__(self) -> str:
-        held = f"{_counted(len(self.buffers), 'buffer')} of {sum(self.buffers):,} bytes"
+        held = f"{counted(len(self.buffers), 'buffer')} of {sum(self.buffers):,} bytes"
         if self.spaces > 1:
             held += f" in each of {self.spaces} threads"
         if self.others:
             held += f", {self.others:,} bytes of their own"
         return (
-            f"{_counted(self.values, 'array')} in {held} and {self.results:,} bytes of results: "
+            f"{counted(self.values, 'array')} in {held} and {self.results:,} bytes of results: "
             f"at most {self.peak_bytes:,} bytes"
         )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' if number != 1 else ''}"

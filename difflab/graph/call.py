@@ -1,7 +1,7 @@
 """One call of a user's own function: the user's code is run here, and what it returns checked.
 
 The code runs on whatever the arguments are: arrays, eager tensors, nodes of a graph. May import
-`arrays`, `errors`.
+`arrays`, `core`, `errors`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.shapes import shape_of
+from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 
@@ -170,8 +171,8 @@ class Call:
         count = len(self.template)
         if len(bars) != count:
             raise InputError(
-                f"{self.name}.backward returned {_counted(len(bars), 'cotangent')}, and forward"
-                f" takes {_counted(count, 'argument')}",
+                f"{self.name}.backward returned {counted(len(bars), 'cotangent')}, and forward"
+                f" takes {counted(count, 'argument')}",
                 hint="return one for every argument but ctx, None for those without derivative",
             )
         chosen = [bars[place] for place in self.places]
@@ -209,8 +210,8 @@ class Call:
         dots = list(found) if isinstance(found, tuple | list) else [found]
         if len(dots) != len(outputs):
             raise InputError(
-                f"{self.name}.jvp returned {_counted(len(dots), 'tangent')}, and forward returns"
-                f" {_counted(len(outputs), 'output')}"
+                f"{self.name}.jvp returned {counted(len(dots), 'tangent')}, and forward returns"
+                f" {counted(len(outputs), 'output')}"
             )
         dots = [
             np.zeros(shape)[()] if dot is None else _number(dot)
@@ -237,10 +238,6 @@ def no_rule(function: type, name: str) -> str:
         return ""
     what, other, signature = _RULES[name]
     return f"{function.__name__} has no {what}: use {other}, or give it a static method {signature}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _is_carrier(value: Any) -> bool:

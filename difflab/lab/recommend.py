@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from difflab.core.wording import counted
 from difflab.lab.record import Comparison, MethodRow, Status
 
 __all__ = ["recommend"]
@@ -101,9 +102,9 @@ def _reasons(row: MethodRow) -> list[str]:
         error = f"{ulps:.1g}" if ulps < 100 else f"{ulps:.1e}"
         reasons.append("correctly rounded" if ulps <= 0.5 else f"within {error} ULP")
     if row.operations is not None:
-        reasons.append(f"{row.operations:,} operation{'s' * (row.operations != 1)}")
+        reasons.append(counted(row.operations, "operation"))
     elif row.function_evaluations:
-        reasons.append(f"{row.function_evaluations:,} evaluations of the function")
+        reasons.append(f"{counted(row.function_evaluations, 'evaluation')} of the function")
     if row.prepare_seconds is not None and row.call_seconds is not None:
         reasons.append(
             f"prepared in {_duration(row.prepare_seconds)} and called in "

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from difflab.core.wording import counted
 from difflab.report.plots import inline_svg
 from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 from difflab.report.view import Row, View, view
@@ -124,8 +125,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
     wrong = sum(not shown.agreed for _, shown in views)
     body = [
         "<main>",
-        f"<h1>{len(views)} comparison{'' if len(views) == 1 else 's'}, "
-        f"{wrong} with a method that disagrees</h1>",
+        f"<h1>{counted(len(views), 'comparison')}, {wrong} with a method that disagrees</h1>",
     ]
     for name, shown in sorted(views, key=lambda pair: (pair[1].agreed, pair[0])):
         body += [

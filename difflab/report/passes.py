@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from difflab.core.wording import counted
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.passes.fusion import fusion_groups
@@ -145,20 +146,16 @@ def _plans(function: Function) -> RenderableType:
     grid.add_column(overflow="fold")
     grid.add_row(
         "fusion groups",
-        f"{_of(operations, 'elementwise operation')} in {_of(len(groups), 'loop')}"
+        f"{counted(operations, 'elementwise operation')} in {counted(len(groups), 'loop')}"
         + (f", the longest of {longest}" if len(groups) > 1 else ""),
     )
     grid.add_row(
         "memory planning",
-        f"{_of(memory.values, 'value')} between inputs and results in "
-        f"{_of(memory.buffers, 'buffer')}: at most {memory.peak:,} bytes a point at once, "
+        f"{counted(memory.values, 'value')} between inputs and results in "
+        f"{counted(memory.buffers, 'buffer')}: at most {memory.peak:,} bytes a point at once, "
         f"{memory.apart:,} without reuse",
     )
     return grid
-
-
-def _of(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _change(step: Step) -> RenderableType | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.wording import counted
 from difflab.report.canvas import FAINT, INK, saved, style
 from difflab.report.style import clean, shorten
 
@@ -71,14 +72,10 @@ def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
     share = 100 * entries / max(m * n, 1)
     colored, most = ("columns", n) if derivative.mode == "forward" else ("rows", m)
     return [
-        ("size", f"{m:,} row{_s(m)}, {n:,} column{_s(n)}"),
+        ("size", f"{counted(m, 'row')}, {counted(n, 'column')}"),
         ("nonzeros", f"{entries:,} of {m * n:,} ({share:.3g} %)"),
         ("sweeps", f"{count:,} {derivative.mode} instead of {most:,}, by coloring {colored}"),
     ]
-
-
-def _s(number: int) -> str:
-    return "" if number == 1 else "s"
 
 
 def _blocks(pattern: Any, height: int, width: int) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import reached
 from difflab.autodiff.sweep import Sweep
 from difflab.autodiff.transforms import gradient, require_scalar
+from difflab.core.wording import counted
 from difflab.errors import PointError
 from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
@@ -124,7 +125,7 @@ class SparseDerivative:
         count = self.function.output_shapes[0][0]
         return (
             f"<sparse {self.pattern.shape} derivative, {self.pattern.nnz} nonzeros, "
-            f"{count} color{'s' * (count != 1)}, {self.mode}>"
+            f"{counted(count, 'color')}, {self.mode}>"
         )
 
 

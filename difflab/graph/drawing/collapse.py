@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, one_line, plural
+from difflab.core.wording import counted
+from difflab.graph.drawing.model import Box, Diagram, Edge, Kind, one_line
 from difflab.graph.drawing.order import output_labels
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 
@@ -40,9 +41,9 @@ def counts(function: Function, order: Sequence[int], level: Sequence[int]) -> st
     depth = max((level[node] for node in function.outputs), default=0)
     return " · ".join(
         [
-            plural(len(function.inputs), "input"),
-            plural(int(costly[nodes].sum()), "operation"),
-            plural(len(function.outputs), "output"),
+            counted(len(function.inputs), "input"),
+            counted(int(costly[nodes].sum()), "operation"),
+            counted(len(function.outputs), "output"),
             f"depth {depth:,}",
         ]
     )
@@ -99,10 +100,10 @@ def _leaves(function: Function, constants: Ints) -> tuple[list[Box], Ints]:
     else:
         group[inputs] = 0
         caption = f"{names[0]} … {one_line(function.inputs[-1], 20)}"
-        boxes.append(Box(Kind.INPUT, (plural(len(inputs), "input"),), caption, caption))
+        boxes.append(Box(Kind.INPUT, (counted(len(inputs), "input"),), caption, caption))
     if len(constants):
         group[constants] = len(boxes)
-        boxes.append(Box(Kind.CONSTANT, (plural(len(constants), "constant"),)))
+        boxes.append(Box(Kind.CONSTANT, (counted(len(constants), "constant"),)))
     return boxes, group
 
 
@@ -149,4 +150,4 @@ def _add_outputs(function: Function, boxes: list[Box], edges: list[Edge], group:
         for source, count in zip(sources.tolist(), tally.tolist(), strict=True)
     ]
     caption = f"{one_line(names[0], 20)} … {one_line(names[-1], 20)}"
-    boxes.append(Box(Kind.OUTPUT, (plural(len(nodes), "output"),), caption, caption))
+    boxes.append(Box(Kind.OUTPUT, (counted(len(nodes), "output"),), caption, caption))

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from difflab.errors import printable
 
-__all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line", "plural"]
+__all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line"]
 
 
 class Kind(StrEnum):
@@ -98,14 +98,3 @@ def one_line(text: str, width: int = 200) -> str:
     line = "; ".join(part.strip() for part in beginning.splitlines() if part.strip())
     line = printable(line)
     return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def plural(number: int, noun: str) -> str:
-    """Return ``1 input``, ``2,048 inputs``.
-
-    Examples
-    --------
-    >>> plural(1, "input"), plural(2048, "input")
-    ('1 input', '2,048 inputs')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
