@@ -30,9 +30,7 @@ from difflab.cli.output import (
     check_destination,
     check_picture,
     coloured,
-    emit,
-    say,
-    write_files,
+    deliver,
 )
 
 if TYPE_CHECKING:
@@ -144,20 +142,14 @@ def _deliver(
     destination: Path | None,
     picture_file: Path | None,
 ) -> None:
-    """Write the files together, or none; what has no file goes to standard output."""
+    """Write the report, and the picture that is asked for beside it."""
     files: dict[Path, bytes] = {}
-    if destination is not None:
-        files[destination] = report.encode("utf-8")
     if picture_file is not None:
         from difflab.report.plots import picture
 
         shown = getattr(result, "stabilised", result)
         files[picture_file] = picture(shown, picture_file.suffix[1:].lower())
-    write_files(files)
-    for path in files:
-        say(f"wrote {path}")
-    if destination is None:
-        emit(report)
+    deliver(report, destination, files)
 
 
 def _format(asked: Format | None, destination: Path | None) -> Format:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import Expression, Output, Plot, one_of, read_expression
-from difflab.cli.output import check_destination, emit, say, write_files
+from difflab.cli.options import Expression, Kind, Output, Plot, one_of, read_expression
+from difflab.cli.output import check_destination, deliver
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from difflab.graph.builder import Builder
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "Kind", "Notation", "derive"]
+__all__ = ["EXAMPLES", "Notation", "derive"]
 
 EXAMPLES = """\b
 difflab derive "ln(x1)+x1*x2-sin(x2)"
@@ -42,14 +42,6 @@ class Notation(StrEnum):
     LATEX = "latex"
     PYTHON = "python"
     C = "c"
-
-
-class Kind(StrEnum):
-    """Which derivative."""
-
-    GRADIENT = "gradient"
-    JACOBIAN = "jacobian"
-    HESSIAN = "hessian"
 
 
 def derive(
@@ -98,11 +90,7 @@ def derive(
         derived = _of_used(derived)
     write: Callable[[Function], str] = getattr(printers, form.value)
     result = write(derived).rstrip("\n") + "\n"
-    if destination is None:
-        emit(result)
-    else:
-        write_files({destination: result.encode("utf-8")})
-        say(f"wrote {destination}")
+    deliver(result, destination)
     return 0
 
 

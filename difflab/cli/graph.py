@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import Expression, Output, Stabilise, parse_point, read_expression
-from difflab.cli.output import check_destination, coloured, emit, say, write_files
+from difflab.cli.options import Expression, Kind, Output, Stabilise, parse_point, read_expression
+from difflab.cli.output import check_destination, coloured, deliver, say
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.stabilised import Stabilised
 
-__all__ = ["EXAMPLES", "Kind", "Picture", "graph"]
+__all__ = ["EXAMPLES", "Picture", "graph"]
 
 EXAMPLES = """\b
 difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
@@ -43,14 +43,6 @@ class Picture(StrEnum):
     PNG = "png"
     DOT = "dot"
     MERMAID = "mermaid"
-
-
-class Kind(StrEnum):
-    """Which derivative."""
-
-    GRADIENT = "gradient"
-    JACOBIAN = "jacobian"
-    HESSIAN = "hessian"
 
 
 _COMMENT = re.compile(r"#[^\n]*")
@@ -100,6 +92,8 @@ def graph(
     point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
     table = "--passes" if passes else "--memory" if memory else ""
+    if passes and memory:
+        raise InputError("--passes and --memory are two tables", hint="leave one of them out")
     if table:
         _refuse_picture(table, {"--format": form, "--at": point, "--values": values or None})
     elif values and point is None:
@@ -108,16 +102,17 @@ def graph(
     from difflab.language import parse
 
     function = parse(text := read_expression(expression))
-    stable = _stabilised(function) if stabilise else None
-    if memory and not passes:
-        return _delivered(_memory(function, stable, of, derivative), destination)
-    if chosen is None:
-        content = _passes(function, stable, of, derivative, colour=destination is None)
-        return _delivered(content, destination)
-    function = function if stable is None else stable.function
-    place = None if point is None else _point_values(function, point, check=not values)
-    drawn, title = _subject(function, _COMMENT.sub("", text), of, derivative)
-    return _delivered(_drawing(drawn, title, place, values, chosen), destination)
+    stable = _stabilised(function, aside=not passes) if stabilise else None
+    if memory:
+        deliver(_memory(function, stable, of, derivative), destination)
+    elif chosen is None:
+        deliver(_passes(function, stable, of, derivative, colour=destination is None), destination)
+    else:
+        function = function if stable is None else stable.function
+        place = None if point is None else _point_values(function, point, check=not values)
+        drawn, title = _subject(function, _COMMENT.sub("", text), of, derivative)
+        deliver(_drawing(drawn, title, place, values, chosen), destination)
+    return 0
 
 
 def _drawing(
@@ -132,16 +127,6 @@ def _drawing(
         title=title,
     )
     return WRITERS[form](picture)
-
-
-def _delivered(content: str | bytes, destination: Path | None) -> int:
-    if destination is None:
-        emit(content if isinstance(content, str) else "")
-        return 0
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    write_files({destination: data})
-    say(f"wrote {destination}")
-    return 0
 
 
 def _memory(
@@ -163,10 +148,15 @@ def _refuse_picture(table: str, options: dict[str, object]) -> None:
             )
 
 
-def _stabilised(function: Function) -> Stabilised:
+def _stabilised(function: Function, *, aside: bool) -> Stabilised:
+    """Return the function in stable forms; where it is rewritten is said beside a picture."""
     from difflab.lab.stabilised import stabilise
+    from difflab.report.passes import rewrites_text
 
-    return stabilise(function)
+    found = stabilise(function)
+    if aside:
+        say(rewrites_text(found))
+    return found
 
 
 def _passes(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ __all__ = [
     "At",
     "Expression",
     "ExpressionCommand",
+    "Kind",
     "Output",
     "Plot",
     "Stabilise",
@@ -58,6 +60,15 @@ Stabilise = Annotated[
 Timeout = Annotated[
     float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
 ]
+
+
+class Kind(StrEnum):
+    """Which derivative of a function."""
+
+    GRADIENT = "gradient"
+    JACOBIAN = "jacobian"
+    HESSIAN = "hessian"
+
 
 Span = tuple[int, int]
 

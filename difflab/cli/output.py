@@ -22,6 +22,7 @@ __all__ = [
     "check_destination",
     "check_picture",
     "coloured",
+    "deliver",
     "emit",
     "say",
     "write_files",
@@ -188,6 +189,31 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         for leftover in beside.values():
             with suppress(OSError):
                 leftover.unlink()
+
+
+def deliver(
+    result: str | bytes, destination: Path | None, others: Mapping[Path, bytes] | None = None
+) -> None:
+    """Write a result to its file, or text to standard output where it has none, with `others`.
+
+    The files appear together, or none does; each is named on standard error.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written.
+    """
+    files = {} if destination is None else {destination: _bytes(result)}
+    files |= others or {}
+    write_files(files)
+    for path in files:
+        say(f"wrote {path}")
+    if destination is None and isinstance(result, str):
+        emit(result)
+
+
+def _bytes(result: str | bytes) -> bytes:
+    return result.encode("utf-8") if isinstance(result, str) else result
 
 
 def _written_beside(path: Path, content: bytes) -> Path:

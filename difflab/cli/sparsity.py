@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from difflab.cli.options import read_expression
-from difflab.cli.output import check_picture, emit, say, write_files
+from difflab.cli.output import check_picture, deliver
 from difflab.errors import InputError
 
 __all__ = ["show_sparsity"]
@@ -46,12 +46,5 @@ def show_sparsity(
     files: dict[Path, bytes] = {}
     if picture_file is not None:
         files[picture_file] = spy.picture(derivative, title, picture_file.suffix[1:].lower())
-    shown = spy.text(derivative, title)
-    if destination is not None:
-        files[destination] = shown.encode("utf-8")
-    write_files(files)
-    for path in files:
-        say(f"wrote {path}")
-    if destination is None:
-        emit(shown)
+    deliver(spy.text(derivative, title), destination, files)
     return 0

@@ -16,7 +16,7 @@ import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.options import At, Expression, Output, parse_point, read_expression
-from difflab.cli.output import check_destination, coloured, emit, say, write_files
+from difflab.cli.output import check_destination, coloured, deliver, say
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -84,11 +84,7 @@ def trace(
         explain_point(text, place, aside=chosen is not Format.TABLE or destination is not None)
     steps = traced(function, place, mode=mode.value, seed=seed, limit=limit)
     report = written(steps, chosen, to_file=destination is not None)
-    if destination is None:
-        emit(report)
-    else:
-        write_files({destination: report.encode("utf-8")})
-        say(f"wrote {destination}")
+    deliver(report, destination)
     return 0
 
 

@@ -159,11 +159,19 @@ def test_passes_have_no_picture(difflab, option):
 
 def test_the_stabilised_graph_is_drawn(difflab):
     plain, stable = (
-        difflab("graph", "1/(1+exp(-x))", *options).out for options in ([], ["--stabilise"])
+        difflab("graph", "1/(1+exp(-x))", *options) for options in ([], ["--stabilise"])
     )
-    assert "exp" in plain
-    assert "σ" in stable
-    assert "exp" not in stable.replace("1/(1+exp(-x))", "")
+    assert "exp" in plain.out
+    assert "σ" in stable.out
+    assert "exp" not in stable.out.replace("1/(1+exp(-x))", "")
+    assert plain.err == ""
+    assert "line 1, column 1: 1/(1+exp(-x)) → sigmoid(x)" in stable.err
+
+
+def test_one_table_at_a_time(difflab):
+    result = difflab("graph", "x", "--passes", "--memory")
+    assert result.code == 2
+    assert "--passes and --memory" in result.err
 
 
 def test_what_going_backward_keeps_is_listed(difflab):
