@@ -22,6 +22,7 @@ from difflab.graph.interpreters import CarrierInterpreter, interpreter_for
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Shape
 from difflab.graph.names import shortened
 from difflab.graph.pytree import Structure, unflatten
+from difflab.graph.remembered import Remembered
 
 __all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline"]
 
@@ -97,6 +98,11 @@ class Function:
     def m(self) -> int:
         """The number of flattened outputs."""
         return sum(map(math.prod, self.output_shapes))
+
+    @cached_property
+    def remembered(self) -> Remembered:
+        """What others have worked out about this function, by a name of theirs."""
+        return Remembered()
 
     @property
     def text(self) -> str | None:

@@ -116,7 +116,14 @@ def compare(
     x = packed(function, point)
     judge = _Judge(truth or function, x, order, timeout)
     problem = Problem(
-        function.values, function.n, function.m, function, order, timeout, target=target
+        function.values,
+        function.n,
+        function.m,
+        function,
+        order,
+        timeout,
+        target=target,
+        often=timing,
     )
     rows = _rows(chosen, problem, x, judge, timing, progress)
     from difflab.lab.environment import environment

@@ -9,17 +9,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.errors import DifflabError, DomainError, InputError, PointError, UnsupportedError
+from difflab.graph.function import Function
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
-
-if TYPE_CHECKING:
-    from difflab.graph.function import Function
+from difflab.methods.repeated import Repeated
+from difflab.methods.rules import Rule
 
 __all__ = ["Derivative", "differentiate"]
 
@@ -94,6 +94,8 @@ def differentiate(
     The default extrapolates central differences :math:`(f(x+h) - f(x-h))/2h` to
     :math:`h = 0`; see `difflab.methods.richardson` for the mathematics and the sources,
     and `difflab.methods.finite` and `difflab.methods.complex_step` for the others.
+    A `Function` that is differentiated by it some hundred times is compiled for that: the
+    derivative may then change by rounding, far less than ``error``.
 
     Examples
     --------
@@ -106,6 +108,10 @@ def differentiate(
     >>> dl.differentiate(f, {"x1": 2, "x2": 5}, method="reverse").value
     array([5.5       , 1.71633781])
     """
+    if order == 1 and isinstance(f, Function):
+        often = _often(f, x, method)
+        if often is not None:
+            return often
     chosen = find(method)
     values, point, out, into, function = _posed(f, x)
     problem = Problem(values, point.size, _size(out), function, order)
@@ -120,24 +126,32 @@ def differentiate(
     )
 
 
+def _often(f: Function, x: Any, method: str) -> Derivative | None:
+    """Return the derivative by code compiled for `f`, where it has been differentiated often."""
+    repeated = f.remembered.get(method)
+    if repeated is None:
+        rule = getattr(find(method), "rule", None)
+        repeated = f.remembered[method] = Repeated(f, rule if isinstance(rule, Rule) else None)
+    plain = type(x) is np.ndarray and x.shape == (f.n,)
+    point, into = (x, x.shape) if plain else _placed(f, x)
+    found = repeated(f, point)
+    if found is None:
+        return None
+    value, error = found
+    if not plain or f.output_shapes != ((),):
+        shape = _out(f) + into
+        value, error = _shaped(value, shape), _shaped(error, shape)
+    return Derivative(value, error, repeated.evaluations, method)
+
+
 _Posed = tuple[Callable[[NDArray[Any]], NDArray[Any]], Array, Shape, Shape, "Function | None"]
 
 
 def _posed(f: Any, x: Any) -> _Posed:
     """Return values on packed points, the packed point, the shapes, and the graph if any."""
-    from difflab.graph.function import Function
-
     if isinstance(f, Function):
-        point = _pack(f, x) if isinstance(x, Mapping) else _point(x)
-        into: Shape = (point.size,)
-        if point.ndim == 0 and not isinstance(x, Mapping):
-            into = ()
-        if point.size != f.n:
-            raise PointError(
-                f"the function has {f.n} inputs, but the point has {point.size} numbers"
-            )
-        out = () if f.output_shapes == ((),) else (f.m,)
-        return f.values, point.ravel(), out, into, f
+        point, into = _placed(f, x)
+        return f.values, point, _out(f), into, f
     if not callable(f):
         raise InputError(
             f"{type(f).__name__} is neither a Function nor callable",
@@ -148,6 +162,19 @@ def _posed(f: Any, x: Any) -> _Posed:
     point = _point(x)
     result = _learn(f, point)
     return _PointByPoint(f, point.shape, result), point.ravel(), result, point.shape, None
+
+
+def _placed(f: Function, x: Any) -> tuple[Array, Shape]:
+    """Return the packed point of a Function, and the shape in which it was given."""
+    point = _pack(f, x) if isinstance(x, Mapping) else _point(x)
+    if point.size != f.n:
+        raise PointError(f"the function has {f.n} inputs, but the point has {point.size} numbers")
+    scalar = point.ndim == 0 and not isinstance(x, Mapping)
+    return point.ravel(), () if scalar else (point.size,)
+
+
+def _out(f: Function) -> Shape:
+    return () if f.output_shapes == ((),) else (f.m,)
 
 
 def _point(x: Any) -> Array:

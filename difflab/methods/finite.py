@@ -1,7 +1,7 @@
 """Finite differences: `finite-forward` and `finite-central`, with the step chosen for you.
 
 May import `difflab.errors`, `difflab.methods` (adaptive, protocol, rules, second,
-stencil, weights) and NumPy.
+stencil, straight, weights) and NumPy.
 
 **Forward**: ``f'(x) = (f(x+h) - f(x))/h - h f''/2 + ...``. The rounding error of a value,
 ``e``, enters as ``2e/h``, so that the sum of both is least at ``h = 2 sqrt(e/|f''|)``,
@@ -35,6 +35,7 @@ from difflab.methods.protocol import Estimate, Family, Problem, Size
 from difflab.methods.rules import Rule, SecondRule
 from difflab.methods.second import second_derivatives
 from difflab.methods.stencil import Sampler
+from difflab.methods.straight import Straight
 from difflab.methods.weights import EVEN, FULL, plain
 
 __all__ = ["CENTRAL", "FORWARD", "Differences", "PreparedDifferences", "steps"]
@@ -55,11 +56,16 @@ class PreparedDifferences:
     problem: Problem
     rule: Rule
     second: SecondRule
+    straight: Straight | None = None
     size: Size | None = None
     operations: int | None = None
 
     def __call__(self, x: Array) -> Estimate:
         """Return the Jacobian or the Hessian at `x`, its error and the evaluations."""
+        settled = None if self.straight is None else self.straight(x)
+        if self.straight is not None and settled is not None:
+            value, error = (part.reshape(self.problem.m, -1) for part in settled)
+            return Estimate(value, error, self.straight.evaluations)
         sampler = Sampler(self.problem)
         found = first_derivatives(self.rule, sampler, x)
         if self.problem.order == 2:
@@ -80,7 +86,7 @@ class Differences:
     orders: tuple[int, ...] = (1, 2)
 
     def prepare(self, problem: Problem) -> PreparedDifferences:
-        """Bind the rule to the function; nothing is evaluated yet.
+        """Bind the rule to the function; compile it where it will be called often.
 
         Raises
         ------
@@ -91,7 +97,10 @@ class Differences:
             raise UnsupportedError(f"{self.name} gives derivatives of order 1 and 2 only")
         if problem.order == 2 and problem.m != 1:
             raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
-        return PreparedDifferences(problem, self.rule, self.second)
+        function, straight = problem.function, None
+        if problem.often and problem.order == 1 and function is not None:
+            straight = Straight.of(function, self.rule)
+        return PreparedDifferences(problem, self.rule, self.second, straight)
 
     def missing(self) -> str | None:
         """Return None: NumPy is all it needs."""

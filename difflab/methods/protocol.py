@@ -55,6 +55,8 @@ class Problem:
         Memory that the method may take.
     target : str
         What a method that runs on difflab's graphs compiles them to; see `difflab.compile`.
+    often : bool
+        Whether the derivative will be called many times, so that compiling for it pays.
     """
 
     values: Callable[[NDArray[Any]], NDArray[Any]]
@@ -65,6 +67,7 @@ class Problem:
     timeout: float = 10.0
     memory_bytes: int = 2 << 30
     target: str = "auto"
+    often: bool = False
 
 
 @dataclass(frozen=True)

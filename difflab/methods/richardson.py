@@ -27,9 +27,11 @@ from __future__ import annotations
 
 from difflab.methods.finite import Differences, steps
 from difflab.methods.rules import Rule, SecondRule
-from difflab.methods.weights import EVEN, FULL, extrapolated
+from difflab.methods.weights import EVEN, FULL, Extrapolation, extrapolated
 
 __all__ = ["RICHARDSON"]
+
+_FIRST = Extrapolation(levels=7, ratio=2.0, powers=EVEN, depth=5, spare=0)
 
 RICHARDSON = Differences(
     name="richardson",
@@ -37,7 +39,7 @@ RICHARDSON = Differences(
     rule=Rule(
         # The odd factor keeps steps from falling on the period of a function at a round x.
         units=steps(0.317, 2.0, 7),
-        central=extrapolated(7, 2.0, EVEN, 5, 0),
+        central=extrapolated(*_FIRST),
         onesided=extrapolated(7, 2.0, FULL, 5, 0),
         tolerance=1e-9,
         strict=True,
@@ -45,6 +47,7 @@ RICHARDSON = Differences(
         fine_central=extrapolated(10, 2.0, EVEN, 5),
         fine_onesided=extrapolated(10, 2.0, FULL, 6),
         from_onset=True,
+        tableau=_FIRST,
     ),
     second=SecondRule(
         units=steps(0.317, 2.0, 7),

@@ -11,14 +11,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.weights import Weights
+from difflab.methods.weights import Extrapolation, Weights
 
-__all__ = ["Found", "Rule", "SecondRule"]
+__all__ = ["ROUNDINGS", "Found", "Rule", "SecondRule"]
 
 Array = NDArray[np.float64]
 
 # Roundings of the value, over the scale, that a derivative of zero may be off by.
-_ROUNDINGS = 256.0
+ROUNDINGS = 256.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Rule:
     from_onset : bool
         The second ladder starts from the largest step at which quotients converge
         (extrapolation wants large steps), not from the best single step.
+    tableau : Extrapolation or None
+        The tableau that `central` has its candidates from, where it is one.
     """
 
     units: Array
@@ -57,11 +59,12 @@ class Rule:
     fine_central: Weights | None
     fine_onesided: Weights
     from_onset: bool
+    tableau: Extrapolation | None = None
 
     def settles(self, found: Found) -> NDArray[np.bool_]:
         """Tell which derivatives are known as well as can be expected, ``(n, m)``."""
         if self.strict:
-            floor = _ROUNDINGS * found.eps * np.abs(found.center)
+            floor = ROUNDINGS * found.eps * np.abs(found.center)
         else:
             floor = self.tolerance * np.abs(found.center)
         wanted = np.maximum(

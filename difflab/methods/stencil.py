@@ -14,7 +14,20 @@ from numpy.typing import NDArray
 from difflab.errors import InputError
 from difflab.methods.protocol import Problem
 
-__all__ = ["LEAD", "Sampler", "ladder", "lead_points", "noise_of", "probe", "scale_of"]
+__all__ = [
+    "FOURTH",
+    "LEAD",
+    "LEAST",
+    "NOISE_BOUND",
+    "NOISE_STEP",
+    "TINY",
+    "Sampler",
+    "ladder",
+    "lead_points",
+    "noise_of",
+    "probe",
+    "scale_of",
+]
 
 Array = NDArray[np.float64]
 
@@ -22,18 +35,18 @@ Array = NDArray[np.float64]
 LEAD = 9
 # Smooth behaviour is far below the noise in fourth differences of steps so short; the
 # odd factor fills the last bits, without which sums and products of a round x are exact.
-_NOISE_STEP = 0.7316 * 2.0**-40
+NOISE_STEP = 0.7316 * 2.0**-40
 _COUNT = np.arange(float(LEAD))[:, None]
 # Fourth differences over 16, so that values near the largest number do not overflow;
 # 70 is the sum of the squares of 1, 4, 6, 4, 1. The value at x itself is left out: where
 # the function jumps at x, that is not noise.
-_FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
-_NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
+FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
+NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
 
-_LEAST = 2.0**-1074  # the spacing of the smallest numbers
+LEAST = 2.0**-1074  # the spacing of the smallest numbers
 
 # Below this a step relative to |x| would leave the normal numbers.
-_TINY = 2.0**-1000
+TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
 
 
@@ -68,7 +81,7 @@ class Sampler:
 def scale_of(x: Array) -> Array:
     """Return the length over which a function of each component is assumed to change."""
     size = np.abs(x)
-    return np.where(size < _TINY, 1.0, size)
+    return np.where(size < TINY, 1.0, size)
 
 
 @lru_cache(maxsize=64)
@@ -78,7 +91,7 @@ def _places(lead: int, count: int, n: int) -> NDArray[np.intp]:
     return (rows + lead) * n + rows % n
 
 
-def lead_points(x: Array, scale: Array, step: float = _NOISE_STEP) -> Array:
+def lead_points(x: Array, scale: Array, step: float = NOISE_STEP) -> Array:
     """Return `x` and points a few thousand roundings apart beside it, ``(LEAD, n)``."""
     # Towards zero, since a domain more often ends at a large |x| than at a small one; and
     # by whole units in the last place, or the uneven spacing would be seen as noise.
@@ -150,5 +163,6 @@ def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
     Comput. 33, 2011). It is never taken as less than the rounding of the values.
     """
     eps = _rounding(lead.dtype)
-    seen: Array = _NOISE_BOUND * np.abs(_FOURTH @ lead).max(axis=0)
-    return np.fmax(seen, eps * np.abs(lead[0]) + _LEAST), eps
+    # The weights sum to zero; without the value at x the products are exact.
+    seen: Array = NOISE_BOUND * np.abs(FOURTH @ (lead - lead[0])).max(axis=0)
+    return np.fmax(seen, eps * np.abs(lead[0]) + LEAST), eps

@@ -16,9 +16,10 @@ product of a constant matrix with the matrix of quotients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,12 @@ from numpy.typing import NDArray
 __all__ = [
     "EVEN",
     "FULL",
+    "GUARD",
+    "ODD",
     "REJECT",
+    "SAFETY",
     "UNUSABLE",
+    "Extrapolation",
     "Weights",
     "consistent",
     "doubts",
@@ -35,6 +40,7 @@ __all__ = [
     "plain",
     "scores",
     "solve",
+    "tableau",
     "tail",
 ]
 
@@ -105,12 +111,32 @@ class Weights:
         return np.abs(self.value)
 
 
-def tableau(levels: int, ratio: float, powers: Sequence[int], depth: int) -> list[list[Array]]:
-    """Return Richardson's tableau ``T[k][j]`` as rows of weights on the quotients."""
-    unit = np.eye(levels)
-    table: list[list[Array]] = []
-    for k in range(levels):
-        row = [unit[k]]
+class Extrapolation(NamedTuple):
+    """Richardson's tableau on a ladder: its steps, and which of its entries are candidates."""
+
+    levels: int
+    ratio: float
+    powers: tuple[int, ...]
+    depth: int
+    spare: int = 2
+
+    @property
+    def candidates(self) -> list[tuple[int, int]]:
+        """Row k and column j of each, ``1 <= j <= k - spare`` and ``j <= depth``."""
+        return [
+            (k, j)
+            for k in range(2, self.levels)
+            for j in range(1, min(k - self.spare, self.depth) + 1)
+        ]
+
+
+def tableau(
+    quotients: Iterable[Any], ratio: float, powers: Sequence[int], depth: int
+) -> list[list[Any]]:
+    """Return Richardson's tableau ``T[k][j]``; of unit vectors, weights on the quotients."""
+    table: list[list[Any]] = []
+    for k, quotient in enumerate(quotients):
+        row = [quotient]
         for j in range(1, min(k, depth) + 1):
             row.append(row[-1] + (row[-1] - table[k - 1][j - 1]) / (ratio ** powers[j - 1] - 1))
         table.append(row)
@@ -129,24 +155,14 @@ def extrapolated(
     of the entry of lower order, hence an overestimate (C. Ridders, *Accurate computation
     of F'(x) and F'(x) F''(x)*, Adv. Eng. Software 4, 1982; Numerical Recipes 5.7).
     """
-    table = tableau(levels, ratio, powers, depth)
-    odd = tableau(levels, ratio, ODD, depth)
+    table = tableau(np.eye(levels), ratio, powers, depth)
+    odd = tableau(np.eye(levels), ratio, ODD, depth)
     rows: list[_Row] = []
-    for k in range(2, levels):
-        for j in range(1, min(k - spare, depth) + 1):
-            spread = table[k][j] - table[k - 1][j - 1]
-            before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
-            rows.append(
-                (
-                    table[k][j],
-                    spread,
-                    GUARD * before,
-                    odd[k][j],
-                    odd[k][min(j, k - 1)],
-                    *_changes(table, k, j),
-                    k,
-                )
-            )
+    for k, j in Extrapolation(levels, ratio, powers, depth, spare).candidates:
+        spread = table[k][j] - table[k - 1][j - 1]
+        before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
+        others = odd[k][j], odd[k][min(j, k - 1)], *_changes(table, k, j)
+        rows.append((table[k][j], spread, GUARD * before, *others, k))
     return _weights(rows)
 
 
@@ -173,8 +189,8 @@ def plain(levels: int, ratio: float, powers: tuple[int, ...], column: int = 0) -
     three-point stencil of second order. With ``p`` the leading power of the error,
     ``T(r h) - T(h) = (r^p - 1) a h^p`` gives the error ``a h^p`` of ``T(h)``.
     """
-    table = tableau(levels, ratio, powers, column)
-    odd = tableau(levels, ratio, ODD, 1)
+    table = tableau(np.eye(levels), ratio, powers, column)
+    odd = tableau(np.eye(levels), ratio, ODD, 1)
     shrink = ratio ** powers[column]
     rows: list[_Row] = []
     for k in range(column + 2, levels):

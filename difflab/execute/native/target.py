@@ -75,6 +75,7 @@ class NativeTarget:
         self.parts = [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
         self.dtypes = [np.dtype(bool if self._boolean(part) else float) for part in self.parts]
         self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
+        self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
         self._spaces: list[_Space] = []
 
@@ -135,6 +136,8 @@ class NativeTarget:
         entry.run(*space.starts, 1)
         flat = space.y.copy()
         spaces.append(space)
+        if self._vector:
+            return [flat]
         return [
             kind(flat[part.start])
             if shape == ()
