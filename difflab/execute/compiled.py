@@ -23,15 +23,19 @@ from difflab.execute.memory import MemoryPlan
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Program, Schedule
+from difflab.execute.unrolled import unrolled
 from difflab.execute.workers import available
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.repetition import flattened, rolled
+from difflab.primitives import sum_in_order
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
 MANY_INPUTS = 256
 """Inputs that a packed point is not taken apart into, where they are the lanes of vectors."""
+MOST_NUMBERS = 1_000_000
+"""Operations that repetition is taken apart into where Python's numbers are asked for."""
 TARGETS = ("auto", "python", "numpy", "native", "cupy")
 
 
@@ -119,6 +123,8 @@ def compile(
         program = Program.of(schedule)
     except UnsupportedError as error:
         arrays = error.args[0] if vectors is f else _repetition(f, schedule)
+        if target == "python" and sum_in_order in vectors.graph.primitives:
+            program = unrolled(schedule, MOST_NUMBERS)  # what was numbers before it was rolled
     if target == "python" and program is None:
         raise UnsupportedError(
             f"the target 'python' computes with numbers, and {arrays}: use target 'numpy'"

@@ -26,9 +26,12 @@ from difflab.primitives import (
     minimum,
     multiply,
     prod,
+    put,
     scatter,
     sum_,
+    sum_in_order,
 )
+from difflab.primitives.movement import indices
 
 __all__ = ["unrolled"]
 
@@ -93,6 +96,10 @@ class _Unrolled(Cells):
             return self._folded(_FOLDS[row], operands[0], params["axes"])
         if row is matmul:
             return self._product(*operands)
+        if row is sum_in_order:
+            return self._in_order(operands, params)
+        if row is put:
+            return self._put(operands[0], params)
         if row is scatter and any(cells.ndim for cells in operands):
             return self._scattered(operands, params)
         return super().moved(row, args, params)
@@ -126,6 +133,28 @@ class _Unrolled(Cells):
             halved = self._each(row, [pairs[..., 0], pairs[..., 1]])
             terms = np.concatenate([halved, terms[..., size // 2 * 2 :]], axis=-1)
         return int(terms[0]) if shape == () else terms[..., 0]
+
+    def _in_order(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
+        """Add the terms of sums from the first to the last."""
+        lead = np.broadcast_shapes(*[cells.shape[:-1] for cells in operands])
+        terms = np.empty((*lead, params["length"]), dtype=np.int64)
+        for cells, place in zip(operands, params["places"], strict=True):
+            terms[..., slice(*place)] = cells
+        total = terms[..., 0]
+        for position in range(1, params["length"]):
+            total = np.asarray(self._each(add, [total, terms[..., position]]))
+        return int(total) if lead == () else total
+
+    def _put(self, cells: Numbers, params: dict[str, Any]) -> Numbers:
+        """Add each part into its place along an axis."""
+        moved = np.moveaxis(cells, params["axis"], 0)
+        flat = moved.reshape(len(moved), -1)
+        sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(params["size"])]
+        for place, row in zip(indices(params["places"]).tolist(), flat.tolist(), strict=True):
+            for found, cell in zip(sums[place], row, strict=True):
+                found.append(cell)
+        added = np.array([[self._sum(found) for found in row] for row in sums], dtype=np.int64)
+        return np.moveaxis(added.reshape(params["size"], *moved.shape[1:]), 0, params["axis"])
 
     def _scattered(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
         """Put each array into its place in a larger one, and add up where they meet."""

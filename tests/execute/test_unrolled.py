@@ -13,6 +13,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Schedule
 from difflab.execute.unrolled import unrolled
+from difflab.graph.repetition import rolled
 
 RNG = np.random.default_rng(6)
 A, B, V, W = (
@@ -102,3 +103,19 @@ def test_empty_arrays_are_left_to_numpy() -> None:
         f = dl.trace(call, np.ones((0, 3)))
         with pytest.raises(UnsupportedError, match="empty"):
             unrolled(Schedule.of(f), 100)
+
+
+def test_repetition_is_taken_apart_into_the_numbers_it_was() -> None:
+    """Sums in order, tables of places and constants, by both the value and the gradient."""
+    places = np.random.default_rng(1).permutation(60).tolist()
+    text = " + ".join(f"x[{i}]*sin(x[{p // 2}])*{i + 0.5}" for i, p in enumerate(places))
+    numbers = dl.parse(f"x: [60]\n{text}")
+    vectors = rolled(numbers, least=0)
+    assert len(vectors.graph) < 20
+    x = np.linspace(-1.0, 2.0, 60)
+    value, slope = dl.compile(dl.value_and_gradient(vectors), "python")(x)
+    assert value == numbers(x)
+    expected = np.sin(x[np.array(places) // 2]) * (np.arange(60) + 0.5)
+    weights = x * (np.arange(60) + 0.5) * np.cos(x[np.array(places) // 2])
+    np.add.at(expected, np.array(places) // 2, weights)
+    np.testing.assert_allclose(slope, expected, rtol=1e-14, atol=1e-14)

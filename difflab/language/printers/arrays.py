@@ -5,7 +5,7 @@ Imports `primitives` and its neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from difflab.core.primitive import Primitive
 from difflab.language.printers.forms import ANYTHING, ATOM
@@ -40,11 +40,11 @@ class ArrayForms:
     ----------
     view : View
         The graph that is printed.
-    call : str
-        What begins a call, with ``{0}`` for the name.
+    call : callable
+        A row's name as it begins a call.
     """
 
-    def __init__(self, view: View, call: str = "{0}") -> None:
+    def __init__(self, view: View, call: Callable[[str], str] = str) -> None:
         self.view = view
         self.graph = view.graph
         self.call = call
@@ -60,7 +60,7 @@ class ArrayForms:
         cells = self.cells(node)
         if cells is not None:
             return _nested(cells, self.graph.shape(node))
-        parts: list[Part] = [self.call.format(row.name if row else ""), "("]
+        parts: list[Part] = [self.call(row.name if row else ""), "("]
         for position, child in enumerate(children):
             place = ""
             if row is scatter:

@@ -14,13 +14,20 @@ from difflab.primitives import TABLE
 
 __all__ = ["c"]
 
+_ON_STACK = 16_384
+"""Numbers of all intermediate arrays together that are kept on the stack."""
+
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while main f i x y"
 )
 _USED = frozenset(word for row in TABLE.values() for word in re.findall(r"[A-Za-z]\w+", row.c))
-_RESERVED = frozenset(_KEYWORDS.split()) - {"x", "y"} | _USED | {"INFINITY", "NAN"}
+_RESERVED = (
+    frozenset(_KEYWORDS.split()) - {"x", "y"}
+    | _USED
+    | {"INFINITY", "NAN", "calloc", "free", "sizeof"}
+)
 
 
 def c(function: Function) -> str:
@@ -36,7 +43,8 @@ def c(function: Function) -> str:
     str
         Its source. `x` holds the inputs one after the other, in the order of
         ``function.inputs``, and `y` receives the outputs; arrays are flat and row-major.
-        Intermediate arrays live on the stack.
+        Intermediate arrays live on the stack, or where they are large in memory that each call
+        allocates and frees; if there is none, all outputs are NAN.
 
     Raises
     ------
@@ -65,6 +73,8 @@ class _C(Straight):
 
     def __init__(self, function: Function) -> None:
         super().__init__(function, _RESERVED)
+        self.made: list[tuple[int, str, int]] = []
+        """The arrays: the line that declares each, its name and its size."""
         inputs = self.view.function.inputs
         pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
         plain = [_ascii(name) for name in inputs]
@@ -78,16 +88,37 @@ class _C(Straight):
         """Return the whole function."""
         self._unpack()
         self.compute()
+        begins, ends = self._workspace()
         self._pack()
         inputs = shortened(self.view.function.inputs) or "nothing"
         outputs = shortened(self.view.function.output_names)
         head = [
             "#include <math.h>",
+            *(["#include <stdlib.h>"] if begins else []),
             "",
             f"/* {self.point}: {inputs}; {self.result}: {outputs} */",
             f"void f(const double *{self.point}, double *{self.result})",
         ]
-        return "\n".join([*head, "{", *self.lines, "}"])
+        return "\n".join([*head, "{", *begins, *self.lines, *ends, "}"])
+
+    def _workspace(self) -> tuple[list[str], list[str]]:
+        """Move arrays that are large together off the stack; return what begins and ends that."""
+        total = sum(size for _, _, size in self.made)
+        if total <= _ON_STACK:
+            return [], []
+        work, start = self.fresh.fresh("work"), 0
+        for line, name, size in self.made:
+            self.lines[line] = f"{self.indent}double *const {name} = {work} + {start};"
+            start += size
+        outputs = sum(math.prod(self.graph.shape(node)) for node in self.view.outputs)
+        begins = [
+            f"double *const {work} = calloc({total}, sizeof(double));",
+            f"if (!{work}) {{",
+            f"{self.indent}{self.loop('i', outputs)} {self.result}[i] = NAN;",
+            f"{self.indent}return;",
+            "}",
+        ]
+        return [self.indent + line for line in begins], [f"{self.indent}free({work});"]
 
     def _unpack(self) -> None:
         """Name the inputs that are used; an unused variable is a warning."""
@@ -128,7 +159,12 @@ class _C(Straight):
         return f"const {kind} {name} = {value};"
 
     def array(self, name: str, size: int) -> str:
+        self.made.append((len(self.lines), name, size))
         return f"double {name}[{size}] = {{0}};"
+
+    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
+        kind = "long" if places else "double"
+        return f"static const {kind} {name}[{size}] = {{{values}}};"
 
     def loop(self, counter: str, size: int) -> str:
         return f"for (long {counter} = 0; {counter} < {size}; {counter}++)"

@@ -95,6 +95,11 @@ def _letter(word: str) -> str:
     return word if len(word) == 1 else _upright(word)
 
 
+def _called(name: str) -> str:
+    escaped = name.replace("_", "\\_")
+    return f"\\operatorname{{{escaped}}}"
+
+
 def _upright(word: str) -> str:
     escaped = word.replace("_", "\\_")
     return f"\\mathrm{{{escaped}}}"
@@ -106,7 +111,7 @@ class _Printer:
     def __init__(self, function: Function) -> None:
         self.view = View(function, unsaid=frozenset())
         self.graph = self.view.graph
-        self.arrays = ArrayForms(self.view, "\\operatorname{{{0}}}")
+        self.arrays = ArrayForms(self.view, _called)
         self.taken: set[str] = set()
         self.fresh = Names(self.view.function.inputs)
         self.names = {

@@ -1,7 +1,8 @@
 """What moves data between shapes, as loops over flat arrays. Imports `primitives`.
 
 Every such row is a nest of loops that copies or adds elements whose places in the flat,
-row-major arrays are affine in the counters: an offset and a stride per loop.
+row-major arrays are affine in the counters: an offset and a stride per loop. Where places are
+given one by one, a counter is first looked up in a table of them.
 """
 
 from __future__ import annotations
@@ -12,16 +13,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflab.core.primitive import Primitive
-from difflab.primitives import broadcast, index, pack, reshape, scatter, sum_
+from difflab.primitives import (
+    broadcast,
+    concatenate,
+    constant_array,
+    diag,
+    diagonal,
+    index,
+    pack,
+    put,
+    reshape,
+    scatter,
+    sum_,
+    sum_in_order,
+    take,
+    transpose,
+)
+from difflab.primitives.movement import indices
 
-__all__ = ["MOVED", "Move", "moves", "place"]
+__all__ = ["MOVED", "Move", "moves", "place", "terms"]
 
 Shape = tuple[int, ...]
 Key = Sequence[int | tuple[int, int | None, int]]
 
 
-MOVED = frozenset({broadcast, index, pack, reshape, scatter, sum_})
-"""The rows that are loops."""
+MOVED = frozenset(
+    {broadcast, concatenate, constant_array, diag, diagonal, index, pack, put, reshape}
+    | {scatter, sum_, sum_in_order, take, transpose}
+)
+"""The rows that are loops, or numbers that are written out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +58,9 @@ class Move:
         Offset and strides of the place written and of the place read.
     adds : bool
         Whether elements are added to what is there.
+    table : (int, tuple of int) or None
+        A loop, and the places that its counter stands for: in the source, or in the target
+        where elements are added.
     """
 
     argument: int
@@ -45,6 +68,7 @@ class Move:
     target: tuple[int, Shape]
     source: tuple[int, Shape]
     adds: bool = False
+    table: tuple[int, Shape] | None = None
 
 
 def moves(
@@ -55,7 +79,7 @@ def moves(
     Parameters
     ----------
     row : Primitive
-        One of index, broadcast, scatter, pack, reshape and sum.
+        One of `MOVED` that has arguments, other than a sum in order.
     params : dict
         The node's static parameters.
     shapes, shape : tuple of int
@@ -75,14 +99,62 @@ def moves(
         own = zip(_strides(shapes[0]), shapes[0], strict=True)
         stretched = lead + tuple(0 if size == 1 else stride for stride, size in own)
         return [Move(0, shape, (0, _strides(shape)), (0, stretched))]
-    if row.name == "sum":
+    if row is sum_:
         return [_summed(params["axes"], shapes[0], shape)]
+    if row is transpose:
+        strides = _strides(shapes[0])
+        turned = tuple(strides[axis] for axis in params["axes"])
+        return [Move(0, shape, (0, _strides(shape)), (0, turned))]
+    if row is diag or row is diagonal:
+        return [_diagonal(row, shapes[0], shape)]
+    if row is take or row is put:
+        return [_looked_up(row, params, shapes[0], shape)]
+    if row is concatenate:
+        return _joined(params["axis"], shapes, shape)
     result, start = [], 0
     for argument, part in enumerate(shapes):
         size = math.prod(part)
         result.append(Move(argument, (size,), (start, (1,)), (0, (1,))))
         start += size
     return result
+
+
+def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
+    """Return the loops that put the terms of sums in order side by side, sum after sum."""
+    length = params["length"]
+    found = []
+    for argument, (shape, key) in enumerate(zip(shapes, params["places"], strict=True)):
+        places = range(*slice(*key).indices(length))
+        lead = _strides((*shape[:-1], length))[:-1]
+        target = (places.start, (*lead, places.step))
+        found.append(Move(argument, shape, target, (0, _strides(shape))))
+    return found
+
+
+def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
+    """Copy between a vector, or several, and the diagonals of square matrices."""
+    short, wide = (shape, result) if row is diag else (result, shape)
+    *lead, along, across = _strides(wide)
+    on = (0, (*lead, along + across))
+    plain = (0, _strides(short))
+    return Move(0, short, on, plain) if row is diag else Move(0, short, plain, on)
+
+
+def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Shape) -> Move:
+    """Take elements from their places along an axis, or add them into those."""
+    sizes = result if row is take else shape
+    axis = params["axis"] + len(shape)
+    table = (axis, tuple(indices(params["places"]).tolist()))
+    return Move(0, sizes, (0, _strides(result)), (0, _strides(shape)), row is put, table)
+
+
+def _joined(axis: int, shapes: Sequence[Shape], result: Shape) -> list[Move]:
+    """Copy one part after the other along an axis."""
+    found, start, strides = [], 0, _strides(result)
+    for argument, shape in enumerate(shapes):
+        found.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
+        start += shape[axis] * strides[axis]
+    return found
 
 
 def _summed(axes: Sequence[int], shape: Shape, result: Shape) -> Move:

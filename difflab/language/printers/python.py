@@ -98,6 +98,9 @@ class _Python(Straight):
     def array(self, name: str, size: int) -> str:
         return f"{name} = [0.0] * {size}"
 
+    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
+        return f"{name} = [{values}]"
+
     def loop(self, counter: str, size: int) -> str:
         return f"for {counter} in range({size}):"
 

@@ -10,21 +10,26 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set
 
+import numpy as np
+
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.language.naming import Names
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
-from difflab.language.printers.moves import MOVED, Move, moves, place
+from difflab.language.printers.moves import MOVED, Move, moves, place, terms
 from difflab.language.printers.view import View
 from difflab.language.printers.writer import Part, write
-from difflab.primitives import index, reshape
+from difflab.primitives import constant_array, index, reshape, sum_in_order
 
 __all__ = ["Straight"]
 
 _LONGEST = 30
 """Nodes in one expression."""
+_IN_A_LINE = 8
+"""Numbers of a table."""
 
 
 class Straight(ABC):
@@ -71,6 +76,10 @@ class Straight(ABC):
     @abstractmethod
     def array(self, name: str, size: int) -> str:
         """Return the line that makes an array of zeros."""
+
+    @abstractmethod
+    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
+        """Return the line that makes an array of given numbers, or of places in one."""
 
     @abstractmethod
     def loop(self, counter: str, size: int) -> str:
@@ -167,18 +176,57 @@ class Straight(ABC):
         if row.shape is None:
             self._elementwise(node, children, math.prod(shape))
             return
+        if row is constant_array:
+            self.names[node] = self._constants(node)
+            return
         if shapes[0] and row is reshape:
             self.names[node] = self.names[children[0]] + ("" if shape else "[0]")
+            return
+        if row is sum_in_order:
+            self._in_order(node, children, shapes, shape)
             return
         loops = moves(row, self.graph.params(node), shapes, shape)
         if row is index and not shape:
             self.names[node] = f"{self.names[children[0]]}[{loops[0].source[0]}]"
             return
+        name = self._filled(loops, children, math.prod(shape))
+        self.names[node] = name if shape else f"{name}[0]"
+
+    def _filled(self, loops: Sequence[Move], children: Sequence[int], size: int) -> str:
+        """Return the name of a new array that loops fill."""
         name = self.fresh.numbered("t")
-        self.lines.append(self.indent + self.array(name, math.prod(shape)))
+        self.lines.append(self.indent + self.array(name, size))
         for move in loops:
             self._move(name, move, children[move.argument])
-        self.names[node] = name if shape else f"{name}[0]"
+        return name
+
+    def _constants(self, node: int) -> str:
+        """Return the name of an array of given numbers."""
+        values = np.frombuffer(self.graph.params(node)["values"]).tolist()
+        return self._table([self.number(value, None) for value in values], places=False)
+
+    def _table(self, values: Sequence[str], *, places: bool) -> str:
+        name = self.fresh.numbered("t")
+        rows = [", ".join(values[k : k + _IN_A_LINE]) for k in range(0, len(values), _IN_A_LINE)]
+        joined = f",\n{self.indent * 2}".join(rows)
+        self.lines.append(self.indent + self.table(name, joined, len(values), places=places))
+        return name
+
+    def _in_order(
+        self, node: int, children: Sequence[int], shapes: Sequence[Shape], shape: Shape
+    ) -> None:
+        """Write sums that add their terms from the first to the last."""
+        params, count = self.graph.params(node), math.prod(shape)
+        length = params["length"]
+        name = self._filled(terms(params, shapes), children, count * length)
+        total = self.fresh.numbered("t")
+        self.lines.append(self.indent + self.array(total, count))
+        if count == 1:
+            self.loops([("i", length)], f"{total}[0]", "+=", f"{name}[i]")
+        else:
+            loops = [("i0", count), ("i1", length)]
+            self.loops(loops, f"{total}[i0]", "+=", f"{name}[{length}*i0 + i1]")
+        self.names[node] = total if shape else f"{total}[0]"
 
     def _elementwise(self, node: int, children: Sequence[int], size: int) -> None:
         name = self.fresh.numbered("t")
@@ -195,10 +243,16 @@ class Straight(ABC):
     def _move(self, name: str, move: Move, child: int) -> None:
         single = len(move.sizes) == 1
         counters = ["i" if single else f"i{axis}" for axis in range(len(move.sizes))]
+        read = written = counters
+        if move.table is not None:
+            axis, places = move.table
+            table = self._table([str(number) for number in places], places=True)
+            found = [f"{table}[{c}]" if k == axis else c for k, c in enumerate(counters)]
+            read, written = (counters, found) if move.adds else (found, counters)
         value = self.expression(child)
         if self.graph.shape(child):
-            value = f"{value}[{place(move.source, counters)}]"
-        target = f"{name}[{place(move.target, counters)}]"
+            value = f"{value}[{place(move.source, read)}]"
+        target = f"{name}[{place(move.target, written)}]"
         loops = list(zip(counters, move.sizes, strict=True))
         if not self.graph.shape(child) and move.sizes == (1,):
             loops, target = [], f"{name}[{move.target[0]}]"

@@ -16,6 +16,7 @@ from hypothesis import given
 import difflab as dl
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
+from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import c, python
 from difflab.primitives import by_spelling
@@ -38,6 +39,24 @@ PROGRAMS = [
     "θ + α1 + é",
     "[3, x]",
 ]
+PLACES = np.random.default_rng(3).permutation(40).tolist()
+REPEATED = [
+    "x: [40]\n" + " + ".join(f"100*(x[{i + 1}] - x[{i}]^2)^2 + (1 - x[{i}])^2" for i in range(39)),
+    " + ".join(f"x{i}*sin(x{place})*{i + 0.5}" for i, place in enumerate(PLACES)),
+    "x: [40]\n"
+    + " - ".join(f"where(x[{i}] > 0.6, sqrt(x[{p}]), x[{i}]^2)" for i, p in enumerate(PLACES)),
+    "x: [8, 5]\n"
+    + "\n".join(
+        f"s{k} = " + " + ".join(f"{k + j / 7}*x[{k}, {j % 5}]^{1 + j % 3}" for j in range(35))
+        for k in range(8)
+    )
+    + "\n"
+    + " + ".join(f"sin(s{k})" for k in range(8)),
+]
+ARRAYS = [
+    "x: [2, 3]; [transpose(x), diagonal(x[:, :2]), concatenate(x, x*2, [1])]",
+    "x: [3]; [diag(x), take(x*x, [2, 0, 2]), concatenate(x, sin(x))]",
+]
 TABLE_CALLS = [
     f"{name}({', '.join('xyz'[: row.arity])})"
     for name, row in by_spelling.items()
@@ -49,12 +68,21 @@ WITHOUT_SPELLING = ("gamma", "lgamma", "loggamma")
 def functions() -> list[Function]:
     plain = [parse(program) for program in PROGRAMS + TABLE_CALLS]
     smooth = [f for f in plain if f.n and not (f.text or "").startswith(WITHOUT_SPELLING)]
-    return plain + [dl.jacobian(f) for f in smooth]
+    arrays = [parse(program) for program in ARRAYS]
+    arrays += [dl.jacobian(f) for f in arrays]
+    return plain + [dl.jacobian(f) for f in smooth] + arrays + repeated()
+
+
+def repeated() -> list[Function]:
+    """Return functions of many like terms, and their derivatives, on vectors of those terms."""
+    vectors = [rolled(parse(program), least=0) for program in REPEATED]
+    derivatives = [dl.value_and_gradient(f) for f in vectors] + [dl.hvp(vectors[0])]
+    return vectors + derivatives
 
 
 def point_of(function: Function) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return a point inside every domain of the table."""
-    text = function.text or ""
+    text = (function.text or "")[:200]
     shift = 1.0 if "acosh" in text else -1.0 if "log1mexp" in text else 0.0
     return np.random.default_rng(7).uniform(0.3, 0.9, function.n) + shift
 
@@ -73,7 +101,9 @@ def in_python(function: Function, point: Sequence[float]) -> list[float]:
     return [float(v) for part in parts for v in (part if isinstance(part, list) else [part])]
 
 
-@pytest.mark.parametrize("function", functions(), ids=lambda f: repr(f.text) + f.output_names[0])
+@pytest.mark.parametrize(
+    "function", functions(), ids=lambda f: repr(f.text)[:80] + f.output_names[0]
+)
 def test_python_runs_and_agrees(function: Function) -> None:
     point = point_of(function)
     np.testing.assert_allclose(
@@ -137,3 +167,34 @@ def test_companions_are_printed_in_plain_operations() -> None:
     gradient = dl.gradient(parse("asin(x) + ln(y)"))
     assert "1.0 / sqrt(1.0 - x * x)" in python(gradient)
     assert "1.0 / y" in c(gradient)
+
+
+def test_repetition_is_written_as_loops() -> None:
+    """Each of these texts has sums in order, tables or constants; none is written term by term."""
+    for function in repeated():
+        rows = {row.name for row in function.graph.primitives}
+        assert rows & {"sum_in_order", "take", "put", "constant_array", "concatenate"}
+        for printer in (c, python):
+            assert printer(function).count("for ") < 60
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs a C compiler called cc")
+def test_large_arrays_are_not_on_the_stack(tmp_path: Path) -> None:
+    """Twelve arrays of two million numbers are more than any stack has room for."""
+    n = 2_000_000
+    function = dl.value_and_gradient(dl.trace(lambda x: np.sum(np.sin(x[1:]) * x[:-1]), np.ones(n)))
+    source = c(function)
+    assert "calloc" in source
+    assert "free(work)" in source
+    assert "calloc" not in c(dl.gradient(parse("x: [40]; sum(sin(x[1:])*x[:-1])")))
+    (tmp_path / "f.c").write_text(source, encoding="utf-8")
+    command = f"{COMPILER} -std=c99 -Wall -Werror -O1 -fPIC -shared -o f.so f.c -lm"
+    subprocess.run(command.split(), cwd=tmp_path, check=True)
+    x, result = np.linspace(0.0, 1.0, n), np.empty(n + 1)
+    pointers = [array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in (x, result)]
+    ctypes.CDLL(str(tmp_path / "f.so")).f(*pointers)
+    expected = np.zeros(n)
+    expected[:-1] += np.sin(x[1:])
+    expected[1:] += np.cos(x[1:]) * x[:-1]
+    np.testing.assert_allclose(result[1:], expected, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(result[0], np.sum(np.sin(x[1:]) * x[:-1]), rtol=1e-11)

@@ -7,6 +7,7 @@ from hypothesis import given
 from matplotlib.mathtext import MathTextParser
 
 import difflab as dl
+from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import latex
 from difflab.language.printers.latex import latex_name
@@ -94,3 +95,10 @@ def test_names(name: str, printed: str) -> None:
 
 def test_names_that_would_look_alike_do_not() -> None:
     assert latex(parse("x_1 + x1")) == r"\mathrm{x\_1} + x_{1}"
+
+
+def test_names_of_array_functions_are_set_as_text() -> None:
+    assert latex(parse("x: [3]; log_softmax(x)")).startswith("\\operatorname{log\\_softmax}")
+    terms = " + ".join(f"sin(x[{i}])*x[{i}]" for i in range(40))
+    written = latex(rolled(parse(f"x: [40]\n{terms}"), least=0))
+    assert written.startswith("\\operatorname{sum\\_in\\_order}")
