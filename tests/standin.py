@@ -66,14 +66,12 @@ class Device:
     """The pretended device, which is current while its context is open."""
 
     current = 0
-    entered = 0
 
     def __str__(self) -> str:
         return "stand-in device 0"
 
     def __enter__(self) -> Device:
         Device.current += 1
-        Device.entered += 1
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ import pytest
 
 from tests import standin
 
-__all__ = ["COMPILER", "LAUNCHES", "Launch", "RawKernel", "compile_together", "installed"]
+__all__ = ["COMPILER", "LAUNCHES", "Launch", "RawKernel", "compile_together", "installed", "warm"]
 
 COMPILER = shutil.which("g++") or shutil.which("clang++") or shutil.which("c++")
 _SHIM = """\
@@ -52,6 +52,7 @@ _TYPES = {"double": ctypes.c_double, "long long": ctypes.c_longlong}
 LAUNCHES: list[Launch] = []
 """What was launched since the stand-in was installed."""
 _LOADED: dict[str, Any] = {}
+_SEEN: list[list[str]] = []
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,9 @@ class RawKernel:
         LAUNCHES.append(
             Launch(self.name, grid, block, tuple(args), _streams[-1], standin.Device.current)
         )
-        if COMPILER:
+        if _SEEN:
+            _SEEN[-1].append(self.code)
+        elif COMPILER:
             if self.code not in _LOADED:
                 compile_together([self.code])
             _LOADED[self.code](grid[0], block[0], *passed)
@@ -124,6 +127,20 @@ def compile_together(sources: Iterable[str]) -> None:
         loaded = ctypes.CDLL(str(library))
     for number, code in enumerate(codes):
         _LOADED[code] = getattr(loaded, f"launch{number}")
+
+
+def warm(calls: Iterable[Callable[[], Any]]) -> None:
+    """Compile the kernels that some calls launch at once, by making the calls without running any.
+
+    What the calls return means nothing.
+    """
+    _SEEN.append([])
+    try:
+        for call in calls:
+            call()
+    finally:
+        compile_together(_SEEN.pop())
+    LAUNCHES.clear()
 
 
 def _hosted(number: int, code: str) -> str:

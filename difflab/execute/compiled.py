@@ -306,8 +306,9 @@ class Compiled:
         if self._choice.device:
             return True
         cupy = sys.modules.get("cupy")
-        if cupy is None or array_module(values, "a compiled function", names) is not cupy:
+        if cupy is None or not any(isinstance(value, cupy.ndarray) for value in values):
             return False
+        array_module(values, "a compiled function", names)
         if self.target != "auto":
             raise DeviceError(
                 f"the target '{self.target}' computes on the host, but its arrays are CuPy's",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -10,15 +11,15 @@ from numpy.typing import NDArray
 from scipy import special
 
 from difflab.autodiff.transforms import jacobian
-from difflab.execute import Compiled, compile
+from difflab.execute import compile
 from difflab.execute.cupy.spelling import SPELLINGS
-from difflab.execute.cupy.stages import Called, Fused
+from difflab.execute.cupy.stages import Called
 from difflab.execute.cupy.target import OPTIONS
 from difflab.execute.cupy.writer import Operand, Reading, kernel_source
 from difflab.execute.lowering import Code, Operation
 from tests import standin
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
-from tests.standin_cuda import compile_together
+from tests.standin_cuda import compile_together, warm
 
 Array = NDArray[np.float64]
 
@@ -27,17 +28,8 @@ NOT_SPELLED = {"digamma", "polygamma"}
 # digits beside its zeros: these are held to mpmath, within what CUDA's documentation states.
 JUDGED = {"erfc": (mpmath.erfc, 5), "loggamma": (mpmath.loggamma, 6)}
 NEAR_ZERO = {"gammaln": 1e-15, "loggamma": 1e-15}  # absolute, where terms of size 1 cancel
+ONE = standin.asarray(np.ones(2))
 ULPS, GPU_ULPS = 4, 12  # CUDA's gamma errs by up to 10, compositions by more than their parts
-
-
-def warm(functions: list[Compiled]) -> None:
-    """Compile the kernels of several functions at once, for arrays in lines."""
-    compile_together(
-        fast._cupy._source(number, stage, [Reading.LINE] * len(stage.reads))
-        for fast in functions
-        for number, stage in enumerate(fast._cupy.stages.steps)
-        if isinstance(stage, Fused)
-    )
 
 
 def assert_same(found: Array, expected: Array, points: Any, what: str, ulps: float) -> None:
@@ -86,7 +78,7 @@ def test_rows_agree_with_the_evaluator_and_in_the_signs_of_zero(xp: Any) -> None
         if any(isinstance(stage, Called) for stage in fast._cupy.stages.steps)
     } == NOT_SPELLED
     if xp is standin:
-        warm(list(compiled.values()))
+        warm(partial(fast, *[ONE] * fast.function.n) for fast in compiled.values())
     for name, fast in compiled.items():
         inside, edge = samples(SAMPLED[name], 300), edges(fast.function)
         ulps = ULPS if xp is standin or name in NOT_SPELLED else GPU_ULPS
@@ -103,7 +95,7 @@ def test_derivatives_of_rows_agree_with_the_evaluator(xp: Any) -> None:
     rows = {name: row for name, row in SAMPLED.items() if not row.boolean}
     compiled = {name: compile(jacobian(function_of(row)), "cupy") for name, row in rows.items()}
     if xp is standin:
-        warm(list(compiled.values()))
+        warm(partial(fast, *[ONE] * fast.function.n) for fast in compiled.values())
     close = 2e-15 if xp is standin else 1e-13
     for name, fast in compiled.items():
         points = samples(rows[name], 50)

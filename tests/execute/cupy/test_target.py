@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import difflab as dl
 from difflab.errors import DeviceError, MissingDependencyError, PointError
 from difflab.execute.cupy.target import MOST_BLOCKS, THREADS
 from tests import standin, standin_cuda
-from tests.core.test_devices import MATRIX, MOVED, same
+from tests.core.test_devices import MATRIX, MOVED
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 RNG = np.random.default_rng(8)
@@ -95,21 +97,28 @@ def test_no_points_are_no_launch(launches: Any) -> None:
     assert launches == []
 
 
+LAYOUTS: list[Callable[[Any], tuple[Any, Any]]] = [
+    lambda a: (a[:, 1], a[::-1, 0]),
+    lambda a: (a, a.T[:, 0][:4]),
+    lambda a: (a.T, 2.0),
+    lambda a: (a[::2, 1::2], a[:3, :1]),
+    lambda a: (a.reshape(2, 3, 4), a[0]),
+    lambda a: (a.reshape(2, 3, 4).transpose(2, 0, 1), a[0, 0]),
+]
+
+
 def test_inputs_lie_as_they_like(xp: Any) -> None:
-    f, fast = seed(), dl.compile(seed(), "cupy")
+    f = seed()
     wide = RNG.uniform(0.5, 3.0, (6, 4))
     there = xp.asarray(wide)
-    for place in (
-        lambda a: (a[:, 1], a[::-1, 0]),
-        lambda a: (a, a.T[:, 0][:4]),
-        lambda a: (a.T, 2.0),
-        lambda a: (a[::2, 1::2], a[:3, :1]),
-        lambda a: (a.reshape(2, 3, 4), a[0]),
-        lambda a: (a.reshape(2, 3, 4).transpose(2, 0, 1), a[0, 0]),
-    ):
-        agree(fast(*place(there)), f(*place(wide)), xp)
-    agree(fast(2.0, 5.0), f(2.0, 5.0), xp)
-    agree(fast(x2=xp.asarray(X2), x1=xp.asarray(X1)), f(X1, X2), xp)
+    fast = dl.compile(f, "cupy")
+    calls = [partial(fast, *place(there)) for place in LAYOUTS]
+    calls += [partial(fast, 2.0, 5.0), partial(fast, x2=there[0], x1=there[1])]
+    expected = [f(*place(wide)) for place in LAYOUTS] + [f(2.0, 5.0), f(wide[1], wide[0])]
+    if xp is standin:
+        standin_cuda.warm(calls)
+    for call, wanted in zip(calls, expected, strict=True):
+        agree(call(), wanted, xp)
 
 
 def test_packed_points(xp: Any) -> None:
@@ -152,27 +161,60 @@ def test_an_untaken_branch_has_derivative_zero(xp: Any) -> None:
 NETWORK = "W: [4, 3]; V: [4]; x: [3]; b: [4]; V @ tanh(W@x + b) + sum(x*x)"
 
 
+ONE, ROWS = RNG.uniform(0.5, 2.0, 3), RNG.uniform(0.5, 2.0, (7, 3))
+FUNCTIONS: dict[str, list[tuple[Any, ...]]] = {
+    "x: [3]; sum(x*sin(s)) + s": [(2.0, ONE), (2.0, ROWS), (ROWS[:, 0], ONE), (ROWS[:, 0], ROWS)],
+    "[2, x, 2*x]": [(3.0,), (ONE,)],
+    "x: [3]; [x, exp(digamma(x*x)), x + 1]": [(ROWS,), (ONE,)],
+    "x: [3]; y: [3]; where(x > y, x, 0) @ y": [(ROWS, ONE)],
+    "x: [3]; y: [3]; [x > y, (x > y)*1, sum((x > y)*x)]": [(ROWS, ONE), (ONE, ROWS)],
+    "x: [3]; softmax(x)": [(ROWS,), (np.zeros((0, 3)),)],
+    "w: [2, 2]; det(w) + w[0, 1]": [(RNG.normal(size=(5, 2, 2)),)],
+    "w: [2, 2]; w[0, 0]*w[1, 1] - w[0, 1]": [(RNG.normal(size=(5, 4, 2, 2)),)],
+    "polygamma(2, x)*y": [(ONE, 2.0)],
+}
+
+
+def held(cases: list[tuple[dl.Function, tuple[Any, ...]]], xp: Any) -> None:
+    """Hold functions at values to the evaluator; their kernels are compiled together."""
+    compiled: dict[int, Any] = {}
+    calls = []
+    for f, values in cases:
+        fast = compiled.setdefault(id(f), dl.compile(f, "cupy"))
+        there = [xp.asarray(value) if np.ndim(value) else value for value in values]
+        calls.append(partial(fast, *there))
+    if xp is standin:
+        standin_cuda.warm(calls)
+    for call, (f, values) in zip(calls, cases, strict=True):
+        agree(call(), f(*values), xp)
+
+
+def test_functions_and_their_derivatives(xp: Any) -> None:
+    cases = []
+    for text, points in FUNCTIONS.items():
+        f = dl.parse(text)
+        for function in (f, dl.jacobian(f, mode="reverse")):
+            cases += [(function, values) for values in points]
+    held(cases, xp)
+
+
 def test_programs_of_arrays(xp: Any) -> None:
     f = dl.value_and_gradient(dl.parse(NETWORK))
-    fast = dl.compile(f, "cupy")
-    shapes = dict(zip(f.inputs, f.input_shapes, strict=True))
-    one = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
-    batch = {**one, "x": RNG.normal(size=(7, 3))}
-    rows = {name: RNG.normal(size=(7, *shape)) for name, shape in shapes.items()}
-    for values in (one, batch, rows):
-        there = {name: xp.asarray(value) for name, value in values.items()}
-        agree(fast(**there), f(**values), xp)
-    assert fast._cupy.kernels < sum(1 for step in fast._cupy.stages.steps) / 2
+    one = tuple(RNG.normal(size=shape) for shape in f.input_shapes)
+    rows = tuple(RNG.normal(size=(7, *shape)) for shape in f.input_shapes)
+    held([(f, one), (f, rows), (f, (*one[:-1], rows[-1])), (f, (rows[0], *one[1:]))], xp)
+    stages = dl.compile(f, "cupy")._cupy
+    assert stages.kernels < len(stages.stages.steps) / 2
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_moved_data_and_its_derivatives(name: str, xp: Any) -> None:
-    recorded = dl.trace(MOVED[name], MATRIX)
+def test_moved_data_and_its_derivatives(xp: Any) -> None:
     batch = np.stack([MATRIX, 2 * MATRIX])
-    for f in (recorded, dl.jacobian(recorded, mode="reverse")):
-        fast = dl.compile(f, "cupy")
-        for value in (MATRIX, batch):
-            same(fast(xp.asarray(value)), f(value), xp)
+    cases = []
+    for moved in MOVED.values():
+        recorded = dl.trace(moved, MATRIX)
+        for function in (recorded, dl.jacobian(recorded, mode="reverse")):
+            cases += [(function, (MATRIX,)), (function, (batch,))]
+    held(cases, xp)
 
 
 def test_results_are_arrays_of_their_own(xp: Any) -> None:
