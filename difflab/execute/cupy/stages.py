@@ -161,8 +161,7 @@ class _Stager:
         """Return a step as a call, if it does not fuse."""
         if not self._is_call(step):
             return None
-        moved = step.row.structural and step.args and self.truths.issuperset(step.args)
-        if step.row.boolean or moved:
+        if step.row.boolean:
             self.truths.add(step.node)
         return Called(step.row, step.args, step.node, step.params)
 
@@ -287,8 +286,7 @@ class _Stager:
             shape = self.shape(step.node)
             level = 0
             for arg in step.args:
-                apart = arg in fused and (call or self.shape(arg) != shape)
-                level = max(level, levels.get(arg, 0) + apart)
+                level = max(level, levels.get(arg, 0) + (call and arg in fused))
             levels[step.node] = level
             if not call:
                 fused.add(step.node)

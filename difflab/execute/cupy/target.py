@@ -280,8 +280,6 @@ class _Run:
             return _Laid(Reading.NUMBER, (np.float64(value),))
         dtype = np.dtype(bool if truth else np.float64)
         array = value if value.dtype == dtype else value.astype(dtype)
-        if array.ndim == 0:
-            return _Laid(Reading.LINE, (array, np.int64(0)))
         spread = self.cupy.broadcast_to(array, shape)
         axes = _axes(shape, [stride // dtype.itemsize for stride in spread.strides])
         if len(axes) > 2:

@@ -13,7 +13,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import DeviceError, MissingDependencyError, PointError
-from difflab.execute.cupy.target import MOST_BLOCKS, THREADS
+from difflab.execute.cupy.target import MOST_BLOCKS, THREADS, _Run
 from tests import standin, standin_cuda
 from tests.core.test_devices import MATRIX, MOVED
 
@@ -34,6 +34,7 @@ def agree(found: Any, expected: Any, xp: Any) -> None:
         return
     assert isinstance(found, xp.ndarray)
     assert found.shape == np.shape(expected)
+    assert found.dtype == np.asarray(expected).dtype
     close = 4e-15 if xp is standin else 1e-12
     np.testing.assert_allclose(found.get(), expected, rtol=close, atol=close)
 
@@ -138,6 +139,8 @@ def test_packed_points(xp: Any) -> None:
 def test_other_numbers_are_converted_there(xp: Any) -> None:
     f, fast = dl.parse("x*y"), dl.compile(dl.parse("x*y"), "cupy")
     agree(fast(xp.asarray(np.float32([1.5, 2.5])), 2.0), f(np.array([1.5, 2.5]), 2.0), xp)
+    product, short = dl.parse("x: [3]; x @ x"), ONE.astype(np.float32)
+    agree(dl.compile(product, "cupy")(xp.asarray(short)), product(short.astype(float)), xp)
     with pytest.raises(PointError, match="real numbers, but 'x' is complex128"):
         fast(xp.asarray(np.array([1j])), 2.0)
 
@@ -224,9 +227,36 @@ def test_results_are_arrays_of_their_own(xp: Any) -> None:
     for result in results:
         result[...] = 0.0
     assert np.array_equal(there.get(), MATRIX)
-    first, *_, last = dl.compile(f, "cupy")(there)
-    first[...] = 7.0
+    *_, third, last = dl.compile(f, "cupy")(there)
+    third[...] = 7.0
     assert np.array_equal(last.get(), 2 * MATRIX)
+
+
+def test_truth_values_among_numbers_are_read_again(xp: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr("difflab.execute.cupy.stages.MOST_OPERATIONS", 1)
+
+    def both(x: Any, y: Any) -> Any:
+        larger = x > y
+        return np.stack([x, larger, y]), np.where(larger, x, y)
+
+    held([(dl.trace(both, 1.0, 2.0), (X1, X2))], xp)
+
+
+def test_values_are_let_go_after_their_last_use(xp: Any, monkeypatch: Any) -> None:
+    held_there: list[int] = []
+    fused = _Run._fused
+
+    def counted(self: Any, *args: Any) -> None:
+        held_there.append(len(self.values) - len(self.stages.known))
+        fused(self, *args)
+
+    monkeypatch.setattr(_Run, "_fused", counted)
+    text = "x"
+    for _ in range(6):
+        text = f"tanh(W@{text})"
+    f = dl.parse(f"W: [3, 3]; x: [3]; sum({text})")
+    dl.compile(f, "cupy")(xp.asarray(np.eye(3)), xp.asarray(ONE))
+    assert held_there == [2, 2, 2, 2, 2, 1]
 
 
 def test_repetition_is_vectors_there(xp: Any) -> None:
