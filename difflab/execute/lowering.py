@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.record import Recorded, Tape, Unrecordable
+from difflab.execute.record import BOOL, FLOAT, Recorded, Tape, Unrecordable
 from difflab.execute.schedule import Program
 
 __all__ = ["Code", "Operation", "lowered"]
@@ -31,7 +31,6 @@ ALIASES = {
     "true_divide": "divide",
 }
 """Other names of the same."""
-FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class Operation(NamedTuple):

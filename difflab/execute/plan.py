@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.execute.record import Recorded, Tape, Unrecordable, select_into
+from difflab.execute.record import BOOL, FLOAT, Recorded, Tape, Unrecordable, select_into
 from difflab.execute.schedule import Program, Schedule, Step, assign_slots
 from difflab.graph.ir import Shape
 
@@ -21,8 +21,6 @@ __all__ = ["Operation", "Plan", "Slot", "planned"]
 
 Kind = tuple[Shape, "np.dtype[Any]"]
 Slot = tuple[Kind, int]
-FLOAT = np.dtype(np.float64)
-BOOL = np.dtype(np.bool_)
 _END = -1
 _VIEWS = frozenset({"broadcast", "constant_array", "diagonal", "index", "reshape", "transpose"})
 

@@ -15,7 +15,9 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from difflab.core.primitive import Primitive
 
-__all__ = ["Tape", "Unrecordable", "select_into"]
+__all__ = ["BOOL", "ELEMENTWISE", "FLOAT", "Recorded", "Tape", "Unrecordable", "select_into"]
+
+FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class Unrecordable(Exception):
@@ -100,7 +102,7 @@ class Recorded(NDArrayOperatorsMixin):
 def _dtype(value: Any) -> np.dtype[Any]:
     if isinstance(value, Recorded):
         return value.dtype
-    return np.dtype(np.bool_ if isinstance(value, bool | np.bool_) else np.float64)
+    return BOOL if isinstance(value, bool | np.bool_) else FLOAT
 
 
 def _where(condition: Any, value: Any, other: Any) -> Any:
@@ -126,9 +128,11 @@ def select_into(condition: Any, value: Any, other: Any, out: Any) -> None:
     np.copyto(out, value, where=np.asarray(condition, dtype=bool))
 
 
-_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.where: _where,
+ELEMENTWISE: dict[Callable[..., Any], Callable[..., Any]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.iscomplexobj: lambda x: False,
     np.real: lambda x: x,
 }
+"""What NumPy's functions of real numbers are in universal functions."""
+
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {**ELEMENTWISE, np.where: _where}

@@ -1,6 +1,6 @@
 """Where the values of an array program are kept: buffers used again, views, results.
 
-May import `ops`, `schedule`, `memory` and NumPy.
+May import `ops`, `record`, `schedule`, `memory` and NumPy.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.arrays.ops import FLAT, FLOAT, WRITING, Array, Form, Lowered, Op, viewed
+from difflab.execute.arrays.ops import FLAT, WRITING, Array, Form, Lowered, Op, viewed
 from difflab.execute.memory import MemoryPlan
+from difflab.execute.record import FLOAT
 from difflab.execute.schedule import assign_slots
 
 __all__ = ["Layout"]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.arrays.ops import BOOL, BYTE, FLOAT, WORD, Array, Form, Lowered, Op, viewed
+from difflab.execute.arrays.ops import BYTE, WORD, Array, Form, Lowered, Op, viewed
 from difflab.execute.arrays.tidy import contract, drop_unused
 from difflab.execute.arrays.values import Value, dtype_of, shape_of
-from difflab.execute.record import Unrecordable
+from difflab.execute.record import BOOL, FLOAT, Unrecordable
 from difflab.execute.schedule import Schedule, Step
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from difflab.graph.ir import Shape
 
 __all__ = [
-    "BOOL",
     "BYTE",
     "FEW",
     "FLAT",
-    "FLOAT",
     "WORD",
     "WRITING",
     "Array",
@@ -29,8 +27,6 @@ __all__ = [
     "viewed",
 ]
 
-FLOAT = np.dtype(np.float64)
-BOOL = np.dtype(np.bool_)
 BYTE = np.dtype(np.int8)
 WORD = np.dtype(np.int64)
 FEW = 256

@@ -1,6 +1,6 @@
 """Array programs as straight-line source over NumPy and BLAS.
 
-May import `ops`, `layout`, `scalar`, `core` and NumPy.
+May import `ops`, `layout`, `record`, `scalar`, `core` and NumPy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from difflab.execute import scalar
 from difflab.execute.arrays.layout import Layout
-from difflab.execute.arrays.ops import BOOL, FEW, Array, Form, Op
+from difflab.execute.arrays.ops import FEW, Array, Form, Op
+from difflab.execute.record import BOOL
 
 __all__ = ["Writer", "compiled"]
 

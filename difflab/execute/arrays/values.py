@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from difflab.execute.record import Unrecordable
+from difflab.execute.record import ELEMENTWISE, Unrecordable
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
@@ -131,10 +131,8 @@ def _moveaxis(x: Value, source: Any, destination: Any) -> Any:
 
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    **ELEMENTWISE,
     np.where: _where,
-    np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    np.iscomplexobj: lambda x: False,
-    np.real: lambda x: x,
     np.sum: _reducing(np.add),
     np.prod: _reducing(np.multiply),
     np.max: _reducing(np.maximum),
