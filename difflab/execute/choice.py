@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from difflab.errors import MissingDependencyError, UnsupportedError
-from difflab.execute.native import NativeTarget
+from difflab.execute.native import NativeArrays, NativeTarget
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.unrolled import unrolled
 from difflab.graph.function import Function
@@ -49,6 +49,8 @@ class Choice:
         The machine code, compiled when it is first called.
     device : bool
         Whether all is computed by CuPy's kernels.
+    point : NativeArrays or None
+        Machine code for one point of a function of arrays.
     """
 
     reason: str
@@ -56,6 +58,7 @@ class Choice:
     native_from: float = math.inf
     native: NativeTarget | None = None
     device: bool = False
+    point: NativeArrays | None = None
 
     def of(self, points: int) -> str:
         """Return the target for so many points.
@@ -121,9 +124,7 @@ def choose(
     most = UNROLLED if target == "native" else UNROLLED_BY_ITSELF
     native, why_not = _native(schedule, program, most, threads)
     if target == "native":
-        if native is not None:
-            return Choice("native: as asked for", native_from=0, native=native)
-        return Choice(f"numpy: {arrays}, and {why_not}" if arrays else f"numpy: {why_not}")
+        return _asked(schedule, program, arrays, native, why_not)
     if program is not None:
         return _automatic(len(program.steps), native, why_not)
     if native is None:
@@ -144,6 +145,28 @@ def _native(
         return NativeTarget(numbers, schedule.function.input_shapes, threads), ""
     except UnsupportedError as error:
         return None, str(error)
+
+
+def _asked(
+    schedule: Schedule,
+    program: Program | None,
+    arrays: str,
+    native: NativeTarget | None,
+    why_not: str,
+) -> Choice:
+    """Choose where machine code was asked for."""
+    point, reason = None, ""
+    if program is None:
+        try:
+            point = NativeArrays(schedule)
+        except UnsupportedError as error:
+            reason = f", and {error}"
+    if native is not None:
+        return Choice("native: as asked for", native_from=0, native=native, point=point)
+    if point is not None:
+        return Choice(f"native for one point, as asked for; numpy for more: {why_not}", point=point)
+    told = f"{arrays}, and {why_not}{reason}" if arrays else why_not
+    return Choice(f"numpy: {told}")
 
 
 def _least(native: NativeTarget) -> int:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
 from difflab.execute.arrays import ArrayTarget
+from difflab.execute.arrays.point import PointTarget
 from difflab.execute.choice import Choice, choose, repeated
 from difflab.execute.cupy import CupyTarget
 from difflab.execute.memory import MemoryPlan
@@ -51,8 +52,8 @@ def compile(
     target : {"auto", "python", "numpy", "native", "cupy"}
         ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
         sequence of universal functions for batches, and straight-line calls of NumPy and BLAS
-        for one point of arrays; ``"native"`` machine code, for one point or many, of what is
-        computed with numbers and small arrays, where llvmlite is installed; ``"cupy"`` a CUDA
+        for one point of arrays; ``"native"`` machine code, for one point of numbers or arrays,
+        or for many of numbers and small arrays, where llvmlite is installed; ``"cupy"`` a CUDA
         kernel for each group of operations that fuse, for arrays that CuPy keeps on a GPU;
         ``"auto"`` takes one of them call by call, as ``reason`` tells.
     threads : int, optional
@@ -193,12 +194,14 @@ class Compiled:
         self._native = self._choice.native
         first = self._choice.of(1)
         plain = program is None and first == "numpy"
-        self._arrays = ArrayTarget(schedule) if plain else None
+        self._arrays: PointTarget | None = self._choice.point
+        if self._arrays is None and plain:
+            self._arrays = ArrayTarget(schedule)
         if first == "cupy":
             self._cupy  # noqa: B018 - plans now
         elif first == "python" and program is not None:
             self._python = PythonTarget(program, schedule.function.input_shapes)
-        elif first == "native" and self._native is not None:
+        elif first == "native" and self._native is not None and self._arrays is None:
             self._native.prepare()
         elif program is not None:
             self._numpy  # noqa: B018 - plans now what is planned when first needed otherwise
@@ -257,8 +260,8 @@ class Compiled:
         chosen = self._choice.of(count)
         if chosen == "cupy":
             return self._cupy.memory_plan(count)
-        if chosen == "numpy" and self._arrays is not None and points is None:
-            return self._arrays.layout.memory_plan()
+        if self._arrays is not None and points is None:
+            return self._arrays.memory_plan()
         if chosen == "numpy":
             return self._numpy.memory_plan(count)
         if self._native is not None and chosen == "native" and points is not None:
@@ -321,7 +324,7 @@ class Compiled:
         if self._python is not None:
             numbers = point if isinstance(point, list) else point.tolist()
             return self._python.shaped(self._python.point(numbers))
-        if self._native is not None and self._choice.of(1) == "native":
+        if self._arrays is None and self._native is not None and self._choice.of(1) == "native":
             return self._native.point(point)
         return None
 
@@ -329,10 +332,10 @@ class Compiled:
         chosen = self._choice.of(math.prod(batch))
         if chosen == "python" and self._python is not None:
             results = self._python(values, batch)
-        elif chosen == "native" and self._native is not None:
-            results = self._native(values, batch)
         elif self._arrays is not None and batch == ():
             results = self._arrays(values)
+        elif chosen == "native" and self._native is not None:
+            results = self._native(values, batch)
         else:
             results = self._numpy(values, batch)
             if batch == ():

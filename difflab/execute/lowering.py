@@ -19,7 +19,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.record import BOOL, FLOAT, Recorded, Tape, Unrecordable
 from difflab.execute.schedule import Program
 
-__all__ = ["Code", "Operation", "lowered"]
+__all__ = ["ALIASES", "Code", "Form", "Operation", "lowered", "recorded"]
 
 ALIASES = {
     "abs": "absolute",
@@ -101,7 +101,7 @@ def lowered(program: Program, spelled: Container[str], truths: Collection[int] =
     return lowering.code
 
 
-class _Form(NamedTuple):
+class Form(NamedTuple):
     """What a kernel does: entries ``(name, args, truth)``, and which of the values it returns.
 
     Its arguments are the values 0, 1, …, the entries' results follow; a literal stands for
@@ -121,7 +121,7 @@ class _Lowering:
         self.next = program.inputs
         self.literals: dict[tuple[type, str], int] = {}
         self.found: dict[Any, int] = {}
-        self.forms: dict[Any, _Form] = {}
+        self.forms: dict[Any, Form] = {}
         self.values: dict[int, int] = {cell: cell for cell in range(program.inputs)}
         for cell, value in program.known.items():
             self.values[cell] = self._literal(value)
@@ -148,7 +148,7 @@ class _Lowering:
         truths = tuple([value in self.code.truths for value in local])
         form = self.forms.get((row, truths))
         if form is None:
-            form = self.forms[row, truths] = _recorded(row, truths, self.spelled)
+            form = self.forms[row, truths] = recorded(row, truths, self.spelled)
         for name, reads, truth in form.entries:
             taken = tuple([self._operand(local, read) for read in reads])
             key = (name, taken)
@@ -163,7 +163,7 @@ class _Lowering:
         return local[read] if isinstance(read, int) else self._literal(read[0])
 
 
-def _recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> _Form:
+def recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> Form:
     """Run the row's kernel on recording values."""
     tape = Tape()
     args = [Recorded(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
@@ -178,7 +178,7 @@ def _recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str])
         if name not in spelled or made.dtype not in (FLOAT, BOOL):
             raise UnsupportedError(f"'{row.name}' has no machine code")
         entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
-    return _Form(tuple(entries), _read(result))
+    return Form(tuple(entries), _read(result))
 
 
 def _read(value: Any) -> Any:

@@ -2,10 +2,12 @@
 
 `execute.lowering` turns a program into NumPy's universal functions, `spelling` says each of them
 in LLVM's language, `writer` puts them into functions, `libraries` finds their mathematics,
-`engine` compiles and loads, `store` keeps compiled code between runs, and `target` calls it.
+`engine` compiles and loads, `store` keeps compiled code between runs, and `target` calls it;
+`arrays` does the same for one point of a function of arrays, as nests of loops.
 May import what `difflab.execute` may; llvmlite is imported where code is compiled.
 """
 
+from difflab.execute.native.arrays import NativeArrays
 from difflab.execute.native.target import NativeTarget
 
-__all__ = ["NativeTarget"]
+__all__ = ["NativeArrays", "NativeTarget"]

@@ -59,10 +59,11 @@ class Host:
     width: int
     letter: str
 
-    def vector(self, function: str, arity: int) -> str:
-        """Return the name of libmvec's `function` on vectors, or nothing."""
-        name = f"_ZGV{self.letter}N{self.width}{'v' * arity}_{function}"
-        known = self.letter and function not in SCIPY and _symbol("libmvec.so.1", name)
+    def vector(self, function: str, arity: int, width: int) -> str:
+        """Return the name of libmvec's `function` on vectors of `width`, or nothing."""
+        letter = next((letter for letter, _, lanes in _SETS if lanes == width), "")
+        name = f"_ZGV{letter}N{width}{'v' * arity}_{function}"
+        known = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
         return name if known else ""
 
 

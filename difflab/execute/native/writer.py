@@ -5,24 +5,22 @@ For n points, they are tables of pointers to the points of each, and the loop ta
 points at a time; the last vector ends with the last point and may compute some points again, so
 n is at least a vector's width. More operations than fit in one function come in pieces, which
 pass values on in the memory v.
-May import `execute.lowering`, `spelling`, `libraries`.
+May import `execute.lowering`, `spelling`, `functions`, `libraries`.
 """
 
 from __future__ import annotations
 
-import re
-import struct
 from collections.abc import Iterator, Sequence
 
 from difflab.execute.lowering import Code, Operation
-from difflab.execute.native.libraries import SCIPY, Host
+from difflab.execute.native.functions import Functions, constant, types
+from difflab.execute.native.libraries import Host
 from difflab.execute.native.spelling import SPELLINGS
 
 __all__ = ["PIECE", "Writer"]
 
 PIECE = 1000
 """Operations in one function: what LLVM takes for each grows faster than linearly."""
-_CALLED = re.compile(r"\{(exp|log1p)\}")
 
 
 class Writer:
@@ -45,9 +43,9 @@ class Writer:
         self.host = host
         self.width = width
         self.truths = truths
-        self.functions: dict[str, str] = {}
+        self.functions = Functions(host)
         self.slots: dict[int, int] = {}
-        self.types = _types(width)
+        self.types = types(width)
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
@@ -74,7 +72,7 @@ class Writer:
                 lines += [*head, *body, "ret void", "}"]
             calls = [f"call void @piece{number}({_ARGUMENTS})" for number in range(len(bodies))]
             lines += self._run([], calls)
-        return "\n".join([*lines, *self.functions.values(), self._attributes()])
+        return "\n".join([*lines, *self.functions.texts.values(), self._attributes()])
 
     def _run(self, head: Sequence[str], body: Sequence[str]) -> Iterator[str]:
         """Yield the function that is called."""
@@ -114,60 +112,10 @@ class Writer:
                         self.slots[arg] = len(self.slots)
                 home[result] = number
 
-    def function(self, name: str, arity: int) -> str:
-        """Return what computes the mathematical function, declaring it once."""
-        scalar = self._scalar(name, arity)
-        if self.width == 1:
-            return scalar
-        vector = self.host.vector(name, arity)
-        v = self.types["v"]
-        if vector:
-            types = ", ".join([v] * arity)
-            self.functions.setdefault(vector, f"declare {v} @{vector}({types}) #0")
-            return vector
-        lanes = f"lanes.{name}"
-        if lanes not in self.functions:
-            self.functions[lanes] = "\n".join(self._lanes(lanes, scalar, arity))
-        return lanes
-
-    def _scalar(self, name: str, arity: int) -> str:
-        if name not in SCIPY:
-            types = ", ".join(["double"] * arity)
-            self.functions.setdefault(name, f"declare double @{name}({types})")
-            return name
-        self.functions.setdefault(
-            f"one.{name}",
-            f"declare double @scipy.{name}(double, i32)\n"
-            f"define internal double @one.{name}(double %a) {{\n"
-            f"%r = call double @scipy.{name}(double %a, i32 0)\nret double %r\n}}",
-        )
-        return f"one.{name}"
-
-    def _lanes(self, name: str, scalar: str, arity: int) -> Iterator[str]:
-        """Yield a function on vectors that calls one on numbers for each lane."""
-        v = self.types["v"]
-        letters = "ab"[:arity]
-        parameters = ", ".join(f"{v} %{letter}" for letter in letters)
-        yield f"define internal {v} @{name}({parameters}) #0 {{"
-        last = "poison"
-        for lane in range(self.width):
-            for letter in letters:
-                yield f"%{letter}{lane} = extractelement {v} %{letter}, i32 {lane}"
-            taken = ", ".join(f"double %{letter}{lane}" for letter in letters)
-            yield f"%c{lane} = call double @{scalar}({taken})"
-            yield f"%r{lane} = insertelement {v} {last}, double %c{lane}, i32 {lane}"
-            last = f"%r{lane}"
-        yield from (f"ret {v} {last}", "}")
-
     @property
     def symbols(self) -> list[str]:
         """The functions that the module takes from libraries."""
-        names = [text.split("@", 1)[1].split("(", 1)[0] for text in self._declared()]
-        return sorted(set(names))
-
-    def _declared(self) -> Iterator[str]:
-        for text in self.functions.values():
-            yield from (line for line in text.splitlines() if line.startswith("declare"))
+        return self.functions.symbols
 
 
 _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
@@ -216,7 +164,8 @@ class _Piece:
             operands.append(self._bit(arg) if place in spelling.truths else self._number(arg))
         types = self.writer.types
         if spelling.function:
-            function = self.writer.function(spelling.function, len(args))
+            functions, width = self.writer.functions, self.writer.width
+            function = functions.function(spelling.function, len(args), width)
             typed = ", ".join([f"{types['v']} {operand}" for operand in operands])
             self.body.append(f"%t{result} = call {types['v']} @{function}({typed})")
         else:
@@ -224,7 +173,7 @@ class _Piece:
         (self.bits if truth else self.numbers)[result] = f"%t{result}"
 
     def _filled(self, template: str, result: str, operands: Sequence[str]) -> str:
-        called = {name: self.writer.function(name, 1) for name in _CALLED.findall(template)}
+        called = self.writer.functions.called(template, self.writer.width)
         return template.format(*operands, r=result, **self.writer.types, **called)
 
     def _number(self, value: int) -> str:
@@ -233,7 +182,7 @@ class _Piece:
         if found is None:
             types = self.writer.types
             if value in self.writer.code.constants:
-                found = _constant(float(self.writer.code.constants[value]), self.writer.width)
+                found = constant(float(self.writer.code.constants[value]), self.writer.width)
             elif value in self.bits:
                 found = f"%n{value}"
                 self.body.append(
@@ -299,23 +248,3 @@ class _Piece:
     def _address(self, base: str, offset: int, name: str) -> str:
         self.body.append(f"%{name} = getelementptr double, ptr {base}, i64 {offset}")
         return f"%{name}"
-
-
-def _types(width: int) -> dict[str, str]:
-    """Return the types and constants that templates name."""
-    v, b, c = ("double", "i1", "i8")
-    if width > 1:
-        v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
-    suffix = f".v{width}f64" if width > 1 else ".f64"
-    types = {"v": v, "b": b, "c": c, "w": suffix}
-    numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0}
-    types.update({name: _constant(number, width) for name, number in numbers.items()})
-    types["true"] = "splat (i1 true)" if width > 1 else "true"
-    types["false"] = "zeroinitializer" if width > 1 else "false"
-    return types
-
-
-def _constant(value: float, width: int) -> str:
-    """Return a number bit by bit, in each lane of a vector."""
-    text = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-    return f"splat (double {text})" if width > 1 else text

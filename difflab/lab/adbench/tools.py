@@ -114,8 +114,8 @@ def _difflab(problem: Problem) -> Ready:
     single = problem.kind is Kind.BLOCKS
     parts = [(*problem.parameters, *data) for data in problem.parts]
     examples = [value[0] if single else value for value in parts[0]]
-    # Machine code is what many points of few numbers are for; `auto` would count one call.
-    target = "native" if single and find_spec("llvmlite") is not None else "auto"
+    # Asked for, since an objective is called many times; `auto` counts what one call takes.
+    target = "native" if find_spec("llvmlite") is not None else "auto"
     objective = compile(trace(_observed(problem, maths), *examples), target)
     transformed = _differentiated(problem, maths, grad, jacfwd, jacrev)
     jacobian = compile(trace(transformed, *examples), target)

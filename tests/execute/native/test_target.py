@@ -267,11 +267,16 @@ def test_auto_takes_machine_code_where_it_pays() -> None:
 
 
 def test_what_has_no_machine_code_is_numpys() -> None:
-    large = dl.compile(dl.trace(lambda x: np.sum(np.sin(x)), np.ones(30_000)), "native")
+    large = dl.compile(dl.trace(lambda x: np.cumsum(np.sin(x)), np.ones(30_000)), "native")
     assert large.reason.startswith("numpy: 'sin' computes with arrays here, and it takes more than")
-    assert large(np.zeros(30_000)) == 0.0
-    arrays = dl.compile(dl.parse("x: [3]; logsumexp(x)"), "native")
-    assert arrays.reason.startswith("numpy: 'logsumexp' computes with arrays")
+    assert large.reason.endswith("'cumsum' has no machine code for arrays")
+    assert np.all(large(np.zeros(30_000)) == 0.0)
+    arrays = dl.compile(dl.parse("x: [3]; cumsum(x)"), "native")
+    assert arrays.reason.startswith("numpy: 'cumsum' computes with arrays")
+    single = dl.compile(dl.parse("x: [3]; logsumexp(x)"), "native")
+    assert single.reason.startswith("native for one point, as asked for; numpy for more: 'logsum")
+    assert single([0.0, 0.0, 0.0]) == pytest.approx(math.log(3.0), rel=1e-15)
+    np.testing.assert_allclose(single(np.zeros((2, 3))), [math.log(3.0)] * 2, rtol=1e-15)
     rows = dl.compile(dl.gradient(dl.parse("digamma(x)")), "native")
     assert rows.reason == "numpy: 'polygamma' has no machine code"
     assert rows(1.0)[0] == pytest.approx(math.pi**2 / 6, rel=1e-14)

@@ -1,0 +1,405 @@
+"""Groups of instructions as an LLVM module: ``run(x, y, v, n)``.
+
+x is the table of the inputs' addresses, y the constants, v the memory of all values. The
+innermost axis of a nest is computed a vector at a time; where nothing is accumulated, its last
+vector ends with the last number and may compute some again.
+May import `groups`, `instructions`, `rolling`, the writer's types and `libraries`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from difflab.execute.native.arrays.groups import Address, Group, Layout, squeezed
+from difflab.execute.native.arrays.instructions import COPY, Instruction, Ref
+from difflab.execute.native.arrays.rolling import Segment
+from difflab.execute.native.functions import Functions, types
+from difflab.execute.native.libraries import Host
+from difflab.execute.native.spelling import SPELLINGS
+
+__all__ = ["Module"]
+
+_STRAIGHT = 4
+"""Vectors along an axis that are written one after the other."""
+
+
+class Operand(NamedTuple):
+    """A pointer that a nest has made for an operand, and its step along the innermost axis."""
+
+    pointer: str
+    stride: int
+
+
+class Module:
+    """Writes the module.
+
+    Parameters
+    ----------
+    layout : Layout
+        What is computed.
+    host : Host
+        What it is written for.
+    """
+
+    def __init__(self, layout: Layout, host: Host) -> None:
+        self.layout = layout
+        self.host = host
+        self.functions = Functions(host)
+        self.lines: list[str] = []
+        self.operations = 0
+        self._names = 0
+        self.turn = ""
+        self.bases: dict[tuple[str, int], str] = {}
+
+    def text(self) -> str:
+        """Return the module."""
+        inputs = range(self.layout.program.inputs)
+        for number in inputs:
+            self.add(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")
+            self.add(f"%p{number} = load ptr, ptr %q{number}, align 8")
+        for number, segment in enumerate(self.layout.cut.segments):
+            self._segment(number, segment)
+        bits = max(64 * self.host.width, 128)
+        return "\n".join(
+            [
+                "define void @run(ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %n) #0 {",
+                "start:",
+                *self.lines,
+                "ret void",
+                "}",
+                *self.functions.texts.values(),
+                f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
+                f' "prefer-vector-width"="{bits}" }}',
+            ]
+        )
+
+    # --- lines ------------------------------------------------------------------------------
+
+    def add(self, line: str) -> None:
+        """Write a line."""
+        self.lines.append(line)
+
+    def name(self) -> str:
+        """Return a name that no other value has."""
+        self._names += 1
+        return f"%t{self._names}"
+
+    def given(self, text: str) -> str:
+        """Write what gives a value, and return its name."""
+        name = self.name()
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def loop(self, start: int, stop: int, step: int) -> Iterator[str]:
+        """Yield the counter of a loop while its body is written."""
+        self._names += 1
+        number = self._names
+        before = f"%in{number}"
+        self.add(f"br label {before}")
+        self.add(f"in{number}:")
+        self.add(f"br label %loop{number}")
+        self.add(f"loop{number}:")
+        counter = f"%i{number}"
+        self.add(f"{counter} = phi i64 [{start}, {before}], [%next{number}, %end{number}]")
+        yield counter
+        self.add(f"br label %end{number}")
+        self.add(f"end{number}:")
+        self.add(f"%next{number} = add i64 {counter}, {step}")
+        self.add(f"%more{number} = icmp slt i64 %next{number}, {stop}")
+        self.add(f"br i1 %more{number}, label %loop{number}, label %out{number}")
+        self.add(f"out{number}:")
+
+    # --- segments ---------------------------------------------------------------------------
+
+    def _segment(self, number: int, segment: Segment) -> None:
+        """Write the first piece, and the others as a loop."""
+        groups = self.layout.groups[number]
+        self._pieces(segment, groups, 0)
+        if segment.count == 1:
+            return
+        for counter in self.loop(1, segment.count, 1):
+            self.turn = self.given(f"sub i64 {counter}, 1")
+            self._pieces(segment, groups, 1)
+        self.turn = ""
+        self.bases.clear()
+
+    def _pieces(self, segment: Segment, groups: Sequence[Group], turn: int) -> None:
+        self.bases.clear()
+        code = self.layout.program.code
+        first = segment.start + turn * segment.period
+        for group in groups:
+            steps = [code[first + place] for place in group.steps]
+            later: list[Instruction | None] = [None] * len(steps)
+            if turn:
+                later = [code[first + segment.period + place] for place in group.steps]
+            self.operations += len(steps)
+            _Nest(self, steps, later).write()
+
+    def pointer(self, address: Address) -> str:
+        """Return a pointer to a place, in this turn."""
+        memory, start, step = address
+        base = {"constants": "%y", "values": "%v"}.get(memory) or f"%p{memory.split()[1]}"
+        if step:
+            key = (memory, step)
+            if key not in self.bases:
+                moved = self.given(f"mul i64 {self.turn}, {step}")
+                self.bases[key] = self.given(f"getelementptr double, ptr {base}, i64 {moved}")
+            base = self.bases[key]
+        return self.given(f"getelementptr double, ptr {base}, i64 {start}") if start else base
+
+
+class _Nest:
+    """Writes the nest of a group."""
+
+    def __init__(
+        self, module: Module, steps: Sequence[Instruction], later: Sequence[Instruction | None]
+    ) -> None:
+        self.module = module
+        self.steps = steps
+        self.later = later
+        self.domain = squeezed(steps[0].domain)
+        self.made = {step.out.root for step in steps}
+        self.axes = self._order()
+        self.exact = any(step.into for step in steps)
+
+    def write(self) -> None:
+        """Write it."""
+        if math.prod(self.domain) == 0:
+            return
+        module = self.module
+        pointers: dict[tuple[int, int], str] = {}
+        for place, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
+            for slot, ref in enumerate((step.out, *step.args)):
+                if not self._in_memory(slot, ref, step):
+                    continue
+                after = None if later is None else (later.out, *later.args)[slot]
+                pointers[place, slot] = module.pointer(module.layout.address(ref, after))
+        self._outer(list(self.axes[:-1]), pointers)
+
+    def _in_memory(self, slot: int, ref: Ref, step: Instruction) -> bool:
+        """Whether an operand is read from memory, or a result written there."""
+        layout = self.module.layout
+        if slot == 0:
+            return bool(step.into) or layout.is_kept(ref.root)
+        return ref.root not in self.made
+
+    def _strides(self, ref: Ref, step: Instruction) -> list[int]:
+        return [s for s, size in zip(ref.strides, step.domain, strict=True) if size != 1]
+
+    def _order(self) -> tuple[int, ...]:
+        """Return the axes, the one whose numbers lie side by side most often innermost."""
+        axes = range(len(self.domain))
+
+        def cost(axis: int) -> tuple[int, int]:
+            apart = 0
+            for step in self.steps:
+                for slot, ref in enumerate((step.out, *step.args)):
+                    stride = self._strides(ref, step)[axis]
+                    apart += stride not in (0, 1)
+                    apart += 2 * (slot == 0 and stride == 0)
+            return apart, -axis
+
+        inner = min(axes, key=cost, default=-1)
+        return (*[axis for axis in axes if axis != inner], *([inner] if axes else []))
+
+    def _outer(self, axes: list[int], pointers: dict[tuple[int, int], str]) -> None:
+        """Write the loops around the innermost axis."""
+        if not axes:
+            self._inner(pointers)
+            return
+        axis, *rest = axes
+        module = self.module
+        for counter in module.loop(0, self.domain[axis], 1):
+            moved: dict[tuple[int, int], str] = {}
+            steps: dict[int, str] = {}
+            for (place, slot), pointer in pointers.items():
+                step = self.steps[place]
+                stride = self._strides((step.out, *step.args)[slot], step)[axis]
+                if stride and stride not in steps:
+                    steps[stride] = module.given(f"mul i64 {counter}, {stride}")
+                moved[place, slot] = (
+                    module.given(f"getelementptr double, ptr {pointer}, i64 {steps[stride]}")
+                    if stride
+                    else pointer
+                )
+            self._outer(rest, moved)
+
+    def _inner(self, pointers: dict[tuple[int, int], str]) -> None:
+        """Write the innermost axis, a vector at a time."""
+        size = self.domain[self.axes[-1]] if self.axes else 1
+        width = min(self.module.host.width, 1 << (size.bit_length() - 1))
+        whole = size // width
+        operands = {
+            key: Operand(pointer, self._inner_stride(*key)) for key, pointer in pointers.items()
+        }
+        done = 0
+        if whole > _STRAIGHT:
+            for counter in self.module.loop(0, whole * width, width):
+                self._vector(operands, counter, width)
+            done = whole * width
+        while done + width <= size:
+            self._vector(operands, str(done), width)
+            done += width
+        if done < size and not self.exact:
+            self._vector(operands, str(size - width), width)
+            return
+        while done < size:
+            width = 1 << ((size - done).bit_length() - 1)
+            self._vector(operands, str(done), width)
+            done += width
+
+    def _inner_stride(self, place: int, slot: int) -> int:
+        step = self.steps[place]
+        if not self.axes:
+            return 0
+        return self._strides((step.out, *step.args)[slot], step)[self.axes[-1]]
+
+    def _vector(self, operands: dict[tuple[int, int], Operand], start: str, width: int) -> None:
+        _Vector(self, operands, start, width).write()
+
+
+class _Vector:
+    """Writes all instructions of a nest for some neighbouring points."""
+
+    def __init__(
+        self, nest: _Nest, operands: dict[tuple[int, int], Operand], start: str, width: int
+    ) -> None:
+        self.nest = nest
+        self.module = nest.module
+        self.operands = operands
+        self.start = start
+        self.width = width
+        self.types = types(width)
+        self.numbers: dict[object, str] = {}
+        self.bits: dict[object, str] = {}
+
+    def write(self) -> None:
+        """Write them."""
+        for place, step in enumerate(self.nest.steps):
+            keys = [self._key(place, slot, ref) for slot, ref in enumerate(step.args, 1)]
+            self._compute(step, keys)
+            if (place, 0) in self.operands:
+                self._put(step, self.operands[place, 0])
+
+    def _key(self, place: int, slot: int, ref: Ref) -> object:
+        """Return the name of an operand's numbers, which are loaded once."""
+        if ref.root in self.nest.made:
+            return ref.root
+        pointer, stride = self.operands[place, slot]
+        key = (pointer, stride)
+        if key not in self.numbers:
+            self.numbers[key] = self._load(pointer, stride)
+        return key
+
+    def _compute(self, step: Instruction, keys: Sequence[object]) -> None:
+        root = step.out.root
+        if step.name == COPY:
+            self.numbers[root] = self._number(keys[0])
+            return
+        spelling = SPELLINGS[step.name]
+        operands = [
+            self._bit(key) if place in spelling.truths else self._number(key)
+            for place, key in enumerate(keys)
+        ]
+        v = self.types["v"]
+        if spelling.function:
+            function = self.module.functions.function(spelling.function, len(keys), self.width)
+            typed = ", ".join([f"{v} {operand}" for operand in operands])
+            name = self.module.given(f"call {v} @{function}({typed})")
+        else:
+            name = self.module.name()
+            called = self.module.functions.called(spelling.template, self.width)
+            self.module.add(spelling.template.format(*operands, r=name, **self.types, **called))
+        (self.bits if step.truth else self.numbers)[root] = name
+
+    def _number(self, key: object) -> str:
+        if key not in self.numbers:
+            text = f"uitofp {self.types['b']} {self.bits[key]} to {self.types['v']}"
+            self.numbers[key] = self.module.given(text)
+        return self.numbers[key]
+
+    def _bit(self, key: object) -> str:
+        if key not in self.bits:
+            v, zero = self.types["v"], self.types["zero"]
+            self.bits[key] = self.module.given(f"fcmp une {v} {self._number(key)}, {zero}")
+        return self.bits[key]
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
+        """Return a pointer to a point's number."""
+        if stride == 0:
+            return pointer
+        start = self.start
+        if start.startswith("%"):
+            moved = start if stride == 1 else self.module.given(f"mul i64 {start}, {stride}")
+            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {moved}")
+            start = "0"
+        offset = (int(start) + lane) * stride
+        if not offset:
+            return pointer
+        return self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
+
+    def _load(self, pointer: str, stride: int) -> str:
+        v, module = self.types["v"], self.module
+        if stride == 1 or self.width == 1:
+            return module.given(f"load {v}, ptr {self._at(pointer, stride)}, align 8")
+        last = "poison"
+        lanes = self.width if stride else 1
+        for lane in range(lanes):
+            number = module.given(f"load double, ptr {self._at(pointer, stride, lane)}, align 8")
+            last = module.given(f"insertelement {v} {last}, double {number}, i32 {lane}")
+        if stride:
+            return last
+        zeros = f"<{self.width} x i32> zeroinitializer"
+        return module.given(f"shufflevector {v} {last}, {v} poison, {zeros}")
+
+    def _put(self, step: Instruction, operand: Operand) -> None:
+        """Store a result, or join it to what is there."""
+        pointer, stride = operand
+        v, module = self.types["v"], self.module
+        number = self._number(step.out.root)
+        if stride == 0 and self.width > 1:
+            number = self._folded(step.into, number) if step.into else self._first(number)
+            v = "double"
+        if stride in (0, 1) or self.width == 1:
+            place = self._at(pointer, stride)
+            if step.into:
+                there = module.given(f"load {v}, ptr {place}, align 8")
+                number = self._joined(step.into, v, there, number)
+            module.add(f"store {v} {number}, ptr {place}, align 8")
+            return
+        for lane in range(self.width):
+            place = self._at(pointer, stride, lane)
+            one = module.given(f"extractelement {v} {number}, i32 {lane}")
+            if step.into:
+                there = module.given(f"load double, ptr {place}, align 8")
+                one = self._joined(step.into, "double", there, one)
+            module.add(f"store double {one}, ptr {place}, align 8")
+
+    def _first(self, number: str) -> str:
+        return self.module.given(f"extractelement {self.types['v']} {number}, i32 0")
+
+    def _folded(self, into: str, number: str) -> str:
+        """Return the sum or extreme of a vector's numbers, joined in pairs."""
+        module, width = self.module, self.width
+        while width > 1:
+            v, half = f"<{width} x double>", f"<{width // 2} x double>"
+            lanes = [f"i32 {lane}" for lane in range(width)]
+            kind = f"<{width // 2} x i32>"
+            parts = [
+                module.given(f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>")
+                for side in (lanes[: width // 2], lanes[width // 2 :])
+            ]
+            width //= 2
+            number = self._joined(into, half, *parts)
+        return module.given(f"extractelement <1 x double> {number}, i32 0")
+
+    def _joined(self, into: str, v: str, left: str, right: str) -> str:
+        name = self.module.name()
+        width = int(v.split()[0][1:]) if v.startswith("<") else 1
+        kinds = {**types(max(width, 1)), "v": v, "b": "i1" if v == "double" else f"<{width} x i1>"}
+        self.module.add(SPELLINGS[into].template.format(left, right, r=name, **kinds))
+        return name
