@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import difflab as dl
 from difflab.errors import PointError
 from difflab.methods import repeated, straight
+from difflab.methods.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.protocol import Problem
 from difflab.methods.richardson import RICHARDSON
 from difflab.methods.rules import Rule
@@ -34,14 +35,30 @@ SMOOTH = [
 ]
 
 
-def first_pass(function: dl.Function) -> Straight:
-    found = Straight.of(function, RULE)
+HARD = [
+    ("abs(x)", [0.0]),  # a kink
+    ("max(x, y)", [1.0, 1.0]),
+    ("sqrt(x)", [0.0]),  # an edge
+    ("ln(x)", [-1.0]),  # outside
+    ("where(x < 1, 0, 1)", [1.0]),  # a jump
+    ("sin(1e7*x)", [1.0]),  # steps that are too long
+    ("x^2", [0.0]),  # no relative accuracy
+    ("max(x - 1e-9, 0)", [0.0]),  # flat beside the point only
+    ("log(1 + x)", [1e-17]),  # flat by rounding
+    ("max(x - 1.2, 0) + 5", [1.0]),  # constant, but for the longest step
+    ("x*x + 0*sqrt(x - 0.7)", [1.0]),  # outside of the domain with the longest step
+]
+
+
+def first_pass(function: dl.Function, rule: Rule = RULE) -> Straight:
+    found = Straight.of(function, rule)
     assert found is not None
     return found
 
 
+@pytest.mark.parametrize("method", [RICHARDSON, CENTRAL, FORWARD], ids=lambda method: method.name)
 @pytest.mark.parametrize(("text", "x"), SMOOTH)
-def test_it_gives_what_the_method_gives(text: str, x: list[float]) -> None:
+def test_it_gives_what_the_method_gives(method: Differences, text: str, x: list[float]) -> None:
     function, point = dl.parse(text), np.array(x)
     fast = dl.compile(function, "python", packed=True)
 
@@ -49,8 +66,8 @@ def test_it_gives_what_the_method_gives(text: str, x: list[float]) -> None:
         """Return values one point at a time, so that both take them from Python's floats."""
         return np.array([np.ravel(fast(row)) for row in points])
 
-    plain = RICHARDSON.prepare(Problem(values, function.n, function.m))(point)
-    compiled = first_pass(function)
+    plain = method.prepare(Problem(values, function.n, function.m))(point)
+    compiled = first_pass(function, method.rule)
     found = compiled(point)
     assert found is not None
     value, error = found
@@ -61,26 +78,22 @@ def test_it_gives_what_the_method_gives(text: str, x: list[float]) -> None:
     assert (np.abs(value - dl.jacobian(function).values(point).ravel()) <= error).all()
 
 
-@pytest.mark.parametrize(
-    ("text", "x"),
-    [
-        ("abs(x)", [0.0]),  # a kink
-        ("max(x, y)", [1.0, 1.0]),
-        ("sqrt(x)", [0.0]),  # an edge
-        ("ln(x)", [-1.0]),  # outside
-        ("where(x < 1, 0, 1)", [1.0]),  # a jump
-        ("sin(1e7*x)", [1.0]),  # steps that are too long
-        ("x^2", [0.0]),  # no relative accuracy
-        ("max(x - 1e-9, 0)", [0.0]),  # flat beside the point only
-        ("log(1 + x)", [1e-17]),  # flat by rounding
-        ("max(x - 1.2, 0) + 5", [1.0]),  # constant, but for the longest step
-        ("x*x + 0*sqrt(x - 0.7)", [1.0]),  # outside of the domain with the longest step
-        ("1/x", [np.nan]),
-        ("x", [np.inf]),
-    ],
-)
+@pytest.mark.parametrize(("text", "x"), [*HARD, ("1/x", [np.nan]), ("x", [np.inf])])
 def test_it_gives_up_where_the_first_pass_does_not_settle(text: str, x: list[float]) -> None:
     assert first_pass(dl.parse(text))(np.array(x)) is None
+
+
+@pytest.mark.parametrize("method", [RICHARDSON, CENTRAL, FORWARD], ids=lambda method: method.name)
+@pytest.mark.parametrize(("text", "x"), [*SMOOTH, *HARD])
+def test_it_gives_up_where_the_method_goes_on(
+    method: Differences, text: str, x: list[float]
+) -> None:
+    """The method evaluates more points exactly where the compiled first pass gives nothing."""
+    function, point = dl.parse(text), np.array(x)
+    compiled = first_pass(function, method.rule)
+    plain = method.prepare(Problem(function.values, function.n, function.m, function))(point)
+    goes_on = plain.evaluations > compiled.evaluations or np.isnan(plain.value).any()
+    assert (compiled(point) is None) == goes_on
 
 
 @settings(max_examples=40, deadline=None)
@@ -198,7 +211,7 @@ def test_points_that_do_not_settle_go_the_long_way(compiling: list[dl.Function])
 
 def test_other_methods_are_not_compiled(compiling: list[dl.Function]) -> None:
     f = dl.parse(SEED)
-    for method in ("finite-central", "complex-step", "reverse"):
+    for method in ("complex-step", "forward", "reverse"):
         for _ in range(5):
             dl.differentiate(f, np.array([2.0, 5.0]), method)
     for _ in range(5):
