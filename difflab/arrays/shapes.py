@@ -15,6 +15,7 @@ import numpy as np
 from difflab import primitives as rows
 from difflab.core.apply import apply
 from difflab.core.place import at_users_line
+from difflab.core.primitive import Shape
 from difflab.errors import ShapeError
 
 __all__ = [
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 Array = Any
-Shape = tuple[int, ...]
 Axis = int | Sequence[int] | None
 
 

@@ -18,13 +18,12 @@ from difflab.autodiff.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
 __all__ = ["any_of", "anywhere", "cotangent", "pulled", "pushed", "recorded_tangent"]
 
-Params = tuple[tuple[str, Any], ...]
 Shapes = tuple[Shape, ...]
 PullBack = Callable[[Sweep, Mapping[int, Node], Sequence[int]], dict[int, Masked]]
 REMEMBERED = 4096

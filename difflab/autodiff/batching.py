@@ -15,7 +15,7 @@ from typing import Any
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
 from difflab.graph.node import Node
 from difflab.primitives import (
     TABLE,
@@ -32,7 +32,6 @@ from difflab.primitives import (
 
 __all__ = ["batched", "with_axis_at"]
 
-Shape = tuple[int, ...]
 Arg = tuple[Node, bool]
 Rule = Callable[[int, list[Arg], dict[str, Any]], Node]
 

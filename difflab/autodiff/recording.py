@@ -18,7 +18,7 @@ from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate, inline
-from difflab.graph.ir import Shape
+from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import Trace
@@ -119,7 +119,7 @@ def _derived(
     transform: Callable[..., Any],
     contents: _Contents,
     details: tuple[Any, ...],
-    more: tuple[tuple[str, Any], ...],
+    more: Params,
 ) -> Any:
     return transform(contents.function, *details, **dict(more))
 

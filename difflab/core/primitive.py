@@ -26,9 +26,11 @@ __all__ = [
     "Custom",
     "Elementwise",
     "Linear",
+    "Params",
     "Primitive",
     "Rule",
     "Select",
+    "Shape",
     "Shapes",
     "Transpose",
     "bilinear",
@@ -46,6 +48,8 @@ SPECIAL = {
     "jax.numpy": "jax.scipy.special",
 }
 """Where the special functions of an array module are; elsewhere its own part `special`."""
+Params = tuple[tuple[str, Any], ...]
+"""The static parameters of an operation, by name and in order."""
 Shape = tuple[int, ...]
 REMEMBERED = 4096
 """Kernels that are kept for one row; more would be parameters that nobody meets again."""
@@ -260,9 +264,7 @@ class Primitive:
             found = self._computers[xp] = self._bind(xp)
         return found
 
-    def unbatched_computer(
-        self, xp: ModuleType, params: tuple[tuple[str, Any], ...]
-    ) -> Callable[..., Any]:
+    def unbatched_computer(self, xp: ModuleType, params: Params) -> Callable[..., Any]:
         """Return the kernel for given parameters, and values without batch axes."""
         if not params and self.unbatched is None:
             return self.computer(xp)

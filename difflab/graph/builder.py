@@ -19,12 +19,11 @@ from difflab.core.place import python_place
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 __all__ = ["Builder"]
 
-Params = tuple[tuple[str, Any], ...]
 Span = tuple[int, int]
 NOWHERE = -1
 

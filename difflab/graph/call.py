@@ -14,13 +14,12 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.shapes import shape_of
+from difflab.core.primitive import Shape
 from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 
 __all__ = ["Call", "Context", "Ran", "no_rule", "read_only"]
-
-Shape = tuple[int, ...]
 
 
 class Context:

@@ -23,9 +23,9 @@ from difflab.graph.call import Call, Context, Ran, no_rule, read_only
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
-from difflab.graph.ir import Shape
+from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
-from difflab.graph.passes.exact import Params, transcribed
+from difflab.graph.passes.exact import transcribed
 from difflab.graph.trace import Trace
 from difflab.primitives import broadcast, pack
 

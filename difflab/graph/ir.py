@@ -20,16 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Custom, Primitive
+from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 
-__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Shape"]
+__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape"]
 
 INPUT = 0
 CONSTANT = 1
 FIRST_ROW = 2
 
-Shape = tuple[int, ...]
 Number = float | int
 
 
@@ -66,7 +65,7 @@ class Graph:
     shape_ids: NDArray[np.int32]
     spans: NDArray[np.int64]
     primitives: tuple[Primitive, ...]
-    param_table: tuple[tuple[tuple[str, Any], ...], ...]
+    param_table: tuple[Params, ...]
     shape_table: tuple[Shape, ...]
     constants: dict[int, tuple[Number, str | None]]
     names: dict[int, str]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from difflab.errors import DifflabError, DomainError, InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
 from difflab.methods.repeated import Repeated
@@ -24,7 +25,6 @@ from difflab.methods.rules import Rule
 __all__ = ["Derivative", "differentiate"]
 
 Array = NDArray[np.float64]
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)

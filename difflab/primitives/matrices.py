@@ -16,14 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, Transpose, bilinear, tangent
+from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangent
 from difflab.primitives.movement import transpose
 from difflab.primitives.structure import reshape, sum_
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
 
 Array = Any
-Shape = tuple[int, ...]
 Ranks = tuple[int, int]
 
 

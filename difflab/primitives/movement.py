@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.primitive import Primitive, Shapes, elementwise, linear
+from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
 from difflab.primitives.structure import index
 
 __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
 
 Array = Any
-Shape = tuple[int, ...]
 Places = tuple[int, ...] | bytes
 """Positions along an axis; many of them as the bytes of an array of int64."""
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, linear
+from difflab.core.primitive import Primitive, Shape, linear
 from difflab.primitives.structure import broadcast, reshape
 
 __all__ = ["sum_in_order"]
 
 Array = Any
-Shape = tuple[int, ...]
 Places = tuple[tuple[int, int, int], ...]
 """For each part the start, stop and step of its terms' places in the sum."""
 

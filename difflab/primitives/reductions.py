@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, elementwise, linear, tangent
+from difflab.core.primitive import Primitive, Shape, elementwise, linear, tangent
 from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
 from difflab.primitives.piecewise import where
@@ -34,7 +34,6 @@ __all__ = [
 
 Array = Any
 Axes = tuple[int, ...]
-Shape = tuple[int, ...]
 
 NEGLIGIBLE = -1_000_000
 """Exponents below this are zero in mpmath at any number of digits that is worked with."""

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, Shapes, linear
+from difflab.core.primitive import Primitive, Shape, Shapes, linear
 
 __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
 Array = Any
-Shape = tuple[int, ...]
 Key = tuple[Any, ...]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from difflab.autodiff.forward import push_forward
 from difflab.autodiff.reverse import pull_back
 from difflab.autodiff.sweep import Sweep
-from difflab.core.primitive import ByArgument, Linear, Primitive, Select
+from difflab.core.primitive import ByArgument, Linear, Params, Primitive, Select
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, fold
 from difflab.graph.function import Function
@@ -37,7 +37,7 @@ class Operation:
     """One operation apart from its place: the key under which its formulas are kept."""
 
     primitive: Primitive
-    params: tuple[tuple[str, Any], ...]
+    params: Params
     # For each argument a small constant, or its shape and whether it is a truth value.
     arguments: tuple[tuple[Any, ...], ...]
 

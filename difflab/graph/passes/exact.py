@@ -8,18 +8,16 @@ once; freezing drops what no output needs. May import `builder`, `function`, `id
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.identities import folded
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
 from difflab.primitives import divide, multiply
 
-__all__ = ["Params", "common", "dead", "fold", "simplify", "transcribed"]
+__all__ = ["common", "dead", "fold", "simplify", "transcribed"]
 
-Params = tuple[tuple[str, Any], ...]
 Emit = Callable[[Builder, Primitive, tuple[int, ...], Params], int]
 
 

@@ -13,8 +13,8 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.counts import count
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
-from difflab.graph.passes.exact import Params, transcribed
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
+from difflab.graph.passes.exact import transcribed
 from difflab.primitives import add, divide, multiply, negative, power, subtract
 
 __all__ = ["doubled_last", "squares_once"]

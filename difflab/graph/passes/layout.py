@@ -8,7 +8,8 @@ from __future__ import annotations
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.passes.exact import Params, transcribed
+from difflab.graph.ir import Params
+from difflab.graph.passes.exact import transcribed
 from difflab.primitives import transpose
 
 __all__ = ["layout", "transposes"]

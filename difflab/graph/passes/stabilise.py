@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
 from difflab.graph.node import Node
 from difflab.graph.passes.exponentials import Exponentials
 from difflab.graph.passes.matching import negated, number
@@ -42,7 +41,6 @@ from difflab.primitives import (
 
 __all__ = ["Rewrite", "stabilised"]
 
-Params = tuple[tuple[str, Any], ...]
 
 CANCELLING = frozenset(
     {cos, erf, erfc, exp, hypot, multiply, power, sigmoid, sqrt, square_difference, tanh}
