@@ -44,27 +44,30 @@ class Notation(StrEnum):
     C = "c"
 
 
+Wrt = Annotated[
+    str | None, typer.Option(metavar="NAME", help="By this variable alone, such as x1 or w[3].")
+]
+Of = Annotated[
+    Kind | None,
+    typer.Option("--of", help="By default the gradient; with several outputs the Jacobian."),
+]
+InNotation = Annotated[Notation, typer.Option("--format", help="What it is written in.")]
+Sparsity = Annotated[
+    bool,
+    typer.Option(
+        "--sparsity",
+        help="Show where the Jacobian (of one output: the Hessian) can be nonzero instead.",
+    ),
+]
+
+
 def derive(
     expression: Expression,
-    wrt: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="By this variable alone, such as x1 or w[3]."),
-    ] = None,
+    wrt: Wrt = None,
     order: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
-    of: Annotated[
-        Kind | None,
-        typer.Option("--of", help="By default the gradient; with several outputs the Jacobian."),
-    ] = None,
-    form: Annotated[Notation, typer.Option("--format", help="What it is written in.")] = (
-        Notation.TEXT
-    ),
-    sparsity: Annotated[
-        bool,
-        typer.Option(
-            "--sparsity",
-            help="Show where the Jacobian (of one output: the Hessian) can be nonzero instead.",
-        ),
-    ] = False,
+    of: Of = None,
+    form: InNotation = Notation.TEXT,
+    sparsity: Sparsity = False,
     plot: Plot = None,
     output: Output = None,
 ) -> int:

@@ -56,6 +56,13 @@ ENDINGS = {
 }
 
 
+Derivative = Annotated[
+    bool, typer.Option("--derivative", help="Of the gradient (Jacobian) in reverse mode.")
+]
+AtBoxes = Annotated[
+    list[str] | None,
+    typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
+]
 Values = Annotated[
     bool, typer.Option("--values", help="Show values and derivatives at the arrows instead.")
 ]
@@ -73,14 +80,9 @@ Memory = Annotated[
 
 def graph(
     expression: Expression,
-    derivative: Annotated[
-        bool, typer.Option("--derivative", help="Of the gradient (Jacobian) in reverse mode.")
-    ] = False,
+    derivative: Derivative = False,
     of: Annotated[Kind | None, typer.Option("--of", help="Of this derivative instead.")] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
-    ] = None,
+    at: AtBoxes = None,
     values: Values = False,
     form: AsPicture = None,
     output: Output = None,

@@ -112,14 +112,14 @@ class MemoryAccount:
         return "\n".join(text)
 
 
-def memory(subject: Function | Tensor, batch: int = 1) -> MemoryAccount:
+def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
     """Return what going backward through a function, or from a tensor, keeps in memory.
 
     Parameters
     ----------
     subject : Function or Tensor
         A function, whose arrays are as large as its inputs' shapes say; or a tensor with a tape.
-    batch : int
+    points : int
         How many points a function is evaluated at: each array is so many times as large.
 
     Returns
@@ -147,7 +147,7 @@ def memory(subject: Function | Tensor, batch: int = 1) -> MemoryAccount:
 where it is first kept
     """
     if isinstance(subject, Function):
-        return _account(_of_function(subject, batch))
+        return _account(_of_function(subject, points))
     if isinstance(subject, Tensor) and isinstance(subject._step, Step):
         if subject._step.edges is None:
             raise InputError(
@@ -187,7 +187,7 @@ def _role(slot: int, arity: int) -> str:
     return "input" if arity == 1 else f"input {slot - 1}"
 
 
-def _of_function(function: Function, batch: int) -> Iterator[Entry]:
+def _of_function(function: Function, points: int) -> Iterator[Entry]:
     """Yield what each node keeps where a derivative flows through it."""
     graph = function.graph
     active = reached_from(graph, function.input_nodes)
@@ -216,7 +216,7 @@ def _of_function(function: Function, batch: int) -> Iterator[Entry]:
         for slot, source in plans[key].keep:
             held = home[values[source]]
             if opcodes[held] != CONSTANT:
-                array = (held, _kind(function, held, active), _nbytes(function, held, batch))
+                array = (held, _kind(function, held, active), _nbytes(function, held, points))
                 kept.append((_role(slot, len(args)), array))
         if not plans[key].regular:
             kept = [("its own, not counted", (node, "computed", 0))]
@@ -229,12 +229,12 @@ def _kind(function: Function, node: int, active: bytearray) -> str:
     return "computed" if active[node] else "constant"
 
 
-def _nbytes(function: Function, node: int, batch: int) -> int:
+def _nbytes(function: Function, node: int, points: int) -> int:
     """Return the bytes of a node's value; a constant array is one for all points."""
     row = function.graph.primitive(node)
     size = 1 if row is not None and row.boolean else 8
-    points = 1 if row is constant_array else batch
-    return points * size * math.prod(function.graph.shape(node))
+    copies = 1 if row is constant_array else points
+    return copies * size * math.prod(function.graph.shape(node))
 
 
 def _of_tape(last: Step) -> Iterator[Entry]:

@@ -103,28 +103,16 @@ def compare(
     >>> result.methods[0].verdict, result.agreed
     ('agree', True)
     """
-    chosen = select(methods)
     check_target(target)
-    for method in chosen:
-        start = getattr(method, "start", None)
-        if start is not None:
-            start()
+    chosen = _started(select(methods))
     function = _function(expression, order, timeout)
     point = _point(function, at, seed)
     from difflab.lab.given import packed
 
     x = packed(function, point)
     judge = _Judge(truth or function, x, order, timeout)
-    problem = Problem(
-        function.values,
-        function.n,
-        function.m,
-        function,
-        order,
-        timeout,
-        target=target,
-        often=timing,
-    )
+    values, n, m = function.values, function.n, function.m
+    problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
     rows = _rows(chosen, problem, x, judge, timing, progress)
     from difflab.lab.environment import environment
 
@@ -138,6 +126,15 @@ def compare(
         methods=tuple(rows),
         environment=environment(),
     )
+
+
+def _started(methods: Sequence[Method]) -> Sequence[Method]:
+    """Return the methods; those with a process of their own have begun to start it."""
+    for method in methods:
+        start = getattr(method, "start", None)
+        if start is not None:
+            start()
+    return methods
 
 
 def _function(expression: str | Function, order: int, timeout: float) -> Function:

@@ -65,7 +65,7 @@ def test_an_array_counts_once_and_a_view_as_what_it_is_a_view_of() -> None:
 
 def test_a_batch_is_as_many_times_as_large() -> None:
     f = dl.parse("exp(x)*y")
-    one, many = dl.memory(f), dl.memory(f, batch=N)
+    one, many = dl.memory(f), dl.memory(f, points=N)
     assert many.total == N * one.total == 2 * BYTES
 
 
