@@ -16,7 +16,15 @@ from difflab.execute.unrolled import unrolled
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
 
-__all__ = ["FEW_POINTS", "MANY_OPERATIONS", "WORTH_COMPILING", "Choice", "choose", "repeated"]
+__all__ = [
+    "FEW_POINTS",
+    "MANY_OPERATIONS",
+    "WORTH_COMPILING",
+    "WORTH_TAKING_APART",
+    "Choice",
+    "choose",
+    "repeated",
+]
 
 FEW_POINTS = 32
 """Points up to which Python's floats are faster than setting NumPy's functions off."""
@@ -24,8 +32,14 @@ MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python, and a point is ten times faster."""
 LONG_VECTORS = 1_000
 """Numbers that vectors hold on average from which NumPy is as fast as machine code."""
-WORTH_COMPILING = 4_000_000
-"""Operations on numbers that NumPy takes longer for than LLVM takes to compile."""
+WORTH_COMPILING = 4_000
+"""Operations on numbers, in one call, from which some hundred calls pay for LLVM's compiling.
+
+NumPy takes a microsecond or more to set each operation off, LLVM some 60 to compile it beside
+5 milliseconds in all. Calls are not counted, since the same call shall give the same bits.
+"""
+WORTH_TAKING_APART = 400_000
+"""The same for operations on arrays, of which NumPy sets few off."""
 
 UNROLLED = 20_000
 """Operations on numbers that arrays are taken apart into, where machine code is asked for."""
@@ -129,7 +143,7 @@ def choose(
         return _automatic(len(program.steps), native, why_not)
     if native is None:
         return Choice(f"numpy: {arrays}")
-    least, count = _least(native), native.operations
+    least, count = _least(native, WORTH_TAKING_APART), native.operations
     reason = f"numpy: {arrays}; native from {least} points, on {count} operations on numbers"
     return Choice(reason, native_from=least, native=native)
 
@@ -169,17 +183,18 @@ def _asked(
     return Choice(f"numpy: {told}")
 
 
-def _least(native: NativeTarget) -> int:
-    """Return the number of points from which compiling pays."""
-    return max(-(-WORTH_COMPILING // max(native.operations, 1)), FEW_POINTS + 1)
+def _least(native: NativeTarget, worth: int) -> int:
+    """Return the number of points from which so many operations are done."""
+    return max(-(-worth // max(native.operations, 1)), FEW_POINTS + 1)
 
 
 def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Choice:
     count = f"its {operations} operations are all on numbers"
     if native is not None and operations >= MANY_OPERATIONS:
         return Choice(f"native: {count}, and many", native_from=0, native=native)
-    python = f"python up to {FEW_POINTS} points, since {count}; numpy for more"
+    python = f"python up to {FEW_POINTS} points, since {count}"
     if native is None:
-        return Choice(f"{python}; {why_not}", FEW_POINTS)
-    least = _least(native)
-    return Choice(f"{python}; native from {least}, where compiling pays", FEW_POINTS, least, native)
+        return Choice(f"{python}; numpy for more; {why_not}", FEW_POINTS)
+    least = _least(native, WORTH_COMPILING)
+    more = "native for more" if least == FEW_POINTS + 1 else f"numpy for more; native from {least}"
+    return Choice(f"{python}; {more}, where compiling pays", FEW_POINTS, least, native)

@@ -23,6 +23,7 @@ from difflab.execute.cupy import CupyTarget
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
+from difflab.execute.record import FLOAT
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.unrolled import unrolled
 from difflab.execute.workers import available
@@ -55,7 +56,8 @@ def compile(
         for one point of arrays; ``"native"`` machine code, for one point of numbers or arrays,
         or for many of numbers and small arrays, where llvmlite is installed; ``"cupy"`` a CUDA
         kernel for each group of operations that fuse, for arrays that CuPy keeps on a GPU;
-        ``"auto"`` takes one of them call by call, as ``reason`` tells.
+        ``"auto"`` takes one of them call by call, by the number of points alone, as ``reason``
+        tells: the same call gives the same bits each time.
     threads : int, optional
         How many threads share a large batch; all processors when None.
     packed : bool
@@ -295,6 +297,8 @@ class Compiled:
             results = self._at([float(arg) for arg in args])
             if results is not None:
                 return self.function.returned(results)
+        if plain and (batch := _common_shape(args)) is not None and not self._choice.device:
+            return self._results(args, batch)
         while args and args[-1] is None:
             args = args[:-1]
         given = self.function.arranged(args, kwargs)
@@ -381,6 +385,19 @@ class Packed(Compiled):
         parts = self._schedule.function.split(packed)
         names = ["points"] * len(parts)
         return self.function.returned(self._cupy(parts, names, packed.shape[:-1]))
+
+
+def _common_shape(values: Sequence[Any]) -> Shape | None:
+    """Return the shape of arrays of float64 that have the same and are to be used as they are."""
+    shape: Shape | None = None
+    for value in values:
+        if value.__class__ is not np.ndarray or value.dtype != FLOAT:
+            return None
+        if shape is None:
+            shape = value.shape
+        elif value.shape != shape:
+            return None
+    return shape
 
 
 def _real(value: Any) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ May import `difflab.graph`, `difflab.primitives`, `difflab.errors`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +23,15 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
 from difflab.primitives import divide, multiply, power
 
-__all__ = ["Cells", "Program", "Schedule", "Step", "assign_slots"]
+__all__ = [
+    "Cells",
+    "Program",
+    "Schedule",
+    "Step",
+    "assign_slots",
+    "batch_first",
+    "point_by_point",
+]
 
 # The powers that products give to the last place or next to it. Negative ones would lose the
 # subnormal numbers, save the reciprocal.
@@ -344,3 +353,28 @@ def assign_slots(
 def _release(free: dict[Kind, list[int]], places: Sequence[tuple[Kind, int]]) -> None:
     for kind, slot in places:
         free.setdefault(kind, []).append(slot)
+
+
+def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
+    """Return an input's value as ``(points, numbers)``, spread over the batch.
+
+    Examples
+    --------
+    >>> point_by_point(5.0, (), (3,)).tolist()
+    [[5.0], [5.0], [5.0]]
+    """
+    return np.broadcast_to(value, batch + shape).reshape(math.prod(batch), math.prod(shape))
+
+
+def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:
+    """Return an output, kept as ``(numbers, points)``, in the shape ``batch + shape``.
+
+    Examples
+    --------
+    >>> batch_first(np.arange(6).reshape(2, 3), (2,), (3,)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    if len(batch) == 1 and len(shape) <= 1:  # most, told apart since it takes a fifth of the time
+        return store.T if shape else store[0]
+    axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
+    return store.reshape(shape + batch).transpose(axes)

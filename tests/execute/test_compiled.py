@@ -163,6 +163,40 @@ def test_results_are_the_callers_own() -> None:
         np.testing.assert_array_equal(x, np.arange(6.0) if x.size == 6 else np.ones(2))
 
 
+@pytest.mark.parametrize("target", ["auto", "numpy", "native"])
+def test_arrays_that_are_ready_are_not_looked_at_one_by_one(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if target == "native":
+        pytest.importorskip("llvmlite")
+    fast = compile(seed(), target)
+    a, b = np.linspace(0.5, 3.0, 40), np.linspace(-1.0, 1.0, 40)
+    expected = fast(a, b)
+    arranged: list[int] = []
+    real = dl.Function.arranged
+
+    def counted(self: dl.Function, args: Any, kwargs: Any) -> Any:
+        arranged.append(1)
+        return real(self, args, kwargs)
+
+    monkeypatch.setattr(dl.Function, "arranged", counted)
+    others = [
+        (a.astype(">f8"), b),
+        (a.tolist(), b),
+        (np.ma.array(a), b),
+        (np.float64(0.5), b),
+        (a[:1], b),
+    ]
+    for number, (x, y) in enumerate([(a, b), *others]):
+        value, slope = fast(x, y)
+        assert len(arranged) == number
+        size = 40 if np.size(x) == 40 else 1
+        np.testing.assert_array_equal(value[:size], expected[0][:size])
+        np.testing.assert_array_equal(slope[:size], expected[1][:size])
+    with pytest.raises(PointError, match="the batches of the inputs differ in shape"):
+        fast(a, b[:7])
+
+
 def test_auto_says_why_and_takes_both() -> None:
     fast = compile(seed())
     assert fast.target == "auto"

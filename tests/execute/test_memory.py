@@ -87,6 +87,16 @@ def test_the_planned_peak_of_a_batch_is_the_measured_one(target: str) -> None:
     assert plan.results == 3 * 8 * 1_000_000
 
 
+def test_the_planned_peak_of_a_short_batch_of_machine_code_is_the_measured_one() -> None:
+    pytest.importorskip("llvmlite")
+    f = dl.value_and_gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
+    points = [RNG.uniform(1, 2, 1000) for _ in range(2)]
+    fast = dl.compile(f, "native")
+    plan = dl.compile(f, "native").memory_plan(1000)
+    assert plan.results == 3 * 8 * 1000
+    assert plan.peak_bytes == pytest.approx(measured(lambda: fast(*points)), rel=0.1)
+
+
 def test_the_planned_peak_of_a_batch_of_arrays_is_the_measured_one() -> None:
     f = dl.grad(dl.trace(lambda x: np.sum(np.tanh(x[1:] * x[:-1]) ** 2), np.ones(6)))
     fast = dl.compile(f, threads=1)

@@ -20,7 +20,7 @@ from difflab.execute.native import engine
 from difflab.execute.native.libraries import Host, host
 from difflab.execute.native.spelling import SPELLINGS
 from difflab.execute.native.writer import Writer
-from difflab.execute.schedule import Program
+from difflab.execute.schedule import Program, batch_first, point_by_point
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
 
@@ -28,6 +28,7 @@ __all__ = ["NativeTarget"]
 
 BLOCK = 65_536  # points between two looks at what the user may have interrupted
 STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
+DESK_BYTES = 128 << 10  # of inputs and outputs that are copied sooner than looked up
 WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
 SMALL = 1_000  # operations that compile within milliseconds
 FEW = 256  # points that more operations than that are computed for one by one
@@ -78,6 +79,7 @@ class NativeTarget:
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
         self._spaces: list[_Space] = []
+        self._desks: list[_Desk] = []
 
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
@@ -151,26 +153,46 @@ class NativeTarget:
             flat = [np.ravel(value) for value in values]
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
-        rows = [
-            np.broadcast_to(value, batch + shape).reshape(points, math.prod(shape))
-            for value, shape in zip(values, self.input_shapes, strict=True)
-        ]
-        if self.operations > SMALL and points < FEW:
-            return self._one_by_one(rows, batch)
-        stores = [
-            np.empty((math.prod(shape), max(points, self.machine.width)), dtype)
-            for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
-        ]
-        if 0 < points < self.machine.width:
-            # A vector is computed whole: the last point fills it up.
-            places = np.minimum(np.arange(self.machine.width), points - 1)
-            rows = [row[places] for row in rows]
-        if points:
-            self._fill(rows, stores, max(points, self.machine.width))
+        short = self.operations > SMALL and points < FEW
+        if 0 < points <= self.desk and not short:
+            stores = self._at_desk(values, batch, points)
+        else:
+            rows = [
+                point_by_point(value, shape, batch)
+                for value, shape in zip(values, self.input_shapes, strict=True)
+            ]
+            if short:
+                return self._one_by_one(rows, batch)
+            stores = [
+                np.empty((math.prod(shape), points), dtype)
+                for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+            ]
+            if points:
+                self._fill(rows, stores, points)
         return [
-            self._shaped(store[:, :points], shape, batch)
+            batch_first(store, shape, batch)
             for store, shape in zip(stores, self.shapes, strict=True)
         ]
+
+    @cached_property
+    def desk(self) -> int:
+        """The most points whose inputs and outputs are copied; at least a vector's width."""
+        size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
+        return max(DESK_BYTES // (8 * max(size, 1)), self.machine.width)
+
+    def _at_desk(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+        """Compute so few points that looking up where their numbers lie would take longest."""
+        entry, size = self._batch
+        desks = self._desks
+        desk = desks.pop() if desks else _Desk.of(self, size)
+        for room, value, shape in zip(desk.inputs, values, self.input_shapes, strict=True):
+            aligned = shape == () and len(batch) == 1
+            room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
+        # A vector is computed whole, by what an earlier call left where the batch is shorter.
+        entry.run(*desk.starts, max(points, self.machine.width))
+        stores = [room[:, :points].copy() for room in desk.outputs]
+        desks.append(desk)
+        return stores
 
     def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
         """Compute so few points that code for vectors would take longer to compile."""
@@ -179,10 +201,6 @@ class NativeTarget:
             np.array([results[place] for results in found], dtype).reshape(batch + shape)
             for place, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
         ]
-
-    def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:
-        axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
-        return store.reshape(shape + batch).transpose(axes)
 
     def _memory(self, size: int) -> Array:
         """Return memory of at least that many numbers, which is no other thread's."""
@@ -226,14 +244,18 @@ class NativeTarget:
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return what so many points need, where only array inputs are laid side by side anew."""
-        staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
-        blocks = self._blocks(points, staged)
-        stage = 8 * staged * -(-points // blocks)
         _, size = self._batch
         results = sum(
             points * math.prod(shape) * dtype.itemsize
             for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
         )
+        if points <= self.desk:
+            desk = _Desk.of(self, size)
+            rooms = tuple(room.nbytes for room in (*desk.inputs, *desk.outputs, *desk.owned))
+            return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
+        staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
+        blocks = self._blocks(points, staged)
+        stage = 8 * staged * -(-points // blocks)
         buffers = tuple(number for number in (stage, 8 * size) if number)
         return MemoryPlan(self.operations, buffers, self._workers(points, blocks), results)
 
@@ -251,6 +273,30 @@ class _Space(NamedTuple):
         """Make room for so many numbers."""
         arrays = np.empty(inputs), np.empty(outputs), np.empty(size)
         return cls(*arrays, (_start(arrays[0]), _start(arrays[1]), _start(arrays[2])))
+
+
+class _Desk(NamedTuple):
+    """Inputs, outputs and memory of a short batch, and where the tables of them are."""
+
+    inputs: list[Array]
+    outputs: list[Array]
+    starts: tuple[int, int, int]
+    owned: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, target: NativeTarget, size: int) -> _Desk:
+        """Make room for as many points as the target computes at its desk."""
+        # Rows a power of two apart would share the same few lines of the cache.
+        width = target.desk + 8 * (1 + target.desk % 2)
+        counts = [math.prod(shape) for shape in target.input_shapes]
+        inputs = [np.ones((count, width)) for count in counts]
+        outputs = [
+            np.empty((part.stop - part.start, width), dtype)
+            for part, dtype in zip(target.parts, target.dtypes, strict=True)
+        ]
+        x, y = _Outputs.of(inputs).starts, _Outputs.of(outputs).starts
+        memory = np.empty(size)
+        return cls(inputs, outputs, (_start(x), _start(y), _start(memory)), (x, y, memory))
 
 
 class _Inputs(NamedTuple):

@@ -75,6 +75,82 @@ def test_inputs_lie_as_they_like() -> None:
     same(run([a, 0.75], (100,)), run([a, np.full(100, 0.75)], (100,)))
 
 
+def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a, b = points(240)
+    packed = np.stack([a, b], axis=-1)
+
+    def three(w: Any, y: Any) -> Any:
+        return np.stack([w[0] * y, np.sin(w[1])]), w[0] < y, w[0] + y
+
+    f = dl.trace(three, np.ones(2), 1.0)
+    desk = native(f)
+    tabled = native(f)
+    monkeypatch.setattr(tabled, "desk", 0)
+    monkeypatch.setattr(desk, "_fill", None)
+    monkeypatch.setattr(tabled, "_at_desk", None)
+    for values, batch in [
+        ([packed, a], (240,)),
+        ([packed[::-3], b[::3]], (80,)),
+        ([packed, 1.5], (240,)),
+        ([packed[0], a], (240,)),
+        ([packed.reshape(4, 60, 2), b[:60]], (4, 60)),
+        ([packed[:8], a[:8]], (8,)),
+    ]:
+        for left, right in zip(desk(values, batch), tabled(values, batch), strict=True):
+            assert left.dtype == right.dtype
+            np.testing.assert_array_equal(left, right)
+            assert left.strides == right.strides
+    assert len(desk._desks) == 1
+
+
+def test_a_short_batch_is_not_touched_by_what_was_left_of_a_long_one() -> None:
+    run = native(seed())
+    a, b = points(100)
+    first = run([a, b], (100,))
+    kept = [part.copy() for part in first]
+    with np.errstate(all="raise"):
+        same(run([a[:3], b[:3]], (3,)), [part[:3] for part in kept])
+    run([np.full(100, np.nan), b], (100,))
+    same(run([a[:3], b[:3]], (3,)), [part[:3] for part in kept])
+    same(first, kept)
+
+
+def test_users_threads_have_desks_each() -> None:
+    run = native(seed())
+    inputs = [points(300 + k) for k in range(4)]
+    expected = [run(values, (300 + k,)) for k, values in enumerate(inputs)]
+    wrong: list[int] = []
+
+    def work(k: int) -> None:
+        for _ in range(200):
+            found = run(inputs[k], (300 + k,))
+            if not all(map(np.array_equal, found, expected[k])):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert 1 <= len(run._desks) <= 4
+
+
+def test_a_short_call_allocates_its_results_only() -> None:
+    fast = dl.compile(seed(), "native", threads=1)
+    values = points(2000)
+    size = sum(result.nbytes for result in fast(*values))
+    tracemalloc.start()
+    try:
+        fast(*values)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert size <= peak < size + 4096
+
+
 def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = points(20_011)
     expected = native(seed())([a, b], (20_011,))
