@@ -22,7 +22,7 @@ _NAMES = (
     "log1p log2 logaddexp logical_and logical_not logical_or matmul max maximum min minimum mod",
     "moveaxis multiply negative not_equal ones power prod real remainder result_type round rint",
     "sign sin sinh sqrt stack subtract sum swapaxes take tan tanh transpose trunc where zeros full",
-    "isinf isnan any all zeros_like ones_like empty ascontiguousarray",
+    "isinf isnan any all zeros_like ones_like ascontiguousarray",
 )
 FUNCTIONS = frozenset(" ".join(_NAMES).split())
 """What is offered by the name that NumPy has for it."""
@@ -160,6 +160,11 @@ def _sum(self: ndarray, axis: Any = None, **kwargs: Any) -> Any:
 ndarray.sum = _sum
 for _name in FUNCTIONS:
     globals()[_name] = _wrapped(getattr(np, _name), plain=_name in ("iscomplexobj", "result_type"))
+
+
+def empty(shape: Any, dtype: Any = float) -> ndarray:
+    """Return memory that nothing has been written to, which shows."""
+    return ndarray(np.full(shape, np.nan, dtype))
 
 
 def asarray(value: Any, dtype: Any = None) -> ndarray:

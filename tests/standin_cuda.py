@@ -75,15 +75,16 @@ class RawKernel:
     name: str
     options: tuple[str, ...] = ()
     kinds: list[str] = field(default_factory=list)
+    written: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         assert "--fmad=false" in self.options
         found = _SIGNATURE.search(self.code)
         assert found is not None
         assert found[1] == self.name
-        self.kinds = [
-            " ".join(part.split()[:-1]).removeprefix("const ") for part in found[2].split(",")
-        ]
+        parts = found[2].split(",")
+        self.written = ["*" in part and "const" not in part for part in parts]
+        self.kinds = [" ".join(part.split()[:-1]).removeprefix("const ") for part in parts]
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: Any) -> None:
         assert 0 < grid[0] < 2**31
@@ -96,6 +97,9 @@ class RawKernel:
         )
         if _SEEN:
             _SEEN[-1].append(self.code)
+            for value, written in zip(args, self.written, strict=True):
+                if written:
+                    value._held[...] = 1
         elif COMPILER:
             if self.code not in _LOADED:
                 compile_together([self.code])
@@ -132,12 +136,13 @@ def compile_together(sources: Iterable[str]) -> None:
 def warm(calls: Iterable[Callable[[], Any]]) -> None:
     """Compile the kernels that some calls launch at once, by making the calls without running any.
 
-    What the calls return means nothing.
+    A kernel that does not run leaves ones, so what the calls return means nothing.
     """
     _SEEN.append([])
     try:
-        for call in calls:
-            call()
+        with np.errstate(all="ignore"):
+            for call in calls:
+                call()
     finally:
         compile_together(_SEEN.pop())
     LAUNCHES.clear()
