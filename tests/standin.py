@@ -164,7 +164,7 @@ for _name in FUNCTIONS:
 
 def empty(shape: Any, dtype: Any = float) -> ndarray:
     """Return memory that nothing has been written to, which shows."""
-    return ndarray(np.full(shape, np.nan, dtype))
+    return ndarray(np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 1, dtype))
 
 
 def asarray(value: Any, dtype: Any = None) -> ndarray:
