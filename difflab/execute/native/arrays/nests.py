@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from difflab.execute.native.arrays.blocks import Block
 from difflab.execute.native.arrays.groups import Address, Group, Layout, squeezed
 from difflab.execute.native.arrays.instructions import COPY, Instruction, Ref
 from difflab.execute.native.arrays.rolling import Segment
@@ -111,6 +112,23 @@ class Module:
         self.add(f"br i1 %more{number}, label %loop{number}, label %out{number}")
         self.add(f"out{number}:")
 
+    def vector(self, pointer: str, stride: int, width: int) -> str:
+        """Return the numbers from a place on, evenly spaced."""
+        v = types(width)["v"]
+        if stride == 1 or width == 1:
+            return self.given(f"load {v}, ptr {pointer}, align 8")
+        last = "poison"
+        for lane in range(width if stride else 1):
+            place = pointer
+            if lane:
+                place = self.given(f"getelementptr double, ptr {pointer}, i64 {lane * stride}")
+            number = self.given(f"load double, ptr {place}, align 8")
+            last = self.given(f"insertelement {v} {last}, double {number}, i32 {lane}")
+        if stride:
+            return last
+        zeros = f"<{width} x i32> zeroinitializer"
+        return self.given(f"shufflevector {v} {last}, {v} poison, {zeros}")
+
     # --- segments ---------------------------------------------------------------------------
 
     def _segment(self, number: int, segment: Segment) -> None:
@@ -176,7 +194,19 @@ class _Nest:
                     continue
                 after = None if later is None else (later.out, *later.args)[slot]
                 pointers[place, slot] = module.pointer(module.layout.address(ref, after))
+        block = self._block()
+        if block is not None and block.fits:
+            block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])
+            return
         self._outer(list(self.axes[:-1]), pointers)
+
+    def _block(self) -> Block | None:
+        """Return how a nest of one instruction on several axes may be written in blocks."""
+        step = self.steps[0]
+        if len(self.steps) > 1 or len(self.domain) < 2 or (step.name != COPY and not _plain(step)):
+            return None
+        strides = [self._strides(ref, step) for ref in (step.out, *step.args)]
+        return Block(self.module, step, self.domain, strides, self.axes[-1])
 
     def _in_memory(self, slot: int, ref: Ref, step: Instruction) -> bool:
         """Whether an operand is read from memory, or a result written there."""
@@ -343,18 +373,14 @@ class _Vector:
         return self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
 
     def _load(self, pointer: str, stride: int) -> str:
-        v, module = self.types["v"], self.module
-        if stride == 1 or self.width == 1:
-            return module.given(f"load {v}, ptr {self._at(pointer, stride)}, align 8")
-        last = "poison"
-        lanes = self.width if stride else 1
-        for lane in range(lanes):
-            number = module.given(f"load double, ptr {self._at(pointer, stride, lane)}, align 8")
-            last = module.given(f"insertelement {v} {last}, double {number}, i32 {lane}")
-        if stride:
-            return last
-        zeros = f"<{self.width} x i32> zeroinitializer"
-        return module.given(f"shufflevector {v} {last}, {v} poison, {zeros}")
+        start = self.start
+        if start.startswith("%") and stride:
+            moved = start if stride == 1 else self.module.given(f"mul i64 {start}, {stride}")
+            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {moved}")
+        elif stride and start != "0":
+            offset = int(start) * stride
+            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
+        return self.module.vector(pointer, stride, self.width)
 
     def _put(self, step: Instruction, operand: Operand) -> None:
         """Store a result, or join it to what is there."""
@@ -403,3 +429,12 @@ class _Vector:
         kinds = {**types(max(width, 1)), "v": v, "b": "i1" if v == "double" else f"<{width} x i1>"}
         self.module.add(SPELLINGS[into].template.format(left, right, r=name, **kinds))
         return name
+
+
+def _plain(step: Instruction) -> bool:
+    """Whether an operation is an instruction of the machine on numbers."""
+    spelling = SPELLINGS[step.name]
+    return (
+        not (spelling.function or spelling.truths or step.truth)
+        and "{exp}" not in spelling.template
+    )
