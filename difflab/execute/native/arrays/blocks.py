@@ -144,9 +144,9 @@ class Block:
                 for slot in range(1, len(self.strides))
             ]
             after.append(self._joined(name, terms, piece[1]))
-        for place, (_, (_, width)) in enumerate(cells):
-            ends = f"[{before[place]}, %in{number}], [{after[place]}, %end{number}]"
-            module.lines[patched + place] = f"{names[place]} = phi {types(width)['v']} {ends}"
+        for k, (_, (_, width)) in enumerate(cells):
+            ends = f"[{before[k]}, %in{number}], [{after[k]}, %end{number}]"
+            module.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
         next(loop, None)
         for place, (_, (_, width)), result in zip(places, cells, after, strict=True):
             module.add(f"store {types(width)['v']} {result}, ptr {place}, align 8")

@@ -434,7 +434,5 @@ class _Vector:
 def _plain(step: Instruction) -> bool:
     """Whether an operation is an instruction of the machine on numbers."""
     spelling = SPELLINGS[step.name]
-    return (
-        not (spelling.function or spelling.truths or step.truth)
-        and "{exp}" not in spelling.template
-    )
+    called = spelling.function or "{exp}" in spelling.template
+    return not (called or spelling.truths or step.truth)

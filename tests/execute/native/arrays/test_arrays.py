@@ -91,6 +91,16 @@ def test_every_length_of_vectors_and_of_what_is_left(size: int) -> None:
     held(dl.trace(lambda a: [np.sum(a, axis=0), np.sum(a, axis=1), a @ a.T, a.T @ a], a), (a,))
 
 
+@pytest.mark.parametrize("rows", [1, 4, 5, 11])
+@pytest.mark.parametrize("columns", [2, 7, 48, 50, 101, 200])
+def test_blocks_of_results(rows: int, columns: int) -> None:
+    """Products and reductions whose rows and columns do and do not fill blocks of registers."""
+    a, b, s = RNG.normal(size=(rows, 9)), RNG.normal(size=(9, columns)), RNG.normal(size=(2, 9, 3))
+    f = dl.trace(lambda a, b: [a @ b, b.T @ a.T, np.max(b, axis=0), np.min(-b, axis=0)], a, b)
+    held(f, (a, b), tolerance=1e-13)
+    held(dl.trace(lambda b, s: [np.sum(b * 2.0, axis=0), s @ b[:3]], b, s), (b, s), tolerance=1e-13)
+
+
 def test_an_extreme_of_nan_is_nan_and_infinities_stay() -> None:
     f = dl.trace(lambda x: [np.max(x), np.min(x), np.sum(x[2:])], np.ones(5))
     for x in ([1, np.nan, 2, 3, 4], [np.nan, 1, np.inf, 0, 1], [1, 2, -np.inf, 5, np.inf]):
