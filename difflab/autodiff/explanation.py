@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from difflab.autodiff.flat import flat_inputs
 from difflab.autodiff.provenance import Backward
 from difflab.autodiff.sweep import reached_from
+from difflab.core.place import Place
 from difflab.graph.anomalies import Event, doubtful, events
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
-from difflab.graph.findings import Finding, Flat, Kind, Site, call_text
+from difflab.graph.findings import Finding, Flat, Kind, call_text
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.required import require_function
@@ -131,15 +132,10 @@ def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explan
     named, ordered = (at, ()) if isinstance(at, Mapping) else ({}, at)
     given = function.arranged(ordered, named)
     values = [np.asarray(value, dtype=np.float64) for value in given]
-    run = Run(function, range(len(function.inputs)), _site_in_text(function))
+    run = Run(function, range(len(function.inputs)), function.graph.place)
     batch = function.batch(values)
     with np.errstate(all="ignore"):
         return run.batched(values, batch) if batch else run.single(values, None)
-
-
-def _site_in_text(function: Function) -> Callable[[int], Site]:
-    """Return where a function's nodes stand in its text."""
-    return lambda node: Site(function.graph.text, function.graph.span(node))
 
 
 class Run:
@@ -155,7 +151,7 @@ class Run:
     """
 
     def __init__(
-        self, function: Function, places: Iterable[int], site: Callable[[int], Site]
+        self, function: Function, places: Iterable[int], site: Callable[[int], Place]
     ) -> None:
         self.function = function
         self.places = tuple(places)

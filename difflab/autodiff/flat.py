@@ -14,11 +14,12 @@ import numpy as np
 
 from difflab.autodiff.forward import push_forward
 from difflab.autodiff.sweep import Sweep, fresh_inputs
+from difflab.core.place import Place
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
-from difflab.graph.findings import Block, Flat, Site, call_text, number_text, operands_at
+from difflab.graph.findings import Block, Flat, call_text, number_text, operands_at
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
@@ -39,7 +40,7 @@ def flat_inputs(
     function: Function,
     values: Sequence[Any],
     gradients: Mapping[int, Any],
-    site: Callable[[int], Site],
+    site: Callable[[int], Place],
 ) -> Iterator[Flat]:
     """Yield the inputs with a gradient that is exactly zero, and what stops it.
 
@@ -80,7 +81,7 @@ def _followed(
     joined: bytearray,
     place: int,
     element: tuple[int, ...],
-    site: Callable[[int], Site],
+    site: Callable[[int], Place],
 ) -> tuple[tuple[Block, ...], bool]:
     """Return the operations at which a unit tangent of one number of an input ends.
 
@@ -123,7 +124,7 @@ def _block(
     found: Sequence[Any],
     tangents: dict[int, Any],
     moving: bytearray,
-    site: Site,
+    site: Place,
 ) -> Block:
     """Describe an operation that a tangent does not get through."""
     args = graph.arguments(number)

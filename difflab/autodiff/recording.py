@@ -81,7 +81,7 @@ class _Output:
 
 
 class _Contents:
-    """A function compared by what its graph holds, byte for byte."""
+    """A function compared by what its graph holds, byte for byte, and where that was written."""
 
     __slots__ = ("function", "hashed", "key")
 
@@ -93,6 +93,7 @@ class _Contents:
             graph.args,
             graph.param_ids,
             graph.shape_ids,
+            graph.spans,
         )
         self.function = function
         self.key = (
@@ -100,6 +101,7 @@ class _Contents:
             graph.primitives,
             graph.param_table,
             graph.shape_table,
+            graph.source.met,
             # repr tells 0.0 from -0.0 and 1 from 1.0.
             tuple([(node, repr(entry)) for node, entry in graph.constants.items()]),
             function.input_nodes,

@@ -1,4 +1,4 @@
-"""Where the user's Python code is: the place that an error about a traced value points at.
+"""Where an operation stands, in a text or in the user's Python: what errors point at.
 
 May import `errors`.
 """
@@ -7,58 +7,131 @@ from __future__ import annotations
 
 import linecache
 import sys
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
 from difflab.errors import InputError
 
-__all__ = ["Place", "Spot", "at_users_line", "python_place", "python_spot"]
+__all__ = [
+    "NOWHERE",
+    "Place",
+    "Spot",
+    "at_users_line",
+    "python_frame",
+    "python_place",
+    "python_spot",
+    "spot_of",
+]
 
 Error = TypeVar("Error", bound=InputError)
 
 OWN = "difflab"
 LANGUAGE = "difflab.language"
+MODULES = 4096
+"""Names of modules that are remembered as somebody's."""
 
 
-class Place(NamedTuple):
-    """A line of Python: where it is, its text, and the part of it that runs."""
+@dataclass(frozen=True)
+class Place:
+    """Where an operation stands: a span of a program's text, or a line of Python.
 
-    where: str
-    text: str
-    span: tuple[int, int]
+    Attributes
+    ----------
+    text : str or None
+        The text of the program, or the line.
+    span : (int, int) or None
+        The operation's part of it.
+    where : str
+        The file and the line, for Python.
+    """
+
+    text: str | None = None
+    span: tuple[int, int] | None = None
+    where: str = ""
+
+    def __str__(self) -> str:
+        if self.where:
+            return self.where
+        if self.text is None or self.span is None:
+            return ""
+        start = self.span[0]
+        column = start - self.text.rfind("\n", 0, start)
+        line = self.text.count("\n", 0, start) + 1
+        return f"line {line}, column {column}" if "\n" in self.text else f"column {column}"
+
+    @property
+    def part(self) -> str:
+        """The operation as it is written; empty where that is not known."""
+        return "" if self.text is None or self.span is None else self.text[slice(*self.span)]
+
+    def marked(self, message: str) -> str:
+        """Return a message with the place under it, marked by a caret."""
+        return InputError(message, text=self.text, span=self.span).render()
+
+    def error(self, kind: type[Error], message: str, hint: str | None = None) -> Error:
+        """Return an error of a kind that names the place."""
+        if self.where:
+            message = f"{message} ({self.where})"
+        return kind(message, text=self.text, span=self.span, hint=hint)
+
+
+NOWHERE = Place()
+"""What stands nowhere that is known."""
 
 
 class Spot(NamedTuple):
-    """A place as the interpreter knows it, quick to take; `read` looks the line up."""
+    """A line of Python as the interpreter knows it, quick to take; `read` looks it up."""
 
     code: CodeType
     instruction: int
     line: int
     module: dict[str, Any]
 
-    def read(self) -> Place | None:
-        """Return the place; None where the source is not at hand."""
+    def read(self) -> Place:
+        """Return the place, which is empty where the source is not at hand."""
         return _place(*self)
 
 
-def python_spot() -> Spot | None:
-    """Return the innermost place outside of difflab; None below the parser, which has its own."""
+def python_frame() -> FrameType | None:
+    """Return the innermost frame outside of difflab; None below the parser, which has places."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module.startswith(LANGUAGE):
+        owner = _owner(frame.f_globals.get("__name__", ""))
+        if owner is None:
+            return frame
+        if owner == LANGUAGE:
             return None
-        if module.partition(".")[0] not in (OWN, "numpy"):
-            return Spot(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
         frame = frame.f_back
     return None
 
 
-def python_place() -> Place | None:
+@lru_cache(MODULES)
+def _owner(module: str) -> str | None:
+    """Return whose a module is; None for the user's."""
+    if module.startswith(LANGUAGE):
+        return LANGUAGE
+    package = module.partition(".")[0]
+    return package if package in (OWN, "numpy") else None
+
+
+def spot_of(frame: FrameType) -> Spot:
+    """Return the place at which a frame is running."""
+    return Spot(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
+
+
+def python_spot() -> Spot | None:
+    """Return the innermost place outside of difflab."""
+    frame = python_frame()
+    return None if frame is None else spot_of(frame)
+
+
+def python_place() -> Place:
     """Return the place of `python_spot`, read."""
     spot = python_spot()
-    return None if spot is None else spot.read()
+    return NOWHERE if spot is None else spot.read()
 
 
 def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:
@@ -72,17 +145,14 @@ def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> E
     >>> names["found"].message
     'a branch'
     """
-    place = python_place()
-    if place is None:
-        return kind(message, hint=hint)
-    return kind(f"{message} ({place.where})", text=place.text, span=place.span, hint=hint)
+    return python_place().error(kind, message, hint)
 
 
-def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> Place | None:
+def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> Place:
     """Return the line that is run, and the columns of the call in it."""
     text = linecache.getline(code.co_filename, line, module).rstrip("\n")
     if not text.strip():
-        return None
+        return NOWHERE
     _, last, start, end = list(code.co_positions())[instruction // 2]
     if start is None or end is None or last != line:
         start, end = len(text) - len(text.lstrip()), len(text)
@@ -91,4 +161,4 @@ def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) 
     behind = len(text.encode()[:end].decode(errors="ignore"))
     margin = len(text) - len(text.lstrip())
     where = f"{Path(code.co_filename).name}, line {line}"
-    return Place(where, text.strip(), (before - margin, behind - margin))
+    return Place(text.strip(), (before - margin, behind - margin), where)

@@ -25,8 +25,9 @@ from difflab.eager.record import Recorded
 from difflab.eager.tape import Accumulation, Step
 from difflab.errors import AnomalyError, TapeError
 from difflab.graph.builder import Builder
-from difflab.graph.findings import Finding, Kind, Site
+from difflab.graph.findings import Finding, Kind
 from difflab.graph.function import Function
+from difflab.graph.source import NOWHERE
 
 __all__ = ["Watch", "detect_anomaly"]
 
@@ -97,7 +98,7 @@ class Watch:
                 hint="compute it inside the block, and explain it before backward()",
             )
         shadow = _Shadow(self.notes, numbers, leaves or {})
-        run = Run(shadow.function, shadow.leaf_places, shadow.site)
+        run = Run(shadow.function, shadow.leaf_places, shadow.function.graph.place)
         with np.errstate(all="ignore"):
             found = run.single(shadow.values, None)
         if not shadow.opaque:
@@ -168,7 +169,6 @@ class _Shadow:
     ) -> None:
         self.builder = Builder()
         self.names = {id(leaf._step): name for name, leaf in leaves.items() if leaf._step}
-        self.spots: list[Spot | None] = []
         self.inputs: dict[int, int] = {}
         self.values: list[Any] = []
         self.leaf_places: list[int] = []
@@ -180,8 +180,7 @@ class _Shadow:
                 self._operand(leaf._step, leaf._data)
         for number in numbers:
             row, args, params, spot = notes[number]
-            self.builder.span = len(self.spots) << 32
-            self.spots.append(spot)
+            self.builder.span = NOWHERE if spot is None else self.builder.source.at(spot)
             operands = [nodes[arg] if type(arg) is int else self._operand(*arg) for arg in args]
             nodes[number] = self.builder.emit(row, operands, params)
         inputs = list(self.inputs.values())
@@ -205,15 +204,6 @@ class _Shadow:
             if leaf:
                 self.leaf_places.append(place)
         return self.inputs[key]
-
-    def site(self, node: int) -> Site:
-        """Return the line of Python where a node was computed."""
-        span = self.function.graph.span(node)
-        spot = None if span is None else self.spots[span[0]]
-        place = None if spot is None else spot.read()
-        if place is None:
-            return Site()
-        return Site(place.text, place.span, place.where)
 
 
 class detect_anomaly(ContextDecorator):  # noqa: N801  # PyTorch's spelling: used like a statement

@@ -247,6 +247,6 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
     memory = memory_of(target)
     memory.changes += 1
     place = python_place()
-    memory.last = what if place is None else f"{what} ({place.where}: {place.text})"
+    memory.last = what if not place.where else f"{what} ({place.where}: {place.text})"
     if new._step is not None:
         target._step = new._step

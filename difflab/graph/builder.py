@@ -3,7 +3,7 @@
 Nodes are hash-consed: emitting the same operation on the same arguments returns the node that
 is there. A builder that simplifies, as the derivative sweeps use it, also applies the
 identities of `difflab.graph.identities`, all of them exact in floating point.
-May import `ir`, `identities`, `primitives`, `core`, `errors`.
+May import `ir`, `source`, `identities`, `primitives`, `core`, `errors`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.place import python_place
+from difflab.core.place import Place, python_place
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
+from difflab.graph.source import NOWHERE, Source, packed
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
 __all__ = ["Builder"]
 
 Span = tuple[int, int]
-NOWHERE = -1
 
 
 def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
@@ -50,8 +50,8 @@ class Builder:
 
     Parameters
     ----------
-    text : str, optional
-        The source that spans point into.
+    source : Source, optional
+        What spans point into.
     simplify : bool
         Whether to apply exact identities and fold constants as nodes are emitted.
 
@@ -72,8 +72,8 @@ class Builder:
     depth = 0
     """Traces that begin later have a larger one; where two meet, the later takes the value."""
 
-    def __init__(self, text: str | None = None, *, simplify: bool = False) -> None:
-        self.text = text
+    def __init__(self, source: Source | None = None, *, simplify: bool = False) -> None:
+        self.source = source or Source()
         self.simplify = simplify
         self.folds = True
         self.span = NOWHERE
@@ -100,7 +100,7 @@ class Builder:
     @classmethod
     def continuing(cls, graph: Graph, *, simplify: bool) -> Builder:
         """Return a builder that holds `graph`'s nodes, under the same numbers."""
-        builder = cls(graph.text, simplify=simplify)
+        builder = cls(graph.source, simplify=simplify)
         builder.opcode.frombytes(graph.opcode.tobytes())
         builder.starts = array("q")
         builder.starts.frombytes(graph.starts.tobytes())
@@ -143,6 +143,10 @@ class Builder:
             node = self.index[key] = self._append(CONSTANT, (), 0, span)
             self.constants[node] = (value, name)
         return node
+
+    def places(self, graph: Graph) -> list[int]:
+        """Return the places of a graph's nodes, as they are here when the nodes are copied."""
+        return self.source.adopted(graph.source, graph.spans.tolist(), NOWHERE)
 
     def taken(self, value: Any) -> int | None:
         """Return the node that a value from outside becomes; None where it is not taken."""
@@ -257,7 +261,7 @@ class Builder:
                 int(renumber[node]): value for node, value in self.constants.items() if alive[node]
             },
             names={int(renumber[node]): name for node, name in self.names.items()},
-            text=self.text,
+            source=self.source,
         )
         return graph, tuple(int(renumber[node]) for node in outputs)
 
@@ -287,7 +291,7 @@ class Builder:
         self.opcode.append(opcode)
         self.args.extend(args)
         self.starts.append(len(self.args))
-        self.spans.append(self.span if span is None else span[0] << 32 | span[1])
+        self.spans.append(self.span if span is None else packed(span))
         self.reducible.append(self.reducible_opcodes[opcode])
         if shape:
             self.shape_ids[node] = shape
@@ -355,11 +359,10 @@ class Builder:
             shape = np.broadcast_shapes(*shapes)
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
-            text, place = self.text, None if self.text is not None else python_place()
-            if place is not None:
-                message, text, span = f"{message} ({place.where})", place.text, place.span
+            text = self.source.text
+            place = python_place() if text is None else Place(text, span)
             hint = "NumPy's broadcasting needs equal sizes, or 1, counted from the last axis"
-            raise ShapeError(message, text=text, span=span, hint=hint) from None
+            raise place.error(ShapeError, message, hint) from None
         aligned = tuple(
             node if node in self.constants else self.spread(node, shape) for node in args
         )

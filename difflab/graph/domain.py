@@ -63,20 +63,19 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
     marks = needed(graph, found, function.outputs)
     made = list(islice(failures(graph, found, range(len(graph)), marks), LOOKED_INTO))
     event = next((event for event in made if event.kind is not Kind.OVERFLOW), made[0])
-    span = graph.span(event.node)
+    place = graph.place(event.node)
     row = graph.primitive(event.node)
     if row is None:
         known = event.node in graph.constants
         name = "a constant" if known else f"the input '{graph.input_name(event.node)}'"
-        raise DomainError(f"{name} is not a finite number", text=graph.text, span=span)
+        raise place.error(DomainError, f"{name} is not a finite number")
     shown = " and ".join(map(number_text, event.operands))
     noun = "argument is" if len(event.operands) == 1 else "arguments are"
     overflow = event.kind is Kind.OVERFLOW
     state = "overflows" if overflow else "is undefined"
-    raise DomainError(
+    raise place.error(
+        DomainError,
         f"{row.name} {state} at the point: its {noun} {shown}",
-        text=graph.text,
-        span=span,
         hint=f"{row.name} needs {row.defined}" if row.defined and not overflow else None,
     )
 

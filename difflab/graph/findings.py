@@ -1,7 +1,7 @@
 """What went wrong, as records: which operation, on which operands, where in the source.
 
 The sweeps over graphs and the eager tensors both report with these, so that they read alike.
-May import `errors`, `core`.
+May import `core`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.place import NOWHERE, Place
 from difflab.core.primitive import Primitive
-from difflab.errors import InputError
 
-__all__ = ["Block", "Finding", "Flat", "Kind", "Site", "call_text", "number_text", "operands_at"]
+__all__ = ["Block", "Finding", "Flat", "Kind", "call_text", "number_text", "operands_at"]
 
 NAMED = 6
 
@@ -28,39 +28,6 @@ class Kind(StrEnum):
     INFINITE = "infinite"
     OVERFLOW = "overflow"
     CANCELLATION = "cancellation"
-
-
-@dataclass(frozen=True)
-class Site:
-    """Where an operation stands: a span of the program's text, or a line of Python.
-
-    Attributes
-    ----------
-    text : str or None
-        The text of the program, or the line.
-    span : (int, int) or None
-        The operation's part of it.
-    where : str
-        The file and the line, for Python.
-    """
-
-    text: str | None = None
-    span: tuple[int, int] | None = None
-    where: str = ""
-
-    def __str__(self) -> str:
-        if self.where:
-            return self.where
-        if self.text is None or self.span is None:
-            return ""
-        start = self.span[0]
-        column = start - self.text.rfind("\n", 0, start)
-        line = self.text.count("\n", 0, start) + 1
-        return f"line {line}, column {column}" if "\n" in self.text else f"column {column}"
-
-    def marked(self, message: str) -> str:
-        """Return a message with the place under it, marked by a caret."""
-        return InputError(message, text=self.text, span=self.span).render()
 
 
 @dataclass(frozen=True)
@@ -79,7 +46,7 @@ class Finding:
         Their values: numbers at the element, or whole arrays.
     result : float
         What it made of them.
-    site : Site
+    site : Place
         The place of the operation; in a gradient, of the forward operation.
     exact : float or None
         What a cancellation should have left, where that was computed.
@@ -103,7 +70,7 @@ class Finding:
     call: str
     operands: tuple[Any, ...]
     result: float
-    site: Site = Site()
+    site: Place = NOWHERE
     exact: float | None = None
     needs: str = ""
     gradient: bool = False
@@ -156,14 +123,14 @@ class Block:
         The primitive's name, and the operation with its operands.
     reason : str
         Why its derivative is zero.
-    site : Site
+    site : Place
         Where it stands.
     """
 
     operation: str
     call: str
     reason: str
-    site: Site = Site()
+    site: Place = NOWHERE
 
     def __str__(self) -> str:
         place = f" at {self.site}" if str(self.site) else ""

@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 
 from difflab.errors import PointError
 from difflab.graph.builder import Builder
+from difflab.graph.copying import copy_nodes
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
-from difflab.graph.interpreters import CarrierInterpreter, interpreter_for
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Shape
+from difflab.graph.interpreters import CarrierInterpreter, GraphInterpreter, interpreter_for
+from difflab.graph.ir import Graph, Shape
 from difflab.graph.names import shortened
+from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.remembered import Remembered
 
-__all__ = ["Function", "copy_nodes", "evaluate", "evaluate_all", "inline"]
+__all__ = ["Function", "evaluate", "evaluate_all", "inline"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,21 +134,26 @@ class Function:
         interpreter = interpreter_for(values, self.inputs)
         if isinstance(interpreter, ArrayInterpreter):
             results = self._computed(values, interpreter)
+        elif (misfit := self._misfit(values)) is None and isinstance(interpreter, GraphInterpreter):
+            builder, nodes = meeting(values) or (interpreter.builder, [])
+            results = [Node(builder, node) for node in inline(self, builder, nodes)]
         else:
-            if isinstance(interpreter, CarrierInterpreter):
-                self._require_one_point(values)
+            if isinstance(interpreter, CarrierInterpreter) and misfit:
+                raise misfit  # recorded rules know no batches
             results = evaluate(self, values, interpreter)
         return self.returned(results)
 
-    def _require_one_point(self, values: Sequence[Any]) -> None:
-        """Raise unless every value has the shape of its input: recorded rules know no batches."""
+    def _misfit(self, values: Sequence[Any]) -> PointError | None:
+        """Return what is wrong with values that are not all of one point, if that is so."""
         for name, shape, value in zip(self.inputs, self.input_shapes, values, strict=True):
-            if tuple(getattr(value, "shape", ())) != shape:
-                raise PointError(
+            found = tuple(getattr(value, "shape", ()))
+            if found != shape:
+                return PointError(
                     f"tensors are taken one point at a time, but '{name}' of the shape {shape} has"
-                    f" a value of the shape {tuple(value.shape)}",
+                    f" a value of the shape {found}",
                     hint="declare the input with the batch's shape, or call it for every point",
                 )
+        return None
 
     def returned(self, results: Sequence[Any]) -> Any:
         """Return the outputs, given in order, in the form in which a call returns them."""
@@ -282,7 +289,9 @@ class Function:
                 builder.input(name, shape)
                 for name, shape in zip(function.inputs, function.input_shapes, strict=True)
             ]
-            copied = copy_nodes(builder, function, inputs)
+            copied = copy_nodes(
+                builder, function.graph, dict(zip(function.input_nodes, inputs, strict=True))
+            )
             ids.append([copied[node] for node in function.outputs])
         return ids[0] == ids[1]
 
@@ -294,31 +303,6 @@ class Function:
             f"<Function ({shortened(self.inputs)}) -> ({shortened(self.output_names)}), "
             f"{len(self.graph)} nodes>"
         )
-
-
-def copy_nodes(builder: Builder, function: Function, inputs: Sequence[int]) -> list[int]:
-    """Append `function`'s nodes to `builder` with `inputs` in place of its own.
-
-    Returns
-    -------
-    list of int
-        For each node of the function its node in `builder`.
-    """
-    graph = function.graph
-    copied = [0] * len(graph)
-    for node, given in zip(function.input_nodes, inputs, strict=True):
-        copied[node] = given
-    params = graph.param_ids.tolist()
-    spans = graph.spans.tolist()
-    for node, (opcode, args) in enumerate(graph.rows()):
-        builder.span = spans[node]
-        if opcode == CONSTANT:
-            copied[node] = builder.constant(*graph.constants[node])
-        elif opcode >= FIRST_ROW:
-            row = graph.primitives[opcode - FIRST_ROW]
-            operands = tuple([copied[arg] for arg in args])
-            copied[node] = builder.emit(row, operands, graph.param_table[params[node]])
-    return copied
 
 
 def _checked(value: Any, name: str, shape: Shape) -> Any:
@@ -388,12 +372,14 @@ def evaluate_all(
     function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
 ) -> list[Any]:
     """Return the value of every node of `function`'s graph."""
-    environment = dict(zip(function.input_nodes, values, strict=True))
+    given = dict(zip(function.input_nodes, values, strict=True))
     with np.errstate(all="ignore"):
-        return fold_all(function.graph, environment, interpreter or interpreter_for(values))
+        return fold_all(function.graph, given, interpreter or interpreter_for(values))
 
 
 def inline(function: Function, builder: Builder, inputs: Sequence[int]) -> list[int]:
     """Append `function` applied to nodes of `builder`; return its outputs there."""
-    copied = copy_nodes(builder, function, inputs)
+    copied = copy_nodes(
+        builder, function.graph, dict(zip(function.input_nodes, inputs, strict=True))
+    )
     return [copied[node] for node in function.outputs]

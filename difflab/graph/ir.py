@@ -3,7 +3,7 @@
 A graph is a straight-line program. Node ``i`` applies a primitive to nodes before ``i``; its
 operation, arguments, parameters, shape and place in the source text are columns of integers,
 so that a million nodes are seven arrays. `Builder` (in `difflab.graph.builder`) makes graphs.
-May import `core`, `errors` and, for loading by name, `primitives`.
+May import `source`, `core`, `errors` and, for loading by name, `primitives`.
 
 The grammar::
 
@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.place import Place
 from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
+from difflab.graph.source import Source
 
 __all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape"]
 
@@ -47,15 +49,15 @@ class Graph:
     param_ids, shape_ids : (nodes,) int32
         Positions in `param_table` and `shape_table`.
     spans : (nodes,) int64
-        Start and end of the subexpression in `text`, as ``start << 32 | end``; -1 for none.
+        The place of each node in `source`; -1 for none.
     primitives : tuple of Primitive
         The rows that occur.
     constants : dict of int to (number, name)
         Value and, for ``pi`` and ``e``, name of every constant node.
     names : dict of int to str
         Name of every input node.
-    text : str or None
-        The source that the spans point into.
+    source : Source
+        The text, or the Python code, that the spans point into.
     """
 
     opcode: NDArray[np.int16]
@@ -69,7 +71,12 @@ class Graph:
     shape_table: tuple[Shape, ...]
     constants: dict[int, tuple[Number, str | None]]
     names: dict[int, str]
-    text: str | None
+    source: Source
+
+    @property
+    def text(self) -> str | None:
+        """The program that the graph was parsed from."""
+        return self.source.text
 
     def __len__(self) -> int:
         return len(self.opcode)
@@ -91,10 +98,13 @@ class Graph:
         """Return the shape of `node`'s value at one point."""
         return self.shape_table[self.shape_ids[node]]
 
+    def place(self, node: int) -> Place:
+        """Return where `node` was written, in the text or in Python."""
+        return self.source.place(int(self.spans[node]))
+
     def span(self, node: int) -> tuple[int, int] | None:
         """Return the place of `node` in the source text."""
-        packed = int(self.spans[node])
-        return (packed >> 32, packed & 0xFFFFFFFF) if packed >= 0 else None
+        return self.place(node).span if self.spans[node] >= 0 else None
 
     def constant(self, node: int) -> Number:
         """Return the number that a constant node holds."""

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from difflab.errors import InputError, TraceError
-from difflab.graph.builder import Builder
+from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
+from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.node import Node
+from difflab.graph.source import NOWHERE
 
 __all__ = ["Trace", "trace"]
 
@@ -89,6 +90,19 @@ class Trace(Builder):
         self.captured: dict[int, Any] = {}
         self.is_open = True
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
+
+    def places(self, graph: Graph) -> list[int]:
+        """Return a graph's places; what was written in a text is here where it is called."""
+        here = self.source.here()
+        return self.source.adopted(graph.source, graph.spans.tolist(), here)
+
+    def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
+        if opcode < FIRST_ROW or self.span != NOWHERE:
+            return super()._append(opcode, args, shape, span)
+        self.span = self.source.here()
+        node = super()._append(opcode, args, shape, span)
+        self.span = NOWHERE
+        return node
 
     def __enter__(self) -> Trace:
         return self

@@ -257,11 +257,10 @@ class _Search:
         graph = self.graph
         row = graph.primitive(node)
         name = row.name if row is not None else "a constant"
-        return DomainError(
+        return graph.place(node).error(
+            DomainError,
             f"no point found where the function is defined: {name} was undefined at {times} "
             f"of {rounds} points",
-            text=graph.text,
-            span=graph.span(node),
             hint="give a point yourself",
         )
 

@@ -53,6 +53,8 @@ class ProvedRewrite:
         Its place in the source text.
     line, column : int or None
         The same, counted from 1.
+    where : str
+        The file and the line, for what was traced from Python.
     digits : int or None
         The decimal digits to which both forms agree at every point, at least `ENOUGH`; None
         where no point was found at which the subexpression has a value.
@@ -67,6 +69,7 @@ class ProvedRewrite:
     span: tuple[int, int] | None
     line: int | None
     column: int | None
+    where: str
     digits: int | None
     points: int
 
@@ -79,13 +82,21 @@ class ProvedRewrite:
             "after": self.after,
             "line": self.line,
             "column": self.column,
+            "where": self.where,
             "digits": self.digits,
             "points": self.points,
         }
 
     def __str__(self) -> str:
-        place = "" if self.line is None else f"{self.line}:{self.column}  "
+        place = f"{self.where}  " if self.where else ""
+        if self.line is not None:
+            place = f"{self.line}:{self.column}  "
         return f"{place}{self.before} → {self.after}  ({self.proof})"
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words; empty where that is not known."""
+        return self.where if self.line is None else f"line {self.line}, column {self.column}"
 
     @property
     def proof(self) -> str:
@@ -145,7 +156,10 @@ class Stabilised:
             before = _written(self.plain, rewrite.before)
         after = _written(self.function, rewrite.after)
         rule = rewrite.rule
-        return ProvedRewrite(rule.name, rule.why, before, after, span, line, column, digits, points)
+        where = self.plain.graph.place(rewrite.before).where
+        return ProvedRewrite(
+            rule.name, rule.why, before, after, span, line, column, where, digits, points
+        )
 
     def __repr__(self) -> str:
         lines = [str(rewrite) for rewrite in self.first(SHOWN)]

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from difflab.core.primitive import Primitive
 from difflab.errors import ParseError, ShapeError
-from difflab.graph.builder import NOWHERE, Builder
+from difflab.graph.builder import Builder
 from difflab.graph.node import Node
+from difflab.graph.source import NOWHERE, Source
 from difflab.language import complaints
 from difflab.language.brackets import read_integers, read_key
 from difflab.language.calls import CALLS, Call
@@ -65,7 +66,7 @@ class ExpressionParser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.builder = Builder(text)
+        self.builder = Builder(Source(text))
         self.scope = Scope(text, self.builder)
         self.tokens: Iterator[tuple[int, int, int]] = tokens(text)
         self.nodes: list[int] = []

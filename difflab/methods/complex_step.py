@@ -126,8 +126,9 @@ def _require_analytic(function: Function) -> None:
     for node in range(len(graph)):
         row = graph.primitive(node)
         if row is not None and row in broken:
-            span = graph.span(node)
-            place = f" in `{graph.text[slice(*span)]}`" if span and graph.text else ""
+            part, where = graph.place(node).part, graph.place(node).where
+            place = f" in `{part}`" if part else ""
+            place += f" ({where})" if where else ""
             raise UnsupportedError(
                 f"complex step needs an analytic function; {row.name}{place} is not"
             )

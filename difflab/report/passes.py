@@ -180,7 +180,7 @@ def rewrites_text(stabilised: Stabilised) -> str:
     """Return the rewrites, one below the other, each with its place, its reason and its proof."""
     lines = ["* changes how values are rounded, not the function of real numbers:"]
     for item in stabilised.first(SHOWN_REWRITES):
-        place = "" if item.line is None else f"line {item.line}, column {item.column}: "
+        place = f"{item.place}: " if item.place else ""
         lines.append(f"  {place}{clean(item.before)} → {clean(item.after)}")
         lines += [f"    {item.why}", f"    {item.proof}"]
     if len(stabilised) > SHOWN_REWRITES:

@@ -119,7 +119,7 @@ def markdown(both: SideBySide) -> str:
 
 
 def _place(item: ProvedRewrite) -> str:
-    return "" if item.line is None else f"line {item.line}, column {item.column}: "
+    return f"{item.place}: " if item.place else ""
 
 
 def _more(both: SideBySide) -> list[str]:

@@ -24,7 +24,7 @@ Emit = Callable[[Builder, Primitive, tuple[int, ...], Params], int]
 def transcribed(function: Function, emit: Emit) -> Function:
     """Return `function` with every operation appended by ``emit(builder, row, args, params)``."""
     graph = function.graph
-    builder = Builder(graph.text)
+    builder = Builder(graph.source)
     spans, params = graph.spans.tolist(), graph.param_ids.tolist()
     copied: list[int] = []
     for node, (opcode, args) in enumerate(graph.rows()):

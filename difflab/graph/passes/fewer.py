@@ -77,7 +77,7 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     graph = function.graph
     if multiply not in graph.primitives and add not in graph.primitives:
         return function
-    scaling = _Scaling(Builder(graph.text))
+    scaling = _Scaling(Builder(graph.source))
     spans, params = graph.spans.tolist(), graph.param_ids.tolist()
     builder, made = scaling.builder, scaling.made
     for node, (opcode, args) in enumerate(graph.rows()):

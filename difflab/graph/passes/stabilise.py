@@ -105,7 +105,7 @@ class _Stabiliser:
     def __init__(self, function: Function, rules: Sequence[Rule], refused: frozenset[int]) -> None:
         self.function = function
         self.refused = refused
-        self.builder = Builder(function.graph.text)
+        self.builder = Builder(function.graph.source)
         # √2 is exact as an operation, and rounded as a number.
         self.builder.folds = False
         self.sums = Sums(self.builder)

@@ -24,7 +24,7 @@ def flattened(function: Function) -> Function:
     >>> f.input_shapes, float(f([2.0, 3.0, 4.0]))
     (((3,),), 10.0)
     """
-    builder = Builder(function.text)
+    builder = Builder(function.graph.source)
     point = builder.input("point", (function.n,))
     inputs, start = [], 0
     for shape in function.input_shapes:

@@ -52,7 +52,7 @@ class _Writer:
         self.graph = function.graph
         self.classes = classes
         self.chains = chains
-        self.builder = Builder(self.graph.text)
+        self.builder = Builder(self.graph.source)
         self.vectors: dict[int, int] = {}
         """The vector of each class, or its only number, by the class."""
 

@@ -31,17 +31,18 @@ def written_out(function: Function) -> Function:
     graph = function.graph
     if not any(row.expansion for row in graph.primitives):
         return function
-    builder = Builder(graph.text)
+    builder = Builder(graph.source)
     written: list[int] = []
+    spans = graph.spans.tolist()
     for node, (opcode, args) in enumerate(graph.rows()):
         row = graph.primitive(node)
         taken = tuple(written[arg] for arg in args)
-        span = graph.span(node)
+        builder.span = spans[node]
         if row is None:
             leaf = (
-                builder.input(graph.input_name(node), graph.shape(node), span)
+                builder.input(graph.input_name(node), graph.shape(node))
                 if opcode == 0
-                else builder.constant(*graph.constants[node], span)
+                else builder.constant(*graph.constants[node])
             )
             written.append(leaf)
         elif row.expansion is not None:
@@ -50,7 +51,7 @@ def written_out(function: Function) -> Function:
             builder.simplify = False
         else:
             params = graph.param_table[graph.param_ids[node]]
-            written.append(builder.emit(row, taken, params, span))
+            written.append(builder.emit(row, taken, params))
     inputs = [written[node] for node in function.input_nodes]
     outputs = [written[node] for node in function.outputs]
     return Function.build(builder, inputs, outputs, function.output_names)

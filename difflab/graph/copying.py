@@ -1,0 +1,35 @@
+"""Appending one graph's nodes to another. May import `builder`, `ir`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from difflab.graph.builder import Builder
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
+
+__all__ = ["copy_nodes"]
+
+
+def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> list[int]:
+    """Append a graph's nodes to `builder`, with given nodes there in place of its inputs.
+
+    Returns
+    -------
+    list of int
+        For each node of the graph its node in `builder`.
+    """
+    copied = [0] * len(graph)
+    for node, given in inputs.items():
+        copied[node] = given
+    params = graph.param_ids.tolist()
+    spans, before = builder.places(graph), builder.span
+    for node, (opcode, args) in enumerate(graph.rows()):
+        builder.span = spans[node]
+        if opcode == CONSTANT:
+            copied[node] = builder.constant(*graph.constants[node])
+        elif opcode >= FIRST_ROW:
+            row = graph.primitives[opcode - FIRST_ROW]
+            operands = tuple([copied[arg] for arg in args])
+            copied[node] = builder.emit(row, operands, graph.param_table[params[node]])
+    builder.span = before
+    return copied

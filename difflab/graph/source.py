@@ -1,0 +1,96 @@
+"""What the column `spans` of a graph points into: a text, and lines of Python.
+
+A place is an integer: ``start << 32 | end`` is a span of the text, -1 is nowhere, and what lies
+below counts the places in Python code at which nodes were made. A million nodes made in one loop
+share the few places of its body. May import `core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from difflab.core.place import Place, Spot, python_frame, spot_of
+
+__all__ = ["NOWHERE", "Source", "packed"]
+
+NOWHERE = -1
+FIRST = -2
+"""The first place in Python; the next ones lie below."""
+
+
+def packed(span: tuple[int, int]) -> int:
+    """Return a span of the text as an integer."""
+    return span[0] << 32 | span[1]
+
+
+class Source:
+    """A text, and the places in Python that have been met; graphs made from one another share it.
+
+    Examples
+    --------
+    >>> str(Source("1 + log(x)").place(packed((4, 10))))
+    'column 5'
+    """
+
+    __slots__ = ("_numbers", "_spots", "text")
+
+    def __init__(self, text: str | None = None) -> None:
+        self.text = text
+        self._spots: list[Spot | Place] = []
+        self._numbers: dict[Any, int] = {}
+
+    @property
+    def met(self) -> tuple[Any, ...]:
+        """What tells the places in Python from others, in their order."""
+        return tuple(self._numbers)
+
+    def here(self) -> int:
+        """Return the place of the user's Python code that is running."""
+        frame = python_frame()
+        if frame is None:
+            return NOWHERE
+        # The spot that is kept holds the code, so that no other gets its id.
+        key = (id(frame.f_code), frame.f_lasti)
+        return self._numbers.get(key) or self._number(key, spot_of(frame))
+
+    def at(self, spot: Spot | Place) -> int:
+        """Return a place in Python that was taken elsewhere."""
+        key = spot if isinstance(spot, Place) else (id(spot.code), spot.instruction)
+        return self._numbers.get(key) or self._number(key, spot)
+
+    def place(self, number: int) -> Place:
+        """Return the place that an integer stands for, which is empty for nowhere."""
+        if number >= 0:
+            return Place(self.text, (number >> 32, number & 0xFFFFFFFF))
+        if number > FIRST:
+            return Place()
+        found = self._spots[FIRST - number]
+        return found.read() if isinstance(found, Spot) else found
+
+    def adopted(self, other: Source, numbers: list[int], otherwise: int) -> list[int]:
+        """Return places of another source as places of this one.
+
+        Those that it cannot have, because they lie in another text, become `otherwise`.
+        """
+        if other is self:
+            return numbers
+        spots = other._spots
+        known = {n: self.at(spots[FIRST - n]) for n in set(numbers) if n <= FIRST}
+        return [known.get(number, otherwise) for number in numbers]
+
+    def _number(self, key: Any, spot: Spot | Place) -> int:
+        number = self._numbers[key] = FIRST - len(self._spots)
+        self._spots.append(spot)
+        return number
+
+    def __reduce__(self) -> tuple[Callable[..., Source], tuple[str | None, list[Place]]]:
+        # Code that runs cannot be pickled; the lines can.
+        spots = [self.place(FIRST - number) for number in range(len(self._spots))]
+        return _restored, (self.text, spots)
+
+
+def _restored(text: str | None, places: list[Place]) -> Source:
+    source = Source(text)
+    source._spots += places
+    return source
