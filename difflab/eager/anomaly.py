@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.explanation import Explanation, Run
+from difflab.core.devices import module_of
+from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import Spot, python_spot
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE, WATCHED
@@ -106,6 +108,25 @@ class Watch:
         # What a checkpoint holds was not noted: a path may go through it.
         return replace(found, flat=tuple(flat for flat in found.flat if flat.path))
 
+    def check_custom(
+        self, gate: Step, spot: Spot | None, bars: Sequence[Any], found: Sequence[Any]
+    ) -> None:
+        """Raise if a custom function's backward made a nan or an infinity of finite cotangents.
+
+        Else what came before it is looked into, before the sweep goes on there.
+        """
+        edges = gate.edges or ()
+        flowing = [bar for edge, bar in zip(edges, found, strict=True) if edge is not None]
+        if _finite(bars) and not _finite(flowing):
+            place = PLACELESS if spot is None else spot.read()
+            raise place.error(
+                AnomalyError,
+                f"the backward of {gate.name} made a nan or an infinity of finite cotangents",
+            )
+        for edge in edges:
+            if isinstance(edge, Step) and edge.number in self.notes:
+                self.check(Recorded(None, edge), keep=True)
+
     def check(self, tensor: Recorded, *, keep: bool) -> None:
         """Raise or warn of what went wrong on the way to a tensor, before it goes backward.
 
@@ -127,6 +148,12 @@ class Watch:
                 raise _error(finding)
         for finding in found.findings:
             warnings.warn(finding.render(), stacklevel=3)
+
+
+def _finite(values: Sequence[Any]) -> bool:
+    """Whether all numbers of those that are some are finite."""
+    arrays = (getattr(value, "_data", value) for value in values if value is not None)
+    return all(bool(module_of(array).isfinite(array).all()) for array in arrays)
 
 
 def _error(finding: Finding) -> AnomalyError:
@@ -195,7 +222,7 @@ class _Shadow:
             place, shape = len(self.inputs), np.shape(value)
             leaf = isinstance(made, Accumulation)
             self.opaque |= made is not None and not leaf
-            kind = "leaf" if leaf else "array"
+            kind = "leaf" if leaf else "array" if made is None else f"result of {made.name}"
             of = f" of shape {shape}" if shape else ""
             name = self.names.get(key, f"{kind} {place + 1}{of}")
             self.kept.append(value)  # so that no other array gets its id
@@ -215,6 +242,9 @@ class detect_anomaly(ContextDecorator):  # noqa: N801  # PyTorch's spelling: use
     the line, for a gradient the line of the forward operation. What an untaken branch of
     `where` holds does not count. A total cancellation, a sum of which no digit is right, is a
     warning: sums that keep less than half of their digits are computed once more with 60.
+
+    A custom function's own forward and backward are taken as one operation; what comes before it
+    is looked into when the sweep comes to it.
 
     It costs a second, slower pass and memory for all values; switched off it costs nothing. It
     holds for the current thread, and what was before returns, also after an error. The block's

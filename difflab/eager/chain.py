@@ -125,7 +125,7 @@ def checkpoint_chain(
             f'snapshots is "sqrt" or a whole number from 1, not {snapshots!r}',
             hint="the initial state counts as one",
         )
-    if not MODE.enabled or steps < 2:
+    if not MODE.enabled or MODE.watch is not None or steps < 2:
         return _looped(step, 0, steps, state)
     if snapshots == "sqrt":
         return _segmented(step, steps, state)

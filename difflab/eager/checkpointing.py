@@ -55,7 +55,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     -----
     Checkpoints nest: what is inside is kept while the outer one is gone through. With
     ``create_graph=True`` the second run stays on the tape, so that memory is not saved then,
-    and derivatives of the gradient are the plain ones up to the order of their sums.
+    and derivatives of the gradient are the plain ones up to the order of their sums. Under
+    `detect_anomaly` nothing is saved: every operation is recorded, so that it can be looked into.
     For chains see `checkpoint_chain`, which keeps fewer values still.
 
     References
@@ -73,7 +74,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> x.grad, w.grad
     (tensor([0.43879128, 0.27015115]), tensor(1.95818717))
     """
-    if not MODE.enabled:
+    if not MODE.enabled or MODE.watch is not None:  # what is watched is recorded at once
         return function(*args, **kwargs)
     leaves, structure = flatten((args, kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.masked import either
+from difflab.core.place import Spot, python_spot
 from difflab.eager.backward import Contributions
 from difflab.eager.gate import Arrived, make_gate, make_portal
-from difflab.eager.mode import MODE
+from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.record import Recorded
 from difflab.eager.tape import Step, memory_of
 from difflab.eager.tensors import Tensor
@@ -34,7 +35,8 @@ def record_custom(call: Call, args: Sequence[Any]) -> tuple[list[Tensor], bool]:
     if not (flows and MODE.enabled):
         MODE.met |= flows
         return [Tensor(value) for value in values], ran.single
-    visit = _Visit(call, ran, data)
+    watched = WATCHED and MODE.watch is not None
+    visit = _Visit(call, ran, data, python_spot() if watched else None)
     # What is kept is in slots, which are let go when the tape is freed.
     slots = [ran.context, *visit.needed(data), *ran.context.kept]
     shapes = tuple([np.shape(value) for value in data])
@@ -68,8 +70,9 @@ class _Visit:
     Of the values that are saved it knows which argument or output they are, by their ``id``.
     """
 
-    def __init__(self, call: Call, ran: Ran, data: Sequence[Any]) -> None:
+    def __init__(self, call: Call, ran: Ran, data: Sequence[Any], spot: Spot | None) -> None:
         self.call = call
+        self.spot = spot
         self.outputs = [(np.shape(value), value.dtype) for value in ran.outputs]
         self.kept = {id(value) for value in ran.context.kept}
         self.inputs = {id(v): place for place, v in enumerate(data) if id(v) in self.kept}
@@ -101,6 +104,8 @@ class _Visit:
             bars = [read_only(bar) for bar in bars]
         shapes = gate.plan.shapes
         found = self.call.pull(context, bars, shapes)
+        if WATCHED and MODE.watch is not None:
+            MODE.watch.check_custom(gate, self.spot, bars, found)
         masks = [mask for _, mask, _ in arrived.values()]
         contributions: Contributions = []
         for edge, bar, shape in zip(gate.edges or (), found, shapes, strict=True):

@@ -162,12 +162,57 @@ def test_leaves_without_a_gradient() -> None:
     assert b.grad.numpy().tolist() == [1.0, 0.0]
 
 
-def test_a_checkpoint_is_not_looked_into() -> None:
+def test_checkpoints_are_looked_into() -> None:
     w, x = leaf(2.0), leaf(-1.0)
     with dl.detect_anomaly() as watch:
         y = dl.checkpoint(lambda t: t * w, x)
         loss = np.maximum(y, 0.0)
         found = watch.explain(loss, {"w": w, "x": x})
         loss.backward()
-    assert not found.flat
+    assert {flat.name for flat in found.flat} == {"w", "x"}
     assert w.grad is not None
+    for wrapped in (
+        lambda t: dl.checkpoint(np.sqrt, t) * 2.0,
+        lambda t: dl.checkpoint_chain(lambda k, s: np.sqrt(s), t, 5, snapshots=2),
+        lambda t: dl.checkpoint(lambda s: s * 2.0, np.sqrt(t)),
+    ):
+        with (
+            dl.detect_anomaly(),
+            pytest.raises(AnomalyError, match=r"derivative of sqrt\(0\).*test_anomaly.py, line"),
+        ):
+            wrapped(leaf(0.0)).backward()
+
+
+class Doubled(dl.CustomFunction):
+    """2x, whose backward is as good as what it is called with."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, slope: float) -> Any:
+        ctx.slope = slope
+        return np.log(x) if slope == 0 else 2.0 * x
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Any) -> Any:
+        return ctx.slope * y_bar, None
+
+
+def test_a_custom_function_is_one_operation() -> None:
+    def blamed(loss: Any) -> str:
+        with dl.detect_anomaly(), pytest.raises(AnomalyError) as caught:
+            loss().backward()
+        assert caught.value.text is not None
+        return caught.value.message
+
+    assert "the backward of Doubled made a nan" in blamed(
+        lambda: Doubled.apply(leaf(1.0), np.inf) * 3.0
+    )
+    assert "the backward of Doubled" in blamed(lambda: Doubled.apply(leaf(1.0), np.nan))
+    assert "result of Doubled" in blamed(lambda: Doubled.apply(leaf(-1.0), 0.0) * 3.0)
+    before = blamed(lambda: Doubled.apply(np.sqrt(leaf(0.0)), 2.0) * 3.0)
+    assert "derivative of sqrt(0)" in before
+    inner = blamed(lambda: Doubled.apply(Doubled.apply(leaf(1.0), np.inf), 2.0))
+    assert "the backward of Doubled made" in inner
+    x = leaf(1.5)
+    with dl.detect_anomaly():
+        Doubled.apply(np.sin(x), 2.0).backward()
+    assert x.grad.item() == 2.0 * np.cos(1.5)
