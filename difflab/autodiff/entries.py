@@ -52,7 +52,7 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
     if mode == "forward":
         return _by_forward(function)
     if len(function.graph) * (function.n + function.m) > TRIAL_LIMIT:
-        return _by_forward(function) if function.n < function.m else _by_reverse(function)
+        return _by_forward(function) if function.n <= function.m else _by_reverse(function)
     trials = [_by_reverse(function), _by_forward(function)]
     if min(function.n, function.m) > 1:
         shared = _by_elimination(function, max(len(sweep.builder) for sweep, _ in trials))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-from difflab.autodiff.custom import goes_forward
 from difflab.autodiff.entries import Mode, derived, entries
 from difflab.autodiff.selected import pulled, pushed
 from difflab.autodiff.sweep import Sweep
@@ -157,10 +156,11 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
 
 
 def hessian(function: Function) -> Function:
-    """Return the matrix of second derivatives, forward over reverse.
+    """Return the matrix of second derivatives.
 
-    ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph; reverse over reverse where a custom
-    function has no forward rule.
+    ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph by the mode with the fewest operations;
+    of a large graph forward over reverse, and reverse over reverse where a custom function has
+    no forward rule.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def hessian(function: Function) -> Function:
     """
     require_scalar(function, "hessian", "jacobian(jacobian(f))")
     slope = _gradient(function, "reverse")
-    second = jacobian(slope, "forward" if goes_forward(slope) else "reverse")
+    second = jacobian(slope, "auto")
     return _renamed(second, "hessian")
 
 

@@ -111,3 +111,15 @@ def test_an_output_may_be_an_input_a_number_or_another_output_s_part() -> None:
     x, y = 2.0, 0.5
     expected = [y, x, y * np.cos(1.0), x * np.cos(1.0), 1, 0, 0, 0, y, x]
     np.testing.assert_allclose([float(v) for v in found(x, y)], expected, rtol=1e-15)
+
+
+def test_a_hessian_shares_the_products_of_its_entries() -> None:
+    n = 8
+    function = dl.parse("*".join(f"x{i}" for i in range(n)))
+    slope = dl.gradient(function)
+    found = dl.count(dl.hessian(function)).operations
+    assert found < 0.75 * dl.count(dl.jacobian(slope, "forward")).operations
+    point = np.linspace(0.5, 2.0, n)
+    expected = np.prod(point) / np.outer(point, point)
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(dl.hessian(function).values(point).reshape(n, n), expected, 1e-14)
