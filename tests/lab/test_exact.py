@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mpmath
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import difflab as dl
+from difflab.graph.interpreters import MpmathInterpreter
 from difflab.lab.exact import ExactValues
+from difflab.lab.referee import refer
 
 mp = mpmath.mp
 TEXT = "s = x*y + z\nt = exp(x)*s\n[t + where(y > 0, log(y), z), s*z, cos(z)]"
@@ -49,3 +55,61 @@ def test_magnitude_is_that_of_intermediate_values() -> None:
     values = ExactValues(dl.parse("(x + 1000) - x"))
     values([mp.mpf(3)])
     assert values.magnitude() == 1003.0
+
+
+def rosenbrock(n: int, declared: bool) -> str:
+    x = "x[{}]" if declared else "x{}"
+    terms = (
+        f"100*({x.format(i + 1)} - {x.format(i)}^2)^2 + (1 - {x.format(i)})^2" for i in range(n - 1)
+    )
+    return (f"x: [{n}]\n" if declared else "") + " + ".join(terms)
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["an array", "numbers"])
+def test_a_number_moves_its_terms_and_a_few_additions(
+    declared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The referee's work on n terms is n times a cone of one term, not of all of them."""
+    done = 0
+    plain = MpmathInterpreter.operation
+
+    def counted(self: MpmathInterpreter, row: Any) -> Any:
+        compute = plain(self, row)
+
+        def computed(*args: Any, **params: Any) -> Any:
+            nonlocal done
+            done += 1
+            return compute(*args, **params)
+
+        return computed
+
+    monkeypatch.setattr(MpmathInterpreter, "operation", counted)
+    n = 150
+    x = np.linspace(0.5, 1.5, n)
+    found = refer(dl.parse(rosenbrock(n, declared)), x.tolist(), timeout=100.0)
+    assert found.status == "smooth"
+    assert done < 2 * n * 60  # of 2 n values, each 9 n operations on all terms
+    d = x[1:] - x[:-1] ** 2
+    expected = np.zeros(n)
+    expected[1:] += 200 * d
+    expected[:-1] += -400 * x[:-1] * d - 2 * (1 - x[:-1])
+    np.testing.assert_allclose(found.jacobian[0], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_numbers_of_an_array_move_alone() -> None:
+    values = ExactValues(dl.parse("x: [3]; [x[0]*x[1], sum(x)*x[2], sin(x[2])]"))
+    assert values.reached(0) == [True, True, False]
+    assert values.reached(1) == [True, True, False]
+    assert values.reached(2) == [False, True, True]
+    base = [mp.mpf(k) for k in (1, 2, 4)]
+    assert [float(v) for v in values(base)[:2]] == [2, 28]
+    assert [float(v) for v in values([base[0], mp.mpf(3), base[2]])[:2]] == [3, 32]
+    assert [float(v) for v in values([base[0], base[1], mp.mpf(5)])[:2]] == [2, 40]
+    assert [float(v) for v in values(base)[:2]] == [2, 28]
+
+
+def test_magnitude_is_that_of_the_sums_as_they_are_written() -> None:
+    """From the first to the last they reach 40,000; in pairs 2,000 and -2,000 cancel early."""
+    values = ExactValues(dl.parse(" + ".join(["x*1000"] * 40) + "".join([" - x*1000"] * 40)))
+    assert values([mp.mpf(1)]) == [0]
+    assert values.magnitude() == 40_000.0

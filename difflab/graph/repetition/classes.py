@@ -21,7 +21,7 @@ from difflab.graph.ir import CONSTANT, INPUT, Graph
 from difflab.graph.repetition.chains import Chains
 from difflab.primitives import index, power
 
-__all__ = ["Class", "Classes", "Kind", "classes", "flat"]
+__all__ = ["Class", "Classes", "Kind", "classes", "element_places", "flat"]
 
 OFTEN = 32
 """Uses from which a constant is a part of the structure, and not one of many data."""
@@ -140,7 +140,7 @@ class _Finder:
         self.summed = np.zeros(size, dtype=np.bool_)
         self.summed[_ends(chains)] = True
         self.elementwise = np.array(plain)[graph.opcode] & scalar & ~self.summed
-        self.element = self._elements()
+        self.element = element_places(graph)
         self.exponents = self._exponents()
         self.arity = np.diff(graph.starts)
 
@@ -191,18 +191,6 @@ class _Finder:
             marked[places] = whole[graph.args[places]]
         return marked
 
-    def _elements(self) -> Nodes:
-        """Return for each node that is a number of an array its place there, else -1."""
-        graph = self.graph
-        places = np.full(len(graph), -1)
-        nodes = np.flatnonzero(graph.applies(index) & self.scalar)
-        keys = [dict(params).get("key") for params in graph.param_table]
-        shapes = graph.shape_table
-        sources = graph.args[graph.starts[nodes]]
-        pairs = zip(graph.param_ids[nodes].tolist(), graph.shape_ids[sources].tolist(), strict=True)
-        places[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
-        return places
-
     def _from_arrays(self, nodes: Nodes) -> None:
         """Class the numbers of arrays; those of one array are met on one level."""
         if not len(nodes):
@@ -241,6 +229,19 @@ class _Finder:
             alike.setdefault((self.found.of[terms].tobytes(), negated.tobytes()), []).append(node)
         for members in alike.values():
             self._new(Kind.SUM, np.array(members))
+
+
+def element_places(graph: Graph) -> Nodes:
+    """Return for each node that is a number of an array its place there, else -1."""
+    places = np.full(len(graph), -1)
+    scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
+    nodes = np.flatnonzero(graph.applies(index) & scalar)
+    keys = [dict(params).get("key") for params in graph.param_table]
+    shapes = graph.shape_table
+    sources = graph.args[graph.starts[nodes]]
+    pairs = zip(graph.param_ids[nodes].tolist(), graph.shape_ids[sources].tolist(), strict=True)
+    places[nodes] = [flat(keys[param], shapes[shape]) for param, shape in pairs]
+    return places
 
 
 def flat(key: Sequence[int], shape: Sequence[int]) -> int:
