@@ -42,7 +42,7 @@ def balanced(function: Function) -> Function:
 
 
 def _balanced(function: Function, sums: Chains) -> Function:
-    graph, builder = function.graph, Builder(function.text)
+    graph, builder = function.graph, Builder(function.graph.source)
     copied = [0] * len(graph)
     params = graph.param_ids.tolist()
     for node, (opcode, args) in enumerate(graph.rows()):
