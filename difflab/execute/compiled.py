@@ -12,18 +12,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.core.devices import array_module
-from difflab.errors import DeviceError, InputError, PointError, UnsupportedError
+from difflab.errors import DeviceError, InputError, UnsupportedError
 from difflab.execute.arrays import ArrayTarget
 from difflab.execute.arrays.point import PointTarget
 from difflab.execute.choice import Choice, choose, repeated
 from difflab.execute.cupy import CupyTarget
+from difflab.execute.given import common_shape, plain_number, real
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
-from difflab.execute.record import FLOAT
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.unrolled import unrolled
 from difflab.execute.workers import available
@@ -297,7 +296,7 @@ class Compiled:
             results = self._at([float(arg) for arg in args])
             if results is not None:
                 return self.function.returned(results)
-        if plain and (batch := _common_shape(args)) is not None and not self._choice.device:
+        if plain and (batch := common_shape(args)) is not None and not self._choice.device:
             return self._results(args, batch)
         while args and args[-1] is None:
             args = args[:-1]
@@ -305,7 +304,7 @@ class Compiled:
         if self._on_device(given, self.function.inputs):
             results = self._cupy(given, self.function.inputs, self.function.batch(given))
             return self.function.returned(results)
-        values = [_real(value) for value in given]
+        values = [real(value) for value in given]
         return self._results(values, self.function.batch(values))
 
     def _on_device(self, values: Sequence[Any], names: Sequence[str]) -> bool:
@@ -343,7 +342,7 @@ class Compiled:
         else:
             results = self._numpy(values, batch)
             if batch == ():
-                results = [_plain(result) for result in results]
+                results = [plain_number(result) for result in results]
         return self.function.returned(results)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
@@ -372,7 +371,7 @@ class Packed(Compiled):
         """Return the outputs at packed points of any kind."""
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)
-        packed = _real(points)
+        packed = real(points)
         if packed.ndim == 1 and len(packed) == self.function.n:
             results = self._at(packed)
             if results is not None:
@@ -385,35 +384,6 @@ class Packed(Compiled):
         parts = self._schedule.function.split(packed)
         names = ["points"] * len(parts)
         return self.function.returned(self._cupy(parts, names, packed.shape[:-1]))
-
-
-def _common_shape(values: Sequence[Any]) -> Shape | None:
-    """Return the shape of arrays of float64 that have the same and are to be used as they are."""
-    shape: Shape | None = None
-    for value in values:
-        if value.__class__ is not np.ndarray or value.dtype != FLOAT:
-            return None
-        if shape is None:
-            shape = value.shape
-        elif value.shape != shape:
-            return None
-    return shape
-
-
-def _real(value: Any) -> NDArray[np.float64]:
-    """Return `value` as an array of float64."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise PointError(
-            f"compiled functions take real numbers, not {array.dtype}",
-            hint="call the Function itself",
-        )
-    return array.astype(np.float64, copy=False)
-
-
-def _plain(value: Any) -> Any:
-    """Return a number as Python's, as the target for one point does."""
-    return value.item() if np.ndim(value) == 0 else value
 
 
 def _repetition(function: Function, schedule: Schedule) -> str:

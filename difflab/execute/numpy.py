@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.plan import Plan, Slot, planned
-from difflab.execute.schedule import Program, Schedule
+from difflab.execute.schedule import Program, Schedule, batch_first, point_by_point, spread
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
 
@@ -91,12 +91,10 @@ class NumpyTarget:
         """Return the inputs' values with the batch as one leading axis."""
         columns: list[Array] = []
         for value, shape in zip(values, self.input_shapes, strict=True):
-            spread = np.broadcast_to(value, batch + shape).reshape((points, *shape))
             if self.numbers and shape != ():
-                flat = spread.reshape(points, math.prod(shape))
-                columns += [flat[:, place] for place in range(flat.shape[1])]
+                columns += list(point_by_point(value, shape, batch).T)
             else:
-                columns.append(spread)
+                columns.append(spread(value, batch + shape).reshape((points, *shape)))
         return columns
 
     def _store(self, output: int, points: int) -> Array:
@@ -114,8 +112,7 @@ class NumpyTarget:
             return store.reshape(batch + shape)
         if batch == ():
             return store.reshape(shape)[()]
-        axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
-        return store.reshape(shape + batch).transpose(axes)
+        return batch_first(store.reshape(math.prod(shape), math.prod(batch)), shape, batch)
 
     def _fill(self, inputs: Sequence[Array], stores: Sequence[Array], points: int) -> None:
         """Compute all blocks."""

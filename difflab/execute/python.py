@@ -19,7 +19,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.execute import scalar
-from difflab.execute.schedule import Program
+from difflab.execute.schedule import Program, point_by_point
 from difflab.graph.ir import Shape
 
 __all__ = ["PythonTarget"]
@@ -115,7 +115,7 @@ class PythonTarget:
             return self.shaped(self.point(_flattened(values)))
         count = math.prod(batch)
         rows = [
-            np.broadcast_to(value, batch + shape).reshape(count, math.prod(shape))
+            point_by_point(value, shape, batch)
             for value, shape in zip(values, self.input_shapes, strict=True)
         ]
         points = np.concatenate(rows, axis=1).tolist() if rows else [[]] * count

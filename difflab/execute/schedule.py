@@ -31,6 +31,7 @@ __all__ = [
     "assign_slots",
     "batch_first",
     "point_by_point",
+    "spread",
 ]
 
 # The powers that products give to the last place or next to it. Negative ones would lose the
@@ -363,7 +364,19 @@ def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
     >>> point_by_point(5.0, (), (3,)).tolist()
     [[5.0], [5.0], [5.0]]
     """
-    return np.broadcast_to(value, batch + shape).reshape(math.prod(batch), math.prod(shape))
+    return spread(value, batch + shape).reshape(math.prod(batch), math.prod(shape))
+
+
+def spread(value: Any, shape: Shape) -> NDArray[Any]:
+    """Return a value spread over a shape: itself where it has it, which asks for no view.
+
+    Examples
+    --------
+    >>> spread(np.array(5.0), (3,))
+    array([5., 5., 5.])
+    """
+    found: NDArray[Any] = value
+    return found if getattr(value, "shape", None) == shape else np.broadcast_to(value, shape)
 
 
 def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:
