@@ -18,6 +18,7 @@ from difflab.autodiff.arguments import Argnums, Chosen, composed, require_callab
 from difflab.autodiff.functions import function_gradient, function_jacobian
 from difflab.autodiff.recording import Recording, computed
 from difflab.autodiff.selected import gradients, jacobians, swept
+from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -268,7 +269,8 @@ def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> 
         whole = run.derived(jacobians, sources, outputs, forward=forward)
         return computed(whole, values)
     sweeps = [((i,), outputs) for i in sources] if forward else [(sources, (o,)) for o in outputs]
-    blocks = {}
+    xp = array_module(values, "a Jacobian")
+    blocks: dict[tuple[int, int], Any] = {}
     for ins, outs in sweeps:
         one = run.derived(swept, ins, outs, forward=forward)
         stacks = _on_unit_seeds(one, values)
@@ -276,8 +278,8 @@ def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> 
         for (o, i), stack in zip(pairs, stacks, strict=True):
             out, shape = run.function.output_shapes[o], run.function.input_shapes[i]
             if forward and shape:
-                stack = np.moveaxis(stack, 0, -1)
-            blocks[o, i] = np.ascontiguousarray(stack).reshape(out + shape)[()]
+                stack = xp.moveaxis(stack, 0, -1)
+            blocks[o, i] = xp.ascontiguousarray(stack).reshape(out + shape)[()]
     return [blocks[o, i] for o in outputs for i in sources]
 
 
@@ -285,18 +287,18 @@ def _on_unit_seeds(one: Function, values: list[Any]) -> list[Any]:
     """Compute a sweep for every unit seed, as many at once as memory allows."""
     if len(one.inputs) == len(values):
         return computed(one, values)
-    shape = one.input_shapes[-1]
+    shape, xp = one.input_shapes[-1], array_module(values, "a Jacobian")
     size = math.prod(shape)
     largest = max(map(math.prod, one.graph.shape_table))
     step = max(1, STACKED_NUMBERS // max(largest, 1))
     pieces = []
     for start in range(0, max(size, 1), step):
         count = min(step, size - start)
-        seeds = np.eye(count, size, start).reshape(count, *shape)
+        seeds = xp.asarray(np.eye(count, size, start).reshape(count, *shape))
         pieces.append(computed(one, [*values, seeds], stack=count))
     if len(pieces) == 1:
         return pieces[0]
-    return [np.concatenate(parts) for parts in zip(*pieces, strict=True)]
+    return [xp.concatenate(parts) for parts in zip(*pieces, strict=True)]
 
 
 @overload

@@ -15,6 +15,7 @@ from difflab.autodiff.arguments import require_callable
 from difflab.autodiff.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, as_value, computed, record
 from difflab.autodiff.sweep import reached_from
+from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
@@ -167,7 +168,7 @@ def _to_front(value: Any, axis: int | None, what: str) -> Any:
     place = _checked(axis or 0, value.ndim, what)
     if isinstance(value, Node):
         return with_axis_at(value, place, 0)
-    return np.ascontiguousarray(np.moveaxis(value, place, 0))
+    return _contiguous(value, place, 0)
 
 
 def _from_front(result: Any, axis: int | None) -> Any:
@@ -177,7 +178,7 @@ def _from_front(result: Any, axis: int | None) -> Any:
     place = _checked(axis, result.ndim, "out_axes")
     if isinstance(result, Node):
         return with_axis_at(result, 0, place)
-    return np.ascontiguousarray(np.moveaxis(result, 0, place))
+    return _contiguous(result, 0, place)
 
 
 def _require_shared(run: Recording, count: int, places: Sequence[int | None]) -> None:
@@ -187,3 +188,9 @@ def _require_shared(run: Recording, count: int, places: Sequence[int | None]) ->
     for output, place in zip(function.outputs, places, strict=True):
         if place is None and reach[output]:
             raise InputError("out_axes is None for a result that differs between the examples")
+
+
+def _contiguous(value: Any, source: int, place: int) -> Any:
+    """Move an axis, and the numbers with it."""
+    xp = module_of(value)
+    return xp.ascontiguousarray(xp.moveaxis(value, source, place))

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from difflab.core.devices import array_module, module_of
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
 from difflab.graph.evaluate import ArrayInterpreter
@@ -27,6 +28,9 @@ __all__ = ["Recording", "as_real", "as_value", "computed", "record"]
 
 LARGEST_KEPT = 20_000
 """Nodes of a graph beyond which what is derived from it is not kept for the next call."""
+
+KINDS = "fiub"
+"""NumPy's kinds of real numbers."""
 
 T = TypeVar("T")
 
@@ -202,9 +206,15 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
     if met is not None:
         builder, nodes = met
         return [Node(builder, node) for node in inline(function, builder, nodes)]
+    xp = array_module(values, "a derivative", [f"value {k + 1}" for k in range(len(values))])
     with np.errstate(all="ignore"):
-        results = evaluate(function, values, ArrayInterpreter())
+        results = evaluate(function, values, ArrayInterpreter(xp))
     lead = () if stack is None else (stack,)
+    if xp is not np:
+        return [
+            xp.array(xp.broadcast_to(xp.asarray(r), lead + s))
+            for r, s in zip(results, function.output_shapes, strict=True)
+        ]
     return [
         _settled(result, lead + shape)
         for result, shape in zip(results, function.output_shapes, strict=True)
@@ -222,7 +232,7 @@ def _settled(result: Any, shape: Shape) -> Any:
 
 
 def as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf of an argument as a float64 number or array, or traced.
+    """Return a leaf of an argument as a float64 number or array, where it is, or traced.
 
     Raises
     ------
@@ -231,9 +241,11 @@ def as_value(leaf: Any, what: str) -> Any:
     """
     if isinstance(leaf, Node):
         return leaf
+    if module_of(leaf) is not np and getattr(leaf.dtype, "kind", "") in KINDS:
+        return leaf.astype(np.float64)
     if isinstance(leaf, int | float | np.number | np.ndarray | np.bool_):
         array = np.asarray(leaf)
-        if array.dtype.kind in "fiub":
+        if array.dtype.kind in KINDS:
             return array.astype(np.float64)[()] if array.ndim == 0 else array.astype(np.float64)
     found = f"{leaf.dtype} values" if isinstance(leaf, np.ndarray | np.generic) else repr(leaf)
     raise at_users_line(
@@ -251,9 +263,9 @@ def as_real(leaf: Any, what: str) -> Any:
     InputError
         It holds integers or truth values, or nothing real.
     """
-    kind = "f" if isinstance(leaf, Node) else np.asarray(leaf).dtype.kind
-    if isinstance(leaf, int | np.generic | np.ndarray) and kind in "iub":
-        found = type(leaf).__name__ if isinstance(leaf, int) else f"{np.asarray(leaf).dtype}"
+    dtype = getattr(leaf, "dtype", None)
+    if isinstance(leaf, int) or getattr(dtype, "kind", "f") in "iub":
+        found = type(leaf).__name__ if isinstance(leaf, int) else f"{dtype}"
         raise at_users_line(
             InputError,
             f"{what} is of type {found}, and there is no derivative by integers",

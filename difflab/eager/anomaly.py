@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from difflab.arrays.shapes import shape_of
 from difflab.autodiff.explanation import Explanation, Run
-from difflab.core.devices import module_of
+from difflab.core.devices import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import Spot, python_spot
 from difflab.core.primitive import Primitive
@@ -219,7 +220,7 @@ class _Shadow:
             return self.builder.constant(value)
         key = id(value) if made is None else id(made)
         if key not in self.inputs:
-            place, shape = len(self.inputs), np.shape(value)
+            place, shape = len(self.inputs), shape_of(value)
             leaf = isinstance(made, Accumulation)
             self.opaque |= made is not None and not leaf
             kind = "leaf" if leaf else "array" if made is None else f"result of {made.name}"
@@ -227,7 +228,7 @@ class _Shadow:
             name = self.names.get(key, f"{kind} {place + 1}{of}")
             self.kept.append(value)  # so that no other array gets its id
             self.inputs[key] = self.builder.input(name, shape)
-            self.values.append(np.asarray(value))
+            self.values.append(on_host(value))  # looked into there
             if leaf:
                 self.leaf_places.append(place)
         return self.inputs[key]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.arrays.shapes import shape_of
 from difflab.autodiff.masked import either
 from difflab.core.place import Spot, python_spot
 from difflab.eager.backward import Contributions
@@ -39,7 +40,7 @@ def record_custom(call: Call, args: Sequence[Any]) -> tuple[list[Tensor], bool]:
     visit = _Visit(call, ran, data, python_spot() if watched else None)
     # What is kept is in slots, which are let go when the tape is freed.
     slots = [ran.context, *visit.needed(data), *ran.context.kept]
-    shapes = tuple([np.shape(value) for value in data])
+    shapes = tuple([shape_of(value) for value in data])
     gate = make_gate(call.name, edges, slots, visit.pull, shapes)
     made = [
         make_portal(gate, place, value) if value.dtype.kind == "f" else Tensor(value)
@@ -73,7 +74,7 @@ class _Visit:
     def __init__(self, call: Call, ran: Ran, data: Sequence[Any], spot: Spot | None) -> None:
         self.call = call
         self.spot = spot
-        self.outputs = [(np.shape(value), value.dtype) for value in ran.outputs]
+        self.outputs = [(shape_of(value), value.dtype) for value in ran.outputs]
         self.kept = {id(value) for value in ran.context.kept}
         self.inputs = {id(v): place for place, v in enumerate(data) if id(v) in self.kept}
         self.made = {id(v): place for place, v in enumerate(ran.outputs) if id(v) in self.kept}

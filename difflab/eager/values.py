@@ -206,7 +206,7 @@ class CarrierCalculator(Calculator):
 
     def truths(self, mask: Any) -> Any:
         """Return the array in a mask."""
-        return mask._data
+        return getattr(mask, "_data", mask)  # one that holds nowhere is zeros
 
     def summed(self, shape: Shape, value: Any) -> Any:
         """Sum a value over the axes along which `shape` was repeated."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.shapes import shape_of
+from difflab.core.devices import module_of
 from difflab.core.primitive import Shape
 from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
@@ -150,7 +151,8 @@ class Call:
         single = not isinstance(result, tuple | list)
         outputs = (result,) if single else tuple(result)
         for place, output in enumerate(outputs):
-            if not (_is_carrier(output) or np.asarray(output).dtype.kind in "biufc"):
+            elsewhere = _is_carrier(output) or module_of(output) is not np
+            if not (elsewhere or np.asarray(output).dtype.kind in "biufc"):
                 raise InputError(
                     f"{self.name}.forward returns {type(output).__name__} as output {place + 1}",
                     hint="it returns an array, or a tuple of arrays",
@@ -245,7 +247,8 @@ def _is_carrier(value: Any) -> bool:
 
 def _is_array(value: Any) -> bool:
     """Whether derivatives are taken by an argument; Python's own numbers are settings."""
-    return _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
+    known = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
+    return known or module_of(value) is not np
 
 
 def _number(value: Any) -> Any:

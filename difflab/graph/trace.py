@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.devices import module_of
 from difflab.errors import InputError, TraceError
 from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
@@ -121,6 +122,9 @@ class Trace(Builder):
             return self._captured((id(around), value.id), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
             return self._array(value)
+        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if module_of(value) is not np and kind in ("f", "i", "u", "b") and value.ndim:
+            return self._captured((0, id(value)), module_of(value).array(value), value)
         return None
 
     def _array(self, value: np.ndarray[Any, Any]) -> int:
@@ -134,12 +138,13 @@ class Trace(Builder):
         self._inputs[key] = (node, value)
         return node
 
-    def _captured(self, key: tuple[int, int], value: Any) -> int:
+    def _captured(self, key: tuple[int, int], value: Any, owner: Any = None) -> int:
+        """Make a value an input; its owner stays alive, so that no other gets its id."""
         known = self._inputs.get(key)
         if known is not None:
             return known[0]
         node = self.input(f"captured{len(self.captured) + 1}", value.shape)
-        self._inputs[key] = (node, value)
+        self._inputs[key] = (node, value if owner is None else owner)
         self.captured[node] = value
         return node
 

@@ -13,7 +13,7 @@ import difflab as dl
 from difflab.autodiff import jvp, vjp
 from difflab.core.devices import module_of
 from difflab.core.primitive import ByArgument, Primitive
-from difflab.errors import DeviceError, ShapeError, TapeError
+from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 from difflab.primitives import TABLE
 from tests import standin
 from tests.primitives.test_arrays import CASES
@@ -253,3 +253,95 @@ def test_nothing_comes_to_the_host_by_itself(xp: Any) -> None:
 def test_the_module_is_read_off_the_value() -> None:
     assert module_of(standin.asarray([1.0])) is standin
     assert module_of(np.float32(1)) is module_of([1.0]) is np
+
+
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "custom": lambda x: np.sum(Squared.apply(x) * np.sin(x)),
+    "custom of two": lambda x: np.sum(Multiples.apply(x)[0]),
+    "custom under a mask": lambda x: np.sum(np.where(x > 0, Squared.apply(np.sqrt(x)), 0.0)),
+    "checkpoint": lambda x: np.sum(dl.checkpoint(lambda a: np.sin(a) * a, x)),
+    "chain": lambda x: np.sum(dl.checkpoint_chain(lambda k, s: np.sin(s) * 1.5, x, 7, 2)),
+    "segments": lambda x: np.sum(dl.checkpoint_chain(lambda k, s: np.sin(s) * 1.5, x, 7, "sqrt")),
+}
+
+
+class Squared(dl.CustomFunction):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * y_bar
+
+
+class Multiples(dl.CustomFunction):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2.0, x * 3.0
+
+    @staticmethod
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        return 2.0 * a + 3.0 * b
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("name", FORMS)
+def test_custom_functions_and_checkpoints_stay_there(name: str, again: bool, xp: Any) -> None:
+    values = np.array([0.5, 1.5, -0.3])
+
+    def gradient(on: Any) -> Any:
+        x = dl.tensor(on, requires_grad=True)
+        FORMS[name](x).backward(create_graph=again)
+        if again and name != "custom of two":  # whose gradient is constant
+            slope, x.grad = x.grad, None
+            np.sum(slope * slope).backward()
+        return x.grad.detach().array()
+
+    same(gradient(xp.asarray(values)), gradient(values), xp)
+    with dl.detect_anomaly():
+        x = dl.tensor(xp.asarray(values), requires_grad=True)
+        if name != "custom under a mask":
+            FORMS[name](x).backward()
+            assert module_of(x.grad.array()) is xp
+
+
+def _number(x: Any) -> Any:
+    return np.sum(np.sin(x) * x)
+
+
+def _vector(x: Any) -> Any:
+    return np.exp(x) * x[0]
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda x: dl.grad(_number)(x),
+    "value_and_grad": lambda x: dl.value_and_grad(_number)(x),
+    "jacfwd": lambda x: dl.jacfwd(_vector)(x),
+    "jacrev": lambda x: dl.jacrev(_vector)(x),
+    "hessian": lambda x: dl.hessian(_number)(x),
+    "jvp": lambda x: dl.jvp(_vector, (x,), (x,)),
+    "hvp": lambda x: dl.hvp(_number, (x,), (x,)),
+    "vjp": lambda x: dl.vjp(_vector, x)[1](x),
+    "linearize": lambda x: dl.linearize(_vector, x)[1](x),
+    "vmap": lambda x: dl.vmap(lambda part: np.sin(part) * part)(x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_of_callables_stay_there(name: str, xp: Any) -> None:
+    values = np.array([0.5, 1.5, -0.3])
+    same(TRANSFORMS[name](xp.asarray(values)), TRANSFORMS[name](values), xp)
+
+
+def test_transforms_close_over_arrays_of_one_place(xp: Any) -> None:
+    values = np.array([0.5, 1.5, -0.3])
+    there = xp.asarray(values)
+    same(dl.grad(lambda x: np.sum(x * there))(there), values, xp)
+    with pytest.raises(DeviceError, match="a derivative takes arrays of one device"):
+        dl.grad(lambda x: np.sum(x * values))(there)
+    with pytest.raises(InputError, match="no derivative by integers"):
+        dl.grad(np.sum)(xp.asarray(np.array([1, 2])))

@@ -336,3 +336,21 @@ def test_the_context_says_which_gradients_are_wanted():
 
     Asked.apply(leaf(1.0), dl.tensor(2.0), 3)
     assert wanted == [(True, False, False)]
+
+
+class Square(dl.CustomFunction):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, y_bar):
+        (x,) = ctx.saved_tensors
+        return 2.0 * x * y_bar
+
+
+def test_a_gradient_that_no_branch_takes_is_recorded_as_zero() -> None:
+    x = dl.tensor([-1.0, -2.0], requires_grad=True)
+    np.sum(np.where(x > 0, Square.apply(x * 3.0), 0.0)).backward(create_graph=True)
+    assert x.grad.detach().numpy().tolist() == [0.0, 0.0]
