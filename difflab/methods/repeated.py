@@ -14,8 +14,8 @@ from difflab.methods.straight import Straight, suits
 
 __all__ = ["CALLS", "Repeated"]
 
-CALLS = 500
-"""Calls before compiling, which takes about as long as so many."""
+CALLS = 200
+"""Calls before compiling, which takes about as long as two or three times as many."""
 
 Array = NDArray[np.float64]
 
