@@ -184,6 +184,7 @@ def hessian(function: Function) -> Function:
     [[10.0, 6.0], [6.0, 0.0]]
     """
     require_scalar(function, "hessian", "jacobian(jacobian(f))")
+    # Of numbers also where they repeat: each column meets few of them, but all lanes of vectors.
     slope = _gradient(function, "reverse")
     second = jacobian(slope, "auto")
     return _renamed(second, "hessian")

@@ -1,11 +1,13 @@
 """How what moves data between shapes is written: lists, indices, and calls for the rest.
 
-Imports `primitives` and its neighbours.
+Imports `primitives`, its neighbours and NumPy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.language.printers.forms import ANYTHING, ATOM
@@ -23,6 +25,7 @@ from difflab.primitives import (
     reshape,
     scatter,
     softmax,
+    sum_in_order,
     take,
     transpose,
 )
@@ -58,6 +61,8 @@ class ArrayForms:
             key = written_key(params["key"], self.graph.shape(children[0]))
             return [(children[0], ATOM), key]
         cells = self.cells(node)
+        if row is constant_array:
+            cells = [repr(value) for value in np.frombuffer(params["values"]).tolist()]
         if cells is not None:
             return _nested(cells, self.graph.shape(node))
         parts: list[Part] = [self.call(row.name if row else ""), "("]
@@ -65,6 +70,9 @@ class ArrayForms:
             place = ""
             if row is scatter:
                 place = f" at {written_key(params['keys'][position], params['shape'])}"
+            elif row is sum_in_order and len(children) > 1:
+                places: Key = [params["places"][position]]
+                place = f" at {written_key(places, [params['length']])}"
             parts += [(child, ANYTHING), f"{place}, "]
         parts.append("" if row is pack else self._integers(node, row, children))
         if not parts[-1]:
@@ -87,8 +95,9 @@ class ArrayForms:
             return "" if params["axis"] == -rank else _counted((params["axis"],), rank)
         if row is take or row is put:
             along = "" if params["axis"] == -rank else f" along {params['axis'] + rank}"
-            return f"{indices(params['places']).tolist()}{along}"
-        if row is reshape or row is broadcast or row is scatter or row is constant_array:
+            size = f", {list(self.graph.shape(node))}" if row is put else ""
+            return f"{indices(params['places']).tolist()}{along}{size}"
+        if row is reshape or row is broadcast or row is scatter:
             return str(list(self.graph.shape(node)))
         return ""
 

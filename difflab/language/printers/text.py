@@ -40,6 +40,13 @@ def text(function: Function) -> str:
         Its text. Shared subexpressions get a line of their own (``t1 = …``) where writing
         them out would make the text more than twice as long as the graph.
 
+    Notes
+    -----
+    `parse` reads it back where the language has the words. It has none for what only derivatives
+    and repetition on vectors write (parts of arrays put into larger ones, sums of terms in
+    a given order, vectors of numbers inside an expression): these stand as calls that say
+    everything, but for people to read.
+
     Examples
     --------
     >>> import difflab as dl

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 
 import difflab as dl
+from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import text
 from difflab.primitives import by_spelling
@@ -87,3 +88,15 @@ def test_derivatives_are_programs_too() -> None:
 def test_names_from_elsewhere_become_names_of_the_language() -> None:
     function = dl.trace(lambda gamma, e: gamma * e, 1.0, 2.0)
     assert parse(text(function)).n == 2
+
+
+def test_repetition_on_vectors_is_said_in_full() -> None:
+    terms = " + ".join(f"{i}.5*x[{i}]*sin(x[{7 * i % 40}])" for i in range(40))
+    printed = text(dl.gradient(rolled(parse(f"x: [40]\n{terms}"), least=0)))
+    assert "put(" in printed
+    assert ", [40])" in printed
+    assert "[0.5, 1.5, 2.5, 3.5, 4.5" in printed
+    long = " + ".join(f"(x[{i}] - 1)^2 - sin(x[{i + 1}])" for i in range(40))
+    printed = text(rolled(parse(f"x: [41]\n{long}"), least=0))
+    assert " at [:79:2]" in printed
+    assert " at [1::2]" in printed
