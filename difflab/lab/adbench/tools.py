@@ -112,8 +112,12 @@ def _differentiated(
 def _difflab(problem: Problem) -> Ready:
     maths = difflab_maths()
     single = problem.kind is Kind.BLOCKS
-    parts = [(*problem.parameters, *data) for data in problem.parts]
-    examples = [value[0] if single else value for value in parts[0]]
+    parts = [
+        [value if value.ndim else float(value) for value in (*problem.parameters, *data)]
+        for data in problem.parts
+    ]
+    given = (*problem.parameters, *problem.parts[0])
+    examples = [value[0] if single else value for value in given]
     # Asked for, since an objective is called many times; `auto` counts what one call takes.
     target = "native" if find_spec("llvmlite") is not None else "auto"
     objective = compile(trace(_observed(problem, maths), *examples), target)
