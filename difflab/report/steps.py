@@ -124,6 +124,8 @@ class Trace:
     output, adjoints, gradient
         The output whose adjoint is 1, the contributions, and its derivative with respect to
         every input; None, None and () without reverse mode.
+    notes : tuple of str
+        Which inputs of a small function have a derivative that is exactly 0, and why.
     """
 
     expression: str
@@ -136,6 +138,7 @@ class Trace:
     output: str | None = None
     adjoints: Rows[Adjoint] | None = None
     gradient: tuple[Named, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as the values of strict JSON, schema ``difflab.trace/1``."""
@@ -158,6 +161,8 @@ class Trace:
                 "adjoints": _adjoints(self.adjoints),
                 "gradient": _mapping(self.gradient),
             }
+        if self.notes:
+            record["notes"] = list(self.notes)
         return record
 
 

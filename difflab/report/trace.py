@@ -4,7 +4,8 @@ As in Tables 2 and 3 of Baydin, Pearlmutter, Radul & Siskind (2018), *Automatic 
 in Machine Learning: a Survey*, JMLR 18(153): in forward mode every step v₁, v₂, … has a tangent
 v̇ᵢ = ∂vᵢ/∂x; in reverse mode the adjoints v̄ᵢ = ∂y/∂vᵢ are collected from the output back, one
 contribution at a time, so that the sums at every fan-out are seen to grow.
-May import `difflab.graph`, `difflab.errors` and, in this package, `rules` and `steps`.
+May import `difflab.autodiff`, `difflab.graph`, `difflab.errors` and, in this package, `rules` and
+`steps`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from unicodedata import normalize
 
 import numpy as np
 
+from difflab.autodiff.flat import flat_inputs
 from difflab.errors import InputError, PointError
 from difflab.graph.domain import check_domain
 from difflab.graph.drawing.order import (
@@ -41,6 +43,8 @@ MODES = ("both", "forward", "reverse")
 SHOWN = 45
 DOT, BAR = "\u0307", "\u0304"
 DIGITS = 4
+LOOKED_INTO = 1000
+"""Nodes of a function for which it is said why a derivative is 0."""
 
 
 def trace(
@@ -109,7 +113,19 @@ def trace(
         outputs=tuple(zip(output_labels(function), results, strict=True)),
         primal=run.primal(),
         **parts,
+        notes=_notes(function, values, parts.get("gradient", ())),
     )
+
+
+def _notes(
+    function: Function, values: Sequence[Any], gradient: Sequence[tuple[str, Any]]
+) -> tuple[str, ...]:
+    """Return which derivatives are exactly 0, and what stops them, where that is cheap to say."""
+    if not gradient or len(function.graph) > LOOKED_INTO or len(function.outputs) > 1:
+        return ()
+    bars = {function.inputs.index(name): bar for name, bar in gradient}
+    with np.errstate(all="ignore"):
+        return tuple(map(str, flat_inputs(function, values, bars, function.graph.place)))
 
 
 def point_values(function: Function, point: Mapping[str, Any]) -> list[Any]:

@@ -170,6 +170,7 @@ def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH) -> str:
     parts: list[Any] = [head]
     for table in _tables(trace, numbers=width >= 120):
         parts += [Text(table.title, style="bold"), _grid(table), _results(table.results)]
+    parts += [Text(clean(note), style="dim", overflow="fold") for note in trace.notes]
     return draw(parts, colour=colour, width=width)
 
 
@@ -211,6 +212,8 @@ def as_markdown(trace: Trace) -> str:
         lines.append(f"|{'|'.join(rule)}|")
         lines += [*map(cells, table.lines()), ""]
         lines += [f"- **{literal(label)} = {literal(text)}**" for label, text in table.results]
+    if trace.notes:
+        lines += ["", *(f"- {literal(clean(note))}" for note in trace.notes)]
     return "\n".join(lines) + "\n"
 
 
@@ -234,6 +237,7 @@ def as_html(trace: Trace) -> str:
             body.append(f"<tr>{cells}</tr>")
         body.append("</tbody></table></div>")
         body += [f'<p class="sentence">{_equations(table.results)}</p>']
+    body += [f'<p class="note">{escape(clean(note))}</p>' for note in trace.notes]
     return document(f"trace of {expression}", [*body, "</main>"])
 
 

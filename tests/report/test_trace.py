@@ -288,3 +288,21 @@ def test_faults_of_the_input_are_named() -> None:
         trace(function, {"x1": [1, 2], "x2": 5})
     with pytest.raises(InputError, match="no input"):
         trace(dl.parse("x: [3]\nx[0]"), {"x": [1, 2, 3]}, mode="forward", seed="x[3]")
+
+
+def test_derivatives_that_are_exactly_zero_are_explained() -> None:
+    flat = trace(dl.parse("relu(x) + y^2"), {"x": -2.0, "y": 3.0})
+    assert flat.notes == ("x: gradient exactly 0, blocked by relu(-2) at column 1: -2 ≤ 0",)
+    assert flat.to_dict()["notes"] == list(flat.notes)
+    for form in (as_table, as_markdown, as_html):
+        assert "blocked by" in form(flat)
+    unused = trace(dl.parse("x: []; y: []; y^2"), {"x": 1.0, "y": 3.0})
+    assert unused.notes == ("x: no path to the output",)
+    slopes = trace(dl.parse("x*y"), {"x": 1.0, "y": 3.0})
+    assert slopes.notes == ()
+    assert "notes" not in slopes.to_dict()
+    assert trace(dl.parse("relu(x)"), {"x": -2.0}, mode="forward").notes == ()
+    terms = [f"sin({k}*x)" for k in range(500)]
+    long = trace(dl.parse("+".join(["relu(z)", *terms])), {"x": 0.0, "z": -1.0})
+    assert dict(long.gradient)["z"] == 0
+    assert long.notes == ()
