@@ -17,6 +17,7 @@ from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
 
 __all__ = [
+    "FEWEST_COMPILED",
     "FEW_POINTS",
     "MANY_OPERATIONS",
     "WORTH_COMPILING",
@@ -32,11 +33,15 @@ MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python, and a point is ten times faster."""
 LONG_VECTORS = 1_000
 """Numbers that vectors hold on average from which NumPy is as fast as machine code."""
-WORTH_COMPILING = 4_000
+WORTH_COMPILING = 360
 """Operations on numbers, in one call, from which some hundred calls pay for LLVM's compiling.
 
-NumPy takes a microsecond or more to set each operation off, LLVM some 60 to compile it beside
-5 milliseconds in all. Calls are not counted, since the same call shall give the same bits.
+LLVM takes 5 milliseconds and some 60 µs an operation; Python's floats take 40 ns for each at
+each point, NumPy a microsecond or more to set each off. Calls are not counted, since the same
+call shall give the same bits.
+"""
+FEWEST_COMPILED = 8
+"""Points below which many operations are not compiled: LLVM takes a thousand times longer for each.
 """
 WORTH_TAKING_APART = 400_000
 """The same for operations on arrays, of which NumPy sets few off."""
@@ -143,7 +148,7 @@ def choose(
         return _automatic(len(program.steps), native, why_not)
     if native is None:
         return Choice(f"numpy: {arrays}")
-    least, count = _least(native, WORTH_TAKING_APART), native.operations
+    least, count = _least(native, WORTH_TAKING_APART, FEW_POINTS + 1), native.operations
     reason = f"numpy: {arrays}; native from {least} points, on {count} operations on numbers"
     return Choice(reason, native_from=least, native=native)
 
@@ -183,18 +188,20 @@ def _asked(
     return Choice(f"numpy: {told}")
 
 
-def _least(native: NativeTarget, worth: int) -> int:
+def _least(native: NativeTarget, worth: int, fewest: int) -> int:
     """Return the number of points from which so many operations are done."""
-    return max(-(-worth // max(native.operations, 1)), FEW_POINTS + 1)
+    return max(-(-worth // max(native.operations, 1)), fewest)
 
 
 def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Choice:
-    count = f"its {operations} operations are all on numbers"
-    if native is not None and operations >= MANY_OPERATIONS:
-        return Choice(f"native: {count}, and many", native_from=0, native=native)
-    python = f"python up to {FEW_POINTS} points, since {count}"
+    count = f"since its {operations} operations are all on numbers"
     if native is None:
-        return Choice(f"{python}; numpy for more; {why_not}", FEW_POINTS)
-    least = _least(native, WORTH_COMPILING)
-    more = "native for more" if least == FEW_POINTS + 1 else f"numpy for more; native from {least}"
-    return Choice(f"{python}; {more}, where compiling pays", FEW_POINTS, least, native)
+        reason = f"python up to {FEW_POINTS} points, {count}; numpy for more; {why_not}"
+        return Choice(reason, FEW_POINTS)
+    if operations >= MANY_OPERATIONS:
+        reason = f"native: its {operations} operations are all on numbers, and many"
+        return Choice(reason, native_from=0, native=native)
+    least = _least(native, WORTH_COMPILING, FEWEST_COMPILED)
+    few = min(least - 1, FEW_POINTS)
+    more = "native for more" if few == least - 1 else f"numpy for more; native from {least}"
+    return Choice(f"python up to {few} points, {count}; {more}", few, least, native)

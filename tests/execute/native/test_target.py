@@ -324,16 +324,35 @@ def test_another_processor_has_other_code(compilations: list[str]) -> None:
 
 
 def test_auto_takes_machine_code_where_it_pays() -> None:
-    fast = dl.compile(seed())
-    # Nine operations, of which the logarithm's guarded derivative is three.
-    least = -(-choice.WORTH_COMPILING // 11)
-    assert fast.reason.endswith(f"native from {least}, where compiling pays")
-    assert [fast._choice.of(n) for n in (1, 33, least - 1, least)] == [
-        "python",
-        "numpy",
-        "numpy",
-        "native",
+    few = dl.compile(dl.parse("exp(x)*y"))
+    assert few.reason.startswith("python up to 32 points, since its 2 operations")
+    assert few.reason.endswith(f"; numpy for more; native from {choice.WORTH_COMPILING // 2}")
+    assert [few._choice.of(n) for n in (1, 32, 33, 179, 180)] == [
+        *("python", "python", "numpy", "numpy", "native")
     ]
+    # Nine operations, of which the logarithm's guarded derivative is three.
+    fast = dl.compile(seed())
+    assert fast.reason.startswith("python up to 32 points, since its 9 operations")
+    assert fast.reason.endswith("; native for more")
+    assert [fast._choice.of(n) for n in (1, 32, 33)] == ["python", "python", "native"]
+    longer = dl.compile(chain(60))
+    assert longer.reason.startswith(f"python up to {choice.FEWEST_COMPILED - 1} points, since its")
+    assert [longer._choice.of(n) for n in (1, 7, 8)] == ["python", "python", "native"]
+
+
+def test_auto_decides_by_the_points_alone() -> None:
+    fast = dl.compile(seed())
+    values = points(40)
+    first = fast(*values)
+    taken = [fast._choice.of(n) for n in range(100)]
+    for count in (1, 20, 40, 5000):
+        fast(*points(count))
+    assert [fast._choice.of(n) for n in range(100)] == taken
+    same(fast(*values), first)
+    same(dl.compile(seed())(*values), first)
+
+
+def test_auto_compiles_many_operations_for_a_point() -> None:
     long = dl.compile(chain(choice.MANY_OPERATIONS // 5), packed=True)
     assert long.reason.startswith("native: its")
     value, slope = long([0.3, 0.7])
@@ -387,7 +406,7 @@ def test_without_llvmlite_everything_else_works(monkeypatch: pytest.MonkeyPatch)
         dl.compile(seed(), "native")
     fast = dl.compile(seed())
     assert fast.reason.endswith("machine code needs llvmlite: pip install 'difflab[native]'")
-    a, b = points(choice.WORTH_COMPILING // 9 + 10)
+    a, b = points(1000)
     np.testing.assert_allclose(fast(a, b)[1][:, 1], a - np.cos(b), rtol=1e-12, atol=1e-14)
 
 
