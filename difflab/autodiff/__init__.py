@@ -1,4 +1,4 @@
-"""Automatic differentiation, graph to graph: sweeps and the transforms made of them.
+"""Automatic differentiation, graph to graph: sweeps, what is made of them, what they explain.
 
 May import `graph`, `primitives`, `core`, `errors`.
 """

@@ -1,4 +1,4 @@
-"""Graph to callable: one schedule, and a file for every target that spells it.
+"""Graph to callable: one schedule, and a file or a folder for every target that spells it.
 
 May import `autodiff` and what lies below it.
 """

@@ -1,4 +1,4 @@
-"""The computational graph: representation, evaluation, tracing, counts and drawing.
+"""The computational graph: representation, evaluation, tracing, passes, repetition, drawing.
 
-May import `primitives`, `core` and `errors`.
+May import `arrays`, `primitives`, `core` and `errors`.
 """

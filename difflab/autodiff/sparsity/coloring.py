@@ -1,8 +1,8 @@
-"""Colours for the columns of a sparse matrix: columns of one colour share a direction.
+"""Colors for the columns of a sparse matrix: columns of one color share a direction.
 
 Columns that meet in no row can be told apart in the product with the sum of their unit vectors.
-A symmetric matrix needs fewer colours, since an entry may be read from either of its two places.
-Both colourings are greedy. What a vertex may not take is a set of colours kept as the bits of a
+A symmetric matrix needs fewer colors, since an entry may be read from either of its two places.
+Both colorings are greedy. What a vertex may not take is a set of colors kept as the bits of a
 Python integer, so that the work is one operation for each entry of the matrix.
 May import SciPy and NumPy.
 

@@ -1,4 +1,4 @@
-"""A derivative in a few directions at once: one sweep for each colour.
+"""A derivative in a few directions at once: one sweep for each color.
 
 May import the sweeps, `entries`, `graph`, `primitives`.
 """

@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: pattern, colours, and a sweep for each colour.
+"""Sparse Jacobians and Hessians: pattern, colors, and a sweep for each color.
 
 May import `sparsity` siblings, `entries`, `transforms`, `graph`, `errors`.
 """
@@ -268,7 +268,7 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     colors = color_symmetric(pattern)
     count = int(colors.max(initial=-1)) + 1
     rows, columns = pattern.nonzero()
-    # Row i shows column j alone where no other column of that colour meets the row.
+    # Row i shows column j alone where no other column of that color meets the row.
     _, met, times = np.unique(
         rows * count + colors[columns], return_inverse=True, return_counts=True
     )

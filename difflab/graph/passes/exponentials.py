@@ -14,7 +14,7 @@ from typing import NamedTuple
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.passes.matching import number, unspread
-from difflab.graph.passes.sums import Sums
+from difflab.graph.passes.sums import PACKED, Sums
 from difflab.primitives import (
     add,
     broadcast,
@@ -163,7 +163,7 @@ class Exponentials:
         if len(logs) > 2:
             packed = self.sums.packed(logs)
             if packed is not None:
-                return self.builder.emit(logsumexp, (packed,), (("axes", (-1,)), ("rank", 1)))
+                return self.builder.emit(logsumexp, (packed,), PACKED)
         result = logs[0]
         for other in logs[1:]:
             ones = [part for part in (result, other) if number(self.builder, part) != 0]
@@ -255,7 +255,7 @@ class Exponentials:
         packed = self.sums.packed(logs)
         if packed is None:
             return None
-        shares = self.builder.emit(softmax, (packed,), (("axes", (-1,)), ("rank", 1)))
+        shares = self.builder.emit(softmax, (packed,), PACKED)
         return self.builder.emit(index, (shares,), (("key", (place,)), ("rank", 1)))
 
     def _quotient(self, above: int, below: int) -> int | None:

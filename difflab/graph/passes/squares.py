@@ -10,13 +10,11 @@ import math
 from difflab.graph.builder import Builder
 from difflab.graph.node import Node
 from difflab.graph.passes.matching import number, square_root_of
-from difflab.graph.passes.sums import Sums
+from difflab.graph.passes.sums import PACKED, Sums
 from difflab.primitives import absolute, divide, hypot, matmul, norm, sum_
 from difflab.primitives.reductions import spread_over
 
 __all__ = ["root_of_squares", "variance"]
-
-ALL = (("axes", (-1,)), ("rank", 1))
 
 
 def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
@@ -53,7 +51,7 @@ def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
         return roots[0] if positive else builder.emit(absolute, roots)
     packed = sums.packed(roots) if len(roots) > 2 else None
     if packed is not None:
-        return builder.emit(norm, (packed,), ALL)
+        return builder.emit(norm, (packed,), PACKED)
     total = roots[0]
     for root in roots[1:]:
         total = builder.emit(hypot, (total, root))
@@ -65,7 +63,7 @@ def _root(builder: Builder, term: int) -> int | None:
     row = builder.primitive(term)
     if row is matmul and builder.shape(term) == ():
         left, right = builder.arguments(term)
-        return builder.emit(norm, (left,), ALL) if left == right else None
+        return builder.emit(norm, (left,), PACKED) if left == right else None
     if row is not sum_:
         return square_root_of(builder, term)
     inner = square_root_of(builder, builder.arguments(term)[0])

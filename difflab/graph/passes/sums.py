@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections import Counter
 
 from difflab.graph.builder import Builder
+from difflab.graph.ir import Params
 from difflab.primitives import add, negative, pack, subtract
 
-__all__ = ["Sums", "signed_terms", "signed_total"]
+__all__ = ["PACKED", "Sums", "signed_terms", "signed_total"]
 
 NEAR = 8
 """Terms of a sum among which two that cancel are looked for: each sum is read again and again."""
+
+PACKED: Params = (("axes", (-1,)), ("rank", 1))
+"""The parameters of a reduction of all that `Sums.packed` packs."""
 
 Term = tuple[int, int]
 

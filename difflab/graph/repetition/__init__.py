@@ -8,7 +8,7 @@ by structure alone, wherever the graph came from:
 - `classes` finds the numbers that are computed alike from numbers that are computed alike;
 - `writing` gives each class one operation on a vector, with slices of the vectors before it;
 - `roll` puts them together, and leaves a function as it is where that gains little;
-- `flat` makes one vector of many inputs, so that they are lanes like others;
+- `flattening` makes one vector of many inputs, so that they are lanes like others;
 - `balance` turns the long sums into trees, for who changes one term at a time.
 
 May import the modules of `graph`, `primitives`, `core`.
@@ -16,7 +16,7 @@ May import the modules of `graph`, `primitives`, `core`.
 
 from difflab.graph.repetition.balance import balanced
 from difflab.graph.repetition.classes import element_places
-from difflab.graph.repetition.flat import flattened
+from difflab.graph.repetition.flattening import flattened
 from difflab.graph.repetition.roll import LARGE, LEAST_LANES, LEAST_NODES, rolled
 
 __all__ = [
