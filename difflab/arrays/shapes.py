@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab import primitives as rows
 from difflab.core.apply import apply
@@ -261,13 +262,13 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
     return apply(rows.scatter, x, keys=(key,), shape=whole)
 
 
-def take(x: Array, places: Sequence[int] | int, axis: int = 0) -> Array:
+def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) -> Array:
     """Return the entries at places that are known beforehand, which may repeat.
 
     Raises
     ------
     ShapeError
-        A place is outside of the axis.
+        A place is outside of the axis, or no whole number.
 
     Examples
     --------
@@ -276,7 +277,10 @@ def take(x: Array, places: Sequence[int] | int, axis: int = 0) -> Array:
     """
     shape = shape_of(x)
     along = one_axis("take", axis, shape)
-    wanted = np.atleast_1d(np.asarray(places, dtype=int))
+    given = np.asarray(places)
+    if given.size and given.dtype.kind not in "iu":
+        raise mismatch(f"take needs whole numbers as places, not {given.dtype}")
+    wanted = np.atleast_1d(given.astype(int))
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
         raise mismatch(f"take at {outside.flat[0]} is outside an axis of size {shape[along]}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import EllipsisType
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from difflab.eager.mode import MODE
 from difflab.eager.record import Operation, Recorded, apply_one, apply_two, record
 from difflab.eager.tape import Accumulation, memory_of
 from difflab.errors import InputError, ShapeError, TapeError
-from difflab.graph.keys import static_key
+from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
     absolute,
     add,
@@ -125,6 +126,9 @@ class Operators(Recorded):
         return arrays.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def __getitem__(self, key: Any) -> Any:
+        for entry in key if type(key) is tuple else (key,):
+            if type(entry) not in _SIMPLE:
+                return picked(self, key._data if isinstance(key, Recorded) else key)
         shape = self._data.shape
         return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
 
@@ -159,6 +163,9 @@ class Operators(Recorded):
         plain = [_plain(value, function.__name__) for value in args]
         return function(*plain, **kwargs)
 
+
+_SIMPLE = frozenset({int, slice, EllipsisType})
+"""Entries of a key by which nothing is to be decided."""
 
 _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 """What NumPy's functions are on tensors, as they are met."""

@@ -1,6 +1,6 @@
-"""Indexing keys that are known beforehand: one entry per axis, bounds checked.
+"""Indexing by keys that are known beforehand, bounds checked: what tensors and traced values share.
 
-May import `ir`, `place`, `errors`.
+May import `ir`, `arrays`, `primitives`, `core`, `errors`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,57 @@ from typing import Any
 
 import numpy as np
 
+from difflab import arrays
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
+from difflab.primitives import index
 
-__all__ = ["opened_shape", "static_key"]
+__all__ = ["opened_shape", "picked", "static_key"]
+
+
+def picked(value: Any, key: Any) -> Any:
+    """Return what a key picks from a traced value or a tensor, as NumPy does.
+
+    Parameters
+    ----------
+    value : carrier
+        What is indexed.
+    key : int, slice, Ellipsis, None or tuple of them; list or array of integers or truth values
+        As between NumPy's brackets.
+
+    Raises
+    ------
+    IndexingError
+        The key does not fit the shape.
+
+    Examples
+    --------
+    >>> import numpy as np, difflab as dl
+    >>> x = dl.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> picked(x, [1, 0, 1]).shape, picked(x, (0, None)).shape, picked(x, np.eye(2) == 1)
+    ((3, 2), (1, 2), tensor([1., 4.]))
+    """
+    shape = value.shape
+    entries = key if isinstance(key, tuple) else (key,)
+    if any(entry is None for entry in entries):
+        chosen = picked(value, tuple([entry for entry in entries if entry is not None]))
+        return arrays.reshape(chosen, opened_shape(entries, len(shape), chosen.shape))
+    if isinstance(key, list | np.ndarray):
+        places = np.asarray(key)
+        return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
+    return index(value, key=static_key(key, shape), rank=len(shape))
+
+
+def _masked(value: Any, mask: np.ndarray[Any, Any]) -> Any:
+    """Return the entries where a mask over the first axes holds, in their order."""
+    shape = value.shape
+    if mask.shape != shape[: mask.ndim]:
+        raise at_users_line(
+            IndexingError, f"a mask of the shape {mask.shape} does not fit the shape {shape}"
+        )
+    flat = arrays.reshape(value, (mask.size, *shape[mask.ndim :]))
+    return arrays.take(flat, np.flatnonzero(mask))
 
 
 def static_key(key: Any, shape: Shape) -> tuple[Any, ...]:

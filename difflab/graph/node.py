@@ -20,7 +20,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
-from difflab.graph.keys import opened_shape, static_key
+from difflab.graph.keys import picked
 from difflab.primitives import (
     absolute,
     add,
@@ -30,7 +30,6 @@ from difflab.primitives import (
     floor,
     greater,
     greater_equal,
-    index,
     less,
     less_equal,
     mod,
@@ -176,17 +175,8 @@ class Node:
             shape = self.shape
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 return Node(self.builder, self.builder.element(self.id, key % shape[0]))
-        entries = key if isinstance(key, tuple) else (key,)
-        if any(entry is None for entry in entries):
-            chosen = self[tuple(entry for entry in entries if entry is not None)]
-            return chosen.reshape(opened_shape(entries, self.ndim, chosen.shape))
-        if isinstance(key, list | np.ndarray):
-            taken: Node = arrays.take(self, np.asarray(key).tolist())
-            return taken
-        shape = self.shape
-        full = static_key(key, shape)
-        params = (("key", full), ("rank", len(shape)))
-        return Node(self.builder, self.builder.emit(index, (self.id,), params))
+        chosen: Node = picked(self, key)
+        return chosen
 
     def __len__(self) -> int:
         if not self.shape:

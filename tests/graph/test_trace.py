@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import InputError, TraceError
+from difflab.errors import InputError, ShapeError, TraceError
 
 
 def test_numpy_code_gives_its_own_values() -> None:
@@ -111,3 +111,49 @@ def test_examples_are_numbers(example) -> None:
 @pytest.mark.parametrize("example", [1, True, [1, 2], (1.0, 2.0), np.float32(1), np.ones((2, 0))])
 def test_examples_may_be_any_numbers(example) -> None:
     assert dl.trace(lambda x: x, example).input_shapes == (np.shape(example),)
+
+
+KEYS = [
+    [1, 0, 1],
+    np.array([[0, 1], [1, 0]]),
+    None,
+    (slice(None), None, 0),
+    (Ellipsis, 1),
+    np.array([True, False]),
+    np.array([[True, False, True], [False, True, True]]),
+    np.zeros(2, dtype=bool),
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_keys_pick_what_they_pick_in_numpy(key) -> None:
+    x = np.array([[2.0, 3.0, 5.0], [7.0, 11.0, 13.0]])
+    assert np.array_equal(dl.trace(lambda x: x[key], x)(x), x[key])
+    tensor = dl.tensor(x, requires_grad=True)
+    assert np.array_equal(tensor[key].detach().numpy(), x[key])
+    np.sum(tensor[key]).backward()
+    counted = np.zeros(x.shape)
+    np.add.at(counted, key, 1.0)
+    assert np.array_equal(tensor.grad.numpy(), counted)
+
+
+def test_a_tensor_of_truths_picks_from_a_tensor() -> None:
+    x = dl.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    assert x[x > 0].detach().numpy().tolist() == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("pick", "message"),
+    [
+        (lambda x: x[np.array([True, False, True])], "does not fit the shape"),
+        (lambda x: x[[0.5]], "whole numbers"),
+        (lambda x: np.take(x, [True, False]), "whole numbers"),
+        (lambda x: x[[7]], "outside an axis of size 2"),
+    ],
+)
+def test_keys_that_fit_nothing_say_so(pick, message: str) -> None:
+    x = np.zeros((2, 3))
+    with pytest.raises(ShapeError, match=message):
+        dl.trace(pick, x)
+    with pytest.raises(ShapeError, match=message):
+        pick(dl.tensor(x, requires_grad=True))
