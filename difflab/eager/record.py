@@ -92,6 +92,12 @@ class Operation:
 
     def plan(self, key: Any, shape: tuple[int, ...]) -> Plan:
         """Return a plan that is met for the first time; its key is what is active, and shapes."""
+        rank = self.params.get("rank")
+        if rank is not None and len(key[1]) != rank:
+            raise ShapeError(
+                f"{self.row.name} was built for {rank} axes, and is given a tensor of {key[1]}",
+                hint="rules of tensors know no batches: use NumPy's function, or dl.vmap",
+            )
         if len(self.plans) >= REMEMBERED:
             self.plans.clear()
         plan = self.plans[key] = Plan(self.row, key[0], self.params, key[1:], shape)

@@ -12,6 +12,7 @@ import pytest
 import difflab as dl
 from difflab.arrays import cross_entropy
 from difflab.errors import DifflabError, InputError, ShapeError, TapeError
+from difflab.primitives import TABLE
 
 
 def leaf(value: Any) -> dl.Tensor:
@@ -355,3 +356,10 @@ def test_narrower_numbers_stay_narrow() -> None:
     assert y.dtype == np.float32
     assert x.grad.dtype == np.float32
     assert np.allclose(x.grad, 2 * np.exp([1.0, 2.0]), rtol=1e-6)
+
+
+def test_a_row_on_more_axes_than_it_was_built_for_is_an_error() -> None:
+    x = dl.tensor(np.ones((2, 3)), requires_grad=True)
+    with pytest.raises(ShapeError, match=r"sum was built for 1 axes.*\(2, 3\)"):
+        TABLE["sum"](x, axes=(-1,), rank=1)
+    assert TABLE["sum"](x, axes=(-1,), rank=2).shape == (2,)
