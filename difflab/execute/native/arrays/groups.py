@@ -75,26 +75,22 @@ class Layout:
         groups: list[Group] = []
         steps: list[int] = []
         written: list[dict[int, Way | None]] = [{} for _ in variants]
-        read: list[set[int]] = [set() for _ in variants]
         domain: tuple[int, ...] = ()
         for place in range(segment.period):
             own = squeezed(variants[0][place].domain)
             fits = bool(steps) and own == domain and len(steps) < _LARGEST
             fits = fits and all(
-                _shares(piece[place], out, seen)
-                for piece, out, seen in zip(variants, written, read, strict=True)
+                _shares(piece[place], out) for piece, out in zip(variants, written, strict=True)
             )
             if not fits:
                 if steps:
                     groups.append(Group(tuple(steps)))
                 steps, domain = [], own
                 written = [{} for _ in variants]
-                read = [set() for _ in variants]
             steps.append(place)
-            for piece, out, seen in zip(variants, written, read, strict=True):
+            for piece, out in zip(variants, written, strict=True):
                 step = piece[place]
                 out[step.out.root] = None if step.into else _way(step.out, step)
-                seen.update(ref.root for ref in step.args)
         groups.append(Group(tuple(steps)))
         return groups
 
@@ -174,8 +170,8 @@ def _way(ref: Ref, step: Instruction) -> Way:
     return ref.offset, tuple([stride for stride, size in strides if size != 1])
 
 
-def _shares(step: Instruction, written: dict[int, Way | None], read: set[int]) -> bool:
+def _shares(step: Instruction, written: dict[int, Way | None]) -> bool:
     """Whether a nest's instructions leave what this one reads and writes as it expects it."""
-    if step.out.root in written or step.out.root in read:
+    if step.out.root in written:
         return False
     return all(ref.root not in written or written[ref.root] == _way(ref, step) for ref in step.args)

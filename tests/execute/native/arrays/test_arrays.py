@@ -91,6 +91,14 @@ def test_every_length_of_vectors_and_of_what_is_left(size: int) -> None:
     held(dl.trace(lambda a: [np.sum(a, axis=0), np.sum(a, axis=1), a @ a.T, a.T @ a], a), (a,))
 
 
+@pytest.mark.parametrize("size", [3, 14, 40])
+def test_what_is_written_backward_is_not_wiped_out(size: int) -> None:
+    """The gradient fills with zeros and then writes from the end: not in one nest."""
+    x = RNG.normal(size=size)
+    held(dl.gradient(dl.trace(lambda x: np.sum(np.exp(x[::-1])), x)), (x,))
+    held(dl.gradient(dl.trace(lambda x: np.sum(np.exp(x[::-1]) * x), x)), (x,))
+
+
 @pytest.mark.parametrize("rows", [1, 4, 5, 11])
 @pytest.mark.parametrize("columns", [2, 7, 48, 50, 101, 200])
 def test_blocks_of_results(rows: int, columns: int) -> None:
