@@ -12,7 +12,7 @@ Examples
 [0.5, 0.5]
 """
 
-from difflab.arrays.linalg import cholesky, det, inv, logdet, solve
+from difflab.arrays.linalg import cholesky, cofactor, det, inv, logdet, solve
 from difflab.arrays.network import (
     batch_norm,
     conv2d,
@@ -57,6 +57,7 @@ __all__ = [
     "batch_norm",
     "broadcast_to",
     "cholesky",
+    "cofactor",
     "concatenate",
     "conv2d",
     "cross_entropy",

@@ -11,7 +11,7 @@ from difflab import primitives as rows
 from difflab.arrays.shapes import Array, Shape, broadcast_to, mismatch, shape_of, valued
 from difflab.core.apply import apply
 
-__all__ = ["cholesky", "det", "inv", "logdet", "solve"]
+__all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "solve"]
 
 
 def _square(name: str, a: Array) -> Shape:
@@ -70,6 +70,20 @@ def det(a: Array) -> Array:
     """
     _square("det", a)
     return apply(rows.det, a)
+
+
+def cofactor(a: Array) -> Array:
+    """Return the cofactors of a square matrix, the derivative of its determinant.
+
+    ``det(a) * inv(a).T`` where `a` is not singular, and finite where it is.
+
+    Examples
+    --------
+    >>> (cofactor(np.array([[1.0, 2.0], [2.0, 4.0]])) + 0.0).round(12).tolist()
+    [[4.0, -2.0], [-2.0, 1.0]]
+    """
+    _square("cofactor", a)
+    return apply(rows.cofactor, a)
 
 
 def logdet(a: Array) -> Array:

@@ -134,6 +134,10 @@ def _other(error: Exception) -> int:
     """Show a usage error as typer words it; anything else is a fault of difflab's."""
     show = getattr(error, "show", None)
     if callable(show):
+        # pydantic, which typer 0.29 asks, begins the message with the name of its exception.
+        message = getattr(error, "message", None)
+        if isinstance(message, str):
+            setattr(error, "message", message.removeprefix("Value error, "))  # noqa: B010
         show()
         return int(getattr(error, "exit_code", BAD_INPUT))
     if isinstance(error, typer.Abort):

@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +62,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes: seconds inste
 Picture = Annotated[Kind, typer.Option("--format", help="What the picture is written as.")]
 REPORTS = Path("reports")
 _MOST_POINTS = 100_000_000
+_WRITTEN_OUT = 16  # numbers of an input in a row's key; of more there is a hash
 
 
 @bench.command(cls=ExpressionCommand)
@@ -244,7 +246,18 @@ def _placed(
 
 
 def _shown(point: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in point.items())
+    """Return the point as the key of its rows: no other point has the same."""
+    import numpy as np
+
+    return ", ".join(f"{name} = {_exact(np.asarray(value))}" for name, value in point.items())
+
+
+def _exact(value: NDArray[np.float64]) -> str:
+    """Return every digit of some numbers; of many the shape, and a hash of all their bits."""
+    if value.size <= _WRITTEN_OUT:
+        return str(value.tolist())
+    digest = sha256(value.tobytes()).hexdigest()[:16]
+    return f"{'×'.join(map(str, value.shape))} numbers, SHA-256 {digest}…"
 
 
 def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:

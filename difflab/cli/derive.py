@@ -137,7 +137,7 @@ def _whole(function: Function, of: Kind, order: int) -> Function:
 def _repeated(function: Function, wrt: str, order: int) -> Function:
     """Return ∂ᵏf/∂xᵏ for one variable x."""
     from difflab.autodiff import gradient, jacobian
-    from difflab.language.naming import output_names
+    from difflab.graph.names import output_names
 
     place = _place(function, wrt)
     m = function.m

@@ -26,12 +26,12 @@ class Optional(NamedTuple):
 OPTIONAL = (
     Optional("llvmlite", "native", "batches 10 × faster, long formulas at a point"),
     Optional("cupy", "gpu", "one CUDA kernel a formula, on a GPU"),
-    Optional("jax", "peers", "to compare with"),
-    Optional("torch", "peers", "to compare with"),
-    Optional("autograd", "peers", "to compare with"),
-    Optional("casadi", "peers", "to compare with"),
-    Optional("symengine", "peers", "to compare with"),
-    Optional("numdifftools", "peers", "to compare with"),
+    Optional("jax", "peers", "a method of compare; bench peers"),
+    Optional("torch", "peers", "a method of compare; bench peers"),
+    Optional("autograd", "peers", "a method of compare; bench peers"),
+    Optional("casadi", "peers", "a method of compare; bench peers"),
+    Optional("symengine", "peers", "a method of compare; bench peers"),
+    Optional("numdifftools", "peers", "a method of compare; bench peers"),
     Optional("hypothesis", "test", "testing.strategies"),
     Optional("pytest", "test", "check_gradient in tests"),
 )

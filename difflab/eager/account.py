@@ -107,7 +107,7 @@ class MemoryAccount:
             text.append(f"… and {len(self.rows) - limit:,} more operations that keep less")
         text.append(
             f"total {self.total:,} bytes: {self.computed:,} computed, {self.inputs:,} of inputs, "
-            f"{self.constants:,} of constants; each array counts where it is first kept"
+            f"{self.constants:,} of constants\neach array counts where it is first kept"
         )
         return "\n".join(text)
 
@@ -143,8 +143,8 @@ def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
        3  multiply   1000    input 1, input 2  8,000
        4  add        1000    nothing               0
        5  sum        number  nothing               0
-    total 24,000 bytes: 16,000 computed, 8,000 of inputs, 0 of constants; each array counts \
-where it is first kept
+    total 24,000 bytes: 16,000 computed, 8,000 of inputs, 0 of constants
+    each array counts where it is first kept
     """
     if isinstance(subject, Function):
         return _account(_of_function(subject, points))

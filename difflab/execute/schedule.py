@@ -21,7 +21,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
-from difflab.primitives import divide, multiply, power
+from difflab.primitives import constant_array, divide, multiply, power
 
 __all__ = [
     "Cells",
@@ -280,6 +280,8 @@ class Cells:
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
         """Move the cells as the row moves values: 0 is what it fills gaps with."""
+        if row is constant_array:
+            raise UnsupportedError("an array of constants is one of its values")
         if not (row.structural and args):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
         move = row.computer(np)

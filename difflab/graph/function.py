@@ -21,7 +21,7 @@ from difflab.graph.copying import copy_nodes
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import CarrierInterpreter, GraphInterpreter, interpreter_for
 from difflab.graph.ir import Graph, Shape
-from difflab.graph.names import shortened
+from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.remembered import Remembered
@@ -180,7 +180,9 @@ class Function:
             np.broadcast_to(np.asarray(result), batch + shape).reshape((*batch, -1))
             for result, shape in zip(results, self.output_shapes, strict=True)
         ]
-        return np.concatenate(flat, axis=-1) if len(flat) > 1 else flat[0]
+        packed = np.concatenate(flat, axis=-1) if len(flat) > 1 else flat[0]
+        # Truth values are subtracted by those who take differences.
+        return packed.astype(np.float64) if packed.dtype == np.bool_ else packed
 
     def split(self, points: NDArray[Any]) -> list[NDArray[Any]]:
         """Cut packed points ``(…, n)`` into the inputs' values."""
@@ -262,7 +264,11 @@ class Function:
             given[name] = value
         missing = [name for name in self.inputs if name not in given]
         if missing:
-            raise PointError(f"no value for {shortened(missing)}")
+            raise PointError(
+                missing_values(missing),
+                text=self.text,
+                span=self.graph.span(self.input_nodes[self.inputs.index(missing[0])]),
+            )
         return [
             _checked(given[name], name, shape)
             for name, shape in zip(self.inputs, self.input_shapes, strict=True)
@@ -361,7 +367,7 @@ def evaluate(
     if isinstance(values, Mapping):
         missing = [name for name in function.inputs if name not in values]
         if missing:
-            raise PointError(f"no value for {shortened(missing)}")
+            raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
     environment = dict(zip(function.input_nodes, values, strict=True))
     chosen = interpreter or interpreter_for(values)

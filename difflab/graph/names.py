@@ -1,11 +1,11 @@
-"""Lists of names as people read them: in natural order, and short. Imports nothing."""
+"""Names as people read them: lists in order, names of outputs, fresh names. Imports nothing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
-__all__ = ["natural_order", "shortened"]
+__all__ = ["Names", "missing_values", "natural_order", "output_names", "shortened"]
 
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -34,3 +34,77 @@ def shortened(names: Sequence[str], limit: int = 6) -> str:
     if len(names) <= limit:
         return ", ".join(names)
     return f"{', '.join(names[: limit - 1])}, …, {names[-1]} ({len(names)} in all)"
+
+
+def missing_values(names: Sequence[str]) -> str:
+    """Return what to say where inputs have no value.
+
+    Examples
+    --------
+    >>> missing_values(["x"]), missing_values(["x", "y"])
+    ('no value is given for the input x', 'no value is given for the inputs x, y')
+    """
+    return f"no value is given for the input{'s' if len(names) > 1 else ''} {shortened(names)}"
+
+
+def output_names(variables: Sequence[str | None], inputs: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return a name for each output: its variable's, or ``y``, or ``y1``, ``y2``, ….
+
+    One that an input has is not taken: the sole output beside an input ``y`` is ``f``.
+
+    Parameters
+    ----------
+    variables : sequence of str or None
+        For each output the variable that it is, None where it is an expression.
+    inputs : sequence of str
+        The names of the inputs.
+
+    Examples
+    --------
+    >>> output_names([None]), output_names(["a", None]), output_names(["y2", None])
+    (('y',), ('a', 'y2'), ('y2', 'y2_'))
+    >>> output_names([None], ["x", "y"]), output_names(["x", None], ["x", "y2"])
+    (('f',), ('x', 'y2_'))
+    """
+    counts: dict[str | None, int] = {}
+    for name in variables:
+        counts[name] = counts.get(name, 0) + 1
+    kept = [name if name is not None and counts[name] == 1 else None for name in variables]
+    names = Names([*inputs, *(name for name in kept if name is not None)])
+    sole = "f" if "y" in inputs else "y"
+    return tuple(
+        name or names.fresh(sole if len(kept) == 1 else f"y{position}")
+        for position, name in enumerate(kept, 1)
+    )
+
+
+class Names:
+    """Names that are taken, and fresh ones beside them.
+
+    Examples
+    --------
+    >>> names = Names(["t1"])
+    >>> names.fresh("t1"), names.numbered("t"), names.numbered("t")
+    ('t1_', 't2', 't3')
+    """
+
+    def __init__(self, taken: Iterable[str] = (), reserved: Container[str] = ()) -> None:
+        self._taken = set(taken)
+        self._reserved = reserved
+        self._counts: dict[str, int] = {}
+
+    def fresh(self, name: str) -> str:
+        """Take `name`, with underscores added until it is free."""
+        while name in self._taken or name in self._reserved:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+    def numbered(self, stem: str) -> str:
+        """Take `stem` with the next number that is free."""
+        while True:
+            count = self._counts[stem] = self._counts.get(stem, 0) + 1
+            name = f"{stem}{count}"
+            if name not in self._taken and name not in self._reserved:
+                self._taken.add(name)
+                return name

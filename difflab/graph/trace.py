@@ -17,6 +17,7 @@ from difflab.errors import InputError, TraceError
 from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
+from difflab.graph.names import output_names
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE
 
@@ -58,7 +59,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
         result = function(*(Node(builder, node) for node in inputs))
         outputs = _outputs(builder, result)
-    labels = ["y"] if len(outputs) == 1 else [f"y{i + 1}" for i in range(len(outputs))]
+    labels = output_names([None] * len(outputs), names)
     return Function.build(builder, inputs, outputs, labels)
 
 

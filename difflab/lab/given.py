@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from difflab.errors import PointError
 from difflab.graph.domain import check_domain
 from difflab.graph.function import Function
-from difflab.graph.names import shortened
+from difflab.graph.names import missing_values, shortened
 
 __all__ = ["checked_point", "packed"]
 
@@ -82,11 +82,8 @@ def _refuse_missing(function: Function, at: Mapping[str, Any]) -> None:
     missing = [name for name in function.inputs if name not in at]
     if missing:
         node = function.input_nodes[function.inputs.index(missing[0])]
-        noun = "the input" if len(missing) == 1 else "the inputs"
         raise PointError(
-            f"no value is given for {noun} {shortened(missing)}",
-            text=function.text,
-            span=function.graph.span(node),
+            missing_values(missing), text=function.text, span=function.graph.span(node)
         )
 
 

@@ -27,7 +27,7 @@ SAMPLES = 5
 ROUNDS = 31  # of two calls in turns
 LOOKS = 3  # at a short call in one turn, of which the fastest counts: others may use the machine
 BUDGET = 0.5  # seconds after which no further sample of one call is begun
-QUICK = 0.05  # what is prepared faster than this is prepared again, to leave out first imports
+QUICK = 0.5  # what is prepared faster than this is prepared again, to leave out first imports
 
 
 @runtime_checkable
@@ -67,7 +67,7 @@ class Cost:
 def prepare(method: Method, problem: Problem) -> tuple[Prepared, float]:
     """Prepare `method` for `problem` and return it with the seconds that took.
 
-    What is prepared in no time is prepared twice more, and the fastest counts: the first run
+    What is prepared quickly is prepared twice more, and the fastest counts: the first run
     pays for imports that belong to the process and not to the method. A derivative that is
     prepared in another process reports its own time, without the time to start the process.
     """

@@ -78,7 +78,11 @@ class _Reader:
         if self.kind in {Kind.COMMA, Kind.UNBRACKET}:
             return self.complaint("an integer is missing")
         token = shown(self.text[self.start : self.end])
-        hint = "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]"
+        hint = (
+            "an array is an input of its own: A: [2, 2]; det(A)"
+            if token == "["
+            else "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]"
+        )
         place = (self.start, self.end)
         return ParseError(f"'{token}' is not an integer", text=self.text, span=place, hint=hint)
 

@@ -149,6 +149,7 @@ CALLS: Mapping[str, Call] = _table(
     _plain("solve", arrays.solve, 2),
     _plain("inv", arrays.inv, 1),
     _plain("det", arrays.det, 1),
+    _plain("cofactor", arrays.cofactor, 1),
     _plain("logdet", arrays.logdet, 1),
     _plain("cholesky", arrays.cholesky, 1),
     _plain("trace", arrays.trace, 1),

@@ -9,12 +9,11 @@ import re
 
 from difflab.errors import ParseError
 from difflab.graph.function import Function
-from difflab.graph.names import natural_order
+from difflab.graph.names import natural_order, output_names
 from difflab.language import complaints
 from difflab.language.brackets import read_shape
 from difflab.language.expression import ExpressionParser, Frame, Handler, table
 from difflab.language.lexer import Kind
-from difflab.language.naming import output_names
 
 __all__ = ["parse"]
 
@@ -102,7 +101,9 @@ class _ProgramParser(ExpressionParser):
         names = self.builder.names
         inputs = sorted(names, key=lambda node: natural_order(names[node]))
         nodes = [node for node, _, _ in self.outputs]
-        return Function.build(self.builder, inputs, nodes, output_names(variables))
+        return Function.build(
+            self.builder, inputs, nodes, output_names(variables, [names[node] for node in inputs])
+        )
 
     def _first_name(self, kind: int, start: int, end: int) -> None:
         follows = _AFTER_NAME.match(self.text, end)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from difflab.errors import DifflabError, DomainError, InputError, PointError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.graph.names import missing_values
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
 from difflab.methods.repeated import Repeated
@@ -198,7 +199,7 @@ def _pack(f: Function, x: Mapping[str, Any]) -> Array:
     parts = []
     for name, shape in zip(f.inputs, f.input_shapes, strict=True):
         if name not in x:
-            raise PointError(f"no value for '{name}'")
+            raise PointError(missing_values([name]))
         part = _point(x[name])
         if part.shape != shape:
             raise PointError(f"'{name}' has shape {shape}, but its value has {part.shape}")

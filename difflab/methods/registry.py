@@ -214,7 +214,11 @@ def _find_plugged(name: object) -> Method:
     if isinstance(name, str) and name in known:
         return known[name]
     near = get_close_matches(str(name), [*known, *_PEERS], n=3, cutoff=0.4)
-    which = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
+    which = (
+        f"did you mean {' or '.join(near)}?"
+        if near
+        else f"there are {', '.join([*known, *_PEERS])}"
+    )
     raise InputError(f"there is no method '{name}'", hint=which)
 
 

@@ -275,7 +275,6 @@ cofactor: Primitive = Primitive(
     rule=tangent(_cofactor_slope),
     mpmath=_by_matrix(_minors),
     sympy=_by_matrix(lambda sympy, a: a.cofactor_matrix()),
-    expansion=lambda a: _spread(det(a)) * turned(inv(a)),
     shape=lambda shapes: shapes[0],
 )
 logdet: Primitive = Primitive(

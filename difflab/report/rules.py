@@ -154,7 +154,8 @@ class Rules:
         return isinstance(operation.primitive.rule, Linear | ByArgument)
 
     def _formula(self, operation: Operation, sweep: Sweep, found: Node | None) -> Formula | None:
-        if found is None:
+        # A zero that the engine knows of ends its sweeps: no infinite slope beyond makes it nan.
+        if found is None or sweep.builder.number(found.id) == 0:
             return None
         graph, (output,) = sweep.builder.freeze([found.id])
         known = _truths(operation)

@@ -71,10 +71,11 @@ def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
     entries, count = derivative.pattern.nnz, derivative.function.output_shapes[0][0]
     share = 100 * entries / max(m * n, 1)
     colored, most = ("columns", n) if derivative.mode == "forward" else ("rows", m)
+    saved_by = f" instead of {most:,}, by coloring {colored}" if count < most else ""
     return [
         ("size", f"{counted(m, 'row')}, {counted(n, 'column')}"),
         ("nonzeros", f"{entries:,} of {m * n:,} ({share:.3g} %)"),
-        ("sweeps", f"{count:,} {derivative.mode} instead of {most:,}, by coloring {colored}"),
+        ("sweeps", f"{count:,} {derivative.mode}{saved_by}"),
     ]
 
 

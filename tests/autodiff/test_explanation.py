@@ -218,7 +218,7 @@ def test_all_well_says_so() -> None:
 
 
 def test_points_are_checked() -> None:
-    with pytest.raises(PointError, match="no value for y"):
+    with pytest.raises(PointError, match="no value is given for the input y"):
         explained("x*y", x=1)
 
 

@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 from time import monotonic, sleep
 
+import numpy as np
 import pytest
+
+from difflab.cli.bench import _shown
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,7 +74,7 @@ def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
         (["accuracy", "ln(x"], "("),
         (["accuracy", "abs(x)", "--at", "x=0"], "choose another point"),
         (["accuracy", "log(x)", "--at", "x=-1"], "choose another point"),
-        (["accuracy", "x*y", "--at", "x=1"], "no value for y"),
+        (["accuracy", "x*y", "--at", "x=1"], "no value is given for the input y"),
         (["accuracy", "x", "--at", "x=1,z=2"], "no input 'z'"),
         (["swell", "-o", "/proc/none"], "cannot write"),
         (["peers", "--points", "0"], "'0' is no number of points"),
@@ -188,3 +191,14 @@ def test_adbench_of_one_problem(difflab, tmp_path, monkeypatch):
 def test_adbench_without_its_data(difflab):
     result = difflab("bench", "adbench", "--data", "nowhere")
     assert (result.code, "nowhere holds no instance" in result.err) == (2, True)
+
+
+def test_points_that_differ_anywhere_have_keys_of_their_own() -> None:
+    large = np.zeros(5000)
+    other = large.copy()
+    other[2500] = 1e-300
+    small = np.array([0.1, 0.2])
+    keys = {_shown({"x": point}) for point in (large, other, small, np.nextafter(small, 1))}
+    assert len(keys) == 4
+    assert max(map(len, keys)) < 80
+    assert _shown({"x": 2.0, "w": np.array([1.0, 2.5])}) == "x = 2.0, w = [1.0, 2.5]"

@@ -52,5 +52,5 @@ def test_in_a_trace(difflab):
 def test_a_point_that_does_not_fit_is_the_inputs_fault(difflab):
     result = difflab("compare", "x*y", "--at", "x=2", "--explain-nan")
     assert result.code == 2
-    assert "no value for y" in result.err
+    assert "no value is given for the input y" in result.err
     assert result.out == ""

@@ -72,7 +72,7 @@ def test_a_large_formula_is_summarised(difflab):
         (["x", "--format", "png"], "a PNG picture is written to a file"),
         (["x", "-o", "missing/g.svg"], "does not exist"),
         (["ln(x)", "--at", "x=-1", "-o", "g.svg"], "log is undefined"),
-        (["x*y", "--at", "x=1", "-o", "g.svg"], "no value for y"),
+        (["x*y", "--at", "x=1", "-o", "g.svg"], "no value is given for the input y"),
         (["[x, y]", "--of", "hessian", "-o", "g.svg"], "one output"),
     ],
 )
@@ -182,7 +182,8 @@ def test_what_going_backward_keeps_is_listed(difflab):
     assert lines[1][1:] == ["matmul", "4", "input", "1,", "input", "2", "120"]
     assert lines[2][1:] == ["relu", "4", "input", "32"]
     assert lines[3][1:] == ["sum", "number", "nothing", "0"]
-    assert result.out.splitlines()[-1].startswith("total 152 bytes: 32 computed, 120 of inputs")
+    assert result.out.splitlines()[-2].startswith("total 152 bytes: 32 computed, 120 of inputs")
+    assert max(map(len, result.out.splitlines())) <= 80
 
 
 def test_what_the_derivative_keeps_goes_to_a_file(difflab, tmp_path):

@@ -49,5 +49,5 @@ def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
     monkeypatch.setattr("difflab.cli.doctor.find_spec", lambda _: object())
     monkeypatch.setattr("difflab.cli.doctor.version", lambda _: "9.8.7")
     result = difflab("doctor")
-    assert re.search(r"^jax +9\.8\.7 +to compare with$", result.out, re.M)
+    assert re.search(r"^jax +9\.8\.7 +a method of compare; bench peers$", result.out, re.M)
     assert "pip install" not in result.out

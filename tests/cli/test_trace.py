@@ -59,7 +59,7 @@ def test_json_holds_every_step_of_a_long_trace(difflab):
     ("arguments", "message"),
     [
         (["ln(x)", "--at", "x=-1"], "log is undefined"),
-        (["x*y", "--at", "x=1"], "no value for y"),
+        (["x*y", "--at", "x=1"], "no value is given for the input y"),
         (["x", "--at", "x=1,z=2"], "no input 'z'"),
         ([SEED, *AT, "--seed", "x3"], "no input or output 'x3'"),
         ([SEED, *AT, "--mode", "sideways"], "sideways"),

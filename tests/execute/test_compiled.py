@@ -91,8 +91,8 @@ def test_a_branch_that_is_not_taken_is_zero(target: str) -> None:
 @pytest.mark.parametrize(
     ("args", "kwargs", "says"),
     [
-        ((), {}, "no value for x1, x2"),
-        ((2.0,), {}, "no value for x2"),
+        ((), {}, "no value is given for the inputs x1, x2"),
+        ((2.0,), {}, "no value is given for the input x2"),
         ((1.0, 2.0, 3.0), {}, "has 2 inputs"),
         ((1.0,), {"x3": 2.0}, "no input 'x3'"),
         ((1.0, 2.0), {"x1": 2.0}, "given twice"),

@@ -417,3 +417,20 @@ def test_a_difference_within_the_referees_own_error_is_none() -> None:
     at = {"W": [[1, 2, 3], [4, 5, 6]], "x": [1, 0.5, -1], "b": [1, 2]}
     (row,) = compare(text, at, methods=["reverse"], timing=False).methods
     assert row.max_abs_error == row.max_rel_error == row.max_ulp_error == 0
+
+
+def test_truth_values_are_numbers_to_every_method() -> None:
+    found = compare("x >= y", {"x": 1.0, "y": 2.0}, timing=False)
+    failed = [row.name for row in found.methods if row.status is Status.FAILED]
+    assert failed == []
+    assert {row.name: row.verdict for row in found.methods}["finite-central"] == "agree"
+
+
+def test_no_output_is_called_as_an_input() -> None:
+    traced = trace(lambda b, y: b * y, 1.0, 2.0)
+    for function in ("b*y", traced):
+        written = json.loads(compare(function, {"b": 1.0, "y": 2.0}, timing=False).to_json())
+        names = [
+            side["name"] for part in ("inputs", "outputs") for side in written["expression"][part]
+        ]
+        assert names == ["b", "y", "f"]

@@ -109,7 +109,7 @@ def test_memory_is_that_of_the_arrays() -> None:
 
 
 def test_first_imports_are_no_part_of_preparing(clock: Clock) -> None:
-    worker = Worker(lambda _: None, lambda time: clock.work(0.04 if time == 1 else 1e-3))
+    worker = Worker(lambda _: None, lambda time: clock.work(0.2 if time == 1 else 1e-3))
     _, seconds = prepare(worker, Problem(lambda points: points, 1, 1))
     assert seconds == pytest.approx(1e-3)
 

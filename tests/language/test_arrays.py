@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.special
 
+from difflab.autodiff import gradient
 from difflab.errors import ParseError, ShapeError, UnsupportedError
 from difflab.language import parse
 from difflab.language.calls import CALLS
@@ -76,6 +77,7 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("solve(A, x)", lambda A, x, **_: np.linalg.solve(A, x)),
     ("inv(A)", lambda A, **_: np.linalg.inv(A)),
     ("det(A)", lambda A, **_: np.linalg.det(A)),
+    ("cofactor(A)", lambda A, **_: np.linalg.det(A) * np.linalg.inv(A).T),
     ("logdet(A)", lambda A, **_: np.linalg.slogdet(A)[1]),
     ("cholesky(A)", lambda A, **_: scipy.linalg.cholesky(A, lower=True)),
     ("trace(A)", lambda A, **_: np.trace(A)),
@@ -254,3 +256,16 @@ def test_an_element_that_is_not_there(wrong: str) -> None:
 def test_elements_of_truths_are_numbers() -> None:
     function = parse("x: [3]\ny = x > 0\ny[0] + y[1] + y[0]")
     assert function(x=[1.0, 2.0, -1.0]) == 3.0
+
+
+def test_the_derivative_of_a_determinant_holds_where_the_matrix_is_singular() -> None:
+    written = text(parse("A: [2, 2]; cofactor(A)"))
+    assert written == "A: [2, 2]\ncofactor(A)"
+    assert "cofactor(A)" in text(gradient(parse("A: [2, 2]; det(A)")))
+    singular = [[1.0, 2.0], [2.0, 4.0]]
+    assert np.allclose(parse(written)(singular), [[4.0, -2.0], [-2.0, 1.0]])
+
+
+def test_an_array_inside_a_call_is_told_to_be_an_input() -> None:
+    with pytest.raises(ParseError, match="an array is an input of its own"):
+        parse("det([[a, b], [c, d]])")

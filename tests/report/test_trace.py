@@ -282,7 +282,7 @@ def test_faults_of_the_input_are_named() -> None:
         trace(function, AT, mode="sideways")  # type: ignore[arg-type]  # what is tested
     with pytest.raises(DomainError, match="log"):
         trace(function, {"x1": -1, "x2": 5})
-    with pytest.raises(PointError, match="no value for x2"):
+    with pytest.raises(PointError, match="no value is given for the input x2"):
         trace(function, {"x1": 1})
     with pytest.raises(PointError, match="shape"):
         trace(function, {"x1": [1, 2], "x2": 5})
@@ -306,3 +306,14 @@ def test_derivatives_that_are_exactly_zero_are_explained() -> None:
     long = trace(dl.parse("+".join(["relu(z)", *terms])), {"x": 0.0, "z": -1.0})
     assert dict(long.gradient)["z"] == 0
     assert long.notes == ()
+
+
+@pytest.mark.parametrize("code", ["sqrt(x)*0", "0*sqrt(sqrt(x)*0)", "x: [2]; sum(sqrt(x)*0)"])
+def test_a_derivative_known_to_be_zero_ends_the_sweep_as_in_the_engine(code: str) -> None:
+    function = dl.parse(code)
+    shape = function.input_shapes[0]
+    shown = trace(function, {"x": np.zeros(shape)})
+    exact = np.zeros(shape)
+    assert np.array_equal(dl.gradient(function)(np.zeros(shape)).reshape(shape), exact)
+    assert np.array_equal(dict(shown.gradient)["x"], exact)
+    assert dict(shown.directional) == {"y": 0.0}

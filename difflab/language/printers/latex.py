@@ -12,7 +12,7 @@ from functools import cache
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
-from difflab.language.naming import Names
+from difflab.graph.names import Names
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import (
     ANYTHING,

@@ -16,7 +16,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.language.naming import Names
+from difflab.graph.names import Names
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
 from difflab.language.printers.moves import MOVED, Move, moves, place, terms
@@ -55,7 +55,10 @@ class Straight(ABC):
             if row.shape is None:
                 self.forms[row] = self._form(row)
             elif row not in MOVED:
-                raise UnsupportedError(f"{self.language} has no loops for '{row.name}'")
+                raise UnsupportedError(
+                    f"{self.language} has no function for the array operation '{row.name}'; "
+                    "text and LaTeX have, and difflab.compile runs it on NumPy"
+                )
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
         self.listed = self._listed()

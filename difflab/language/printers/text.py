@@ -11,8 +11,8 @@ from functools import cache
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
+from difflab.graph.names import Names, output_names
 from difflab.language.lexer import is_name
-from difflab.language.naming import Names
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
 from difflab.language.printers.view import View
@@ -110,10 +110,11 @@ class _Printer:
             return [None]
         variables: list[str | None] = []
         seen: set[str | None] = set()
-        for position, (node, name) in enumerate(
-            zip(self.view.outputs, function.output_names, strict=True), 1
+        unnamed = output_names([None] * len(function.outputs), function.inputs)
+        for node, name, default in zip(
+            self.view.outputs, function.output_names, unnamed, strict=True
         ):
-            given = name == ("y" if single else f"y{position}")
+            given = name == default
             own = self.names.get(node) == name
             taken = name in self.inputs or name in seen or name in RESERVED
             free = is_name(name) and not taken

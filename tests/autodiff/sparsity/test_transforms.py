@@ -254,7 +254,7 @@ def test_bad_calls_say_what_to_do() -> None:
     derivative = dl.sparse_jacobian(broyden(5))
     with pytest.raises(PointError, match=r"at one point, not at a batch of the shape \(2,\)"):
         derivative(np.ones((2, 5)))
-    with pytest.raises(PointError, match="no value for x"):
+    with pytest.raises(PointError, match="no value is given for the input x"):
         derivative()
     with pytest.raises(InputError, match="unknown mode 'sideways'"):
         dl.sparse_jacobian(broyden(5), "sideways")  # type: ignore[arg-type]
