@@ -19,26 +19,28 @@ __all__ = ["common_shape", "plain_number", "real"]
 
 
 def common_shape(values: Sequence[Any]) -> Shape | None:
-    """Return the shape of arrays of float64 that all have the same, or None.
+    """Return the shape of arrays of float64 that all have the same, floats beside them, or None.
 
-    Such arrays need no look at each: no conversion, no spreading, no search for a device.
+    Such arrays need no look at each: no conversion, no check, no search for a device.
 
     Examples
     --------
-    >>> common_shape([np.ones(3), np.zeros(3)])
+    >>> common_shape([np.ones(3), np.zeros(3), 2.0])
     (3,)
-    >>> common_shape([np.ones(3), 2.0]) is common_shape([np.ones(3), np.ones(1)]) is None
+    >>> common_shape([np.ones(3), np.ones(1)]) is common_shape([2.0, 3.0]) is None
     True
     """
     shape: Shape | None = None
     for value in values:
+        if value.__class__ is float:
+            continue
         if value.__class__ is not np.ndarray or value.dtype != FLOAT:
             return None
         if shape is None:
             shape = value.shape
         elif value.shape != shape:
             return None
-    return shape
+    return shape or None
 
 
 def real(value: Any) -> NDArray[np.float64]:

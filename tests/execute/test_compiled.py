@@ -185,8 +185,10 @@ def test_arrays_that_are_ready_are_not_looked_at_one_by_one(
         (a.tolist(), b),
         (np.ma.array(a), b),
         (np.float64(0.5), b),
+        (np.array(0.5), b),
         (a[:1], b),
     ]
+    np.testing.assert_array_equal(fast(0.5, b)[1][:1], expected[1][:1])
     for number, (x, y) in enumerate([(a, b), *others]):
         value, slope = fast(x, y)
         assert len(arranged) == number
