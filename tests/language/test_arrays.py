@@ -269,3 +269,24 @@ def test_the_derivative_of_a_determinant_holds_where_the_matrix_is_singular() ->
 def test_an_array_inside_a_call_is_told_to_be_an_input() -> None:
     with pytest.raises(ParseError, match="an array is an input of its own"):
         parse("det([[a, b], [c, d]])")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "A: [2, 2]; det(A)",
+        "W: [2, 3]; x: [3]; logsumexp(W @ x)",
+        "s: []; w: [3]; x: [2]; s*sum(w)*sum(x*x)",
+        "x: [2]; w: [3]; sum(x)",
+        "W: [2, 2]; sum(W)",
+    ],
+)
+def test_a_gradient_by_arrays_is_text_that_the_language_reads(code: str) -> None:
+    slope = gradient(parse(code))
+    again = parse(text(slope))
+    rng = np.random.default_rng(3)
+    point = {
+        name: rng.uniform(0.5, 2, shape)
+        for name, shape in zip(slope.inputs, slope.input_shapes, strict=True)
+    }
+    assert np.allclose(again(**{name: point[name] for name in again.inputs}), slope(**point))

@@ -5,6 +5,7 @@ Imports `primitives`, its neighbours and NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -65,6 +66,8 @@ class ArrayForms:
             cells = [repr(value) for value in np.frombuffer(params["values"]).tolist()]
         if cells is not None:
             return _nested(cells, self.graph.shape(node))
+        if row is pack:
+            return self._packed(node)
         parts: list[Part] = [self.call(row.name if row else ""), "("]
         for position, child in enumerate(children):
             place = ""
@@ -74,10 +77,27 @@ class ArrayForms:
                 places: Key = [params["places"][position]]
                 place = f" at {written_key(places, [params['length']])}"
             parts += [(child, ANYTHING), f"{place}, "]
-        parts.append("" if row is pack else self._integers(node, row, children))
+        parts.append(self._integers(node, row, children))
         if not parts[-1]:
             parts[-2] = str(parts[-2]).removesuffix(", ")
         return [*parts, ")"]
+
+    def _packed(self, node: int) -> list[Part]:
+        """Return arrays put in a row, in words that the language reads."""
+        parts: list[Part] = []
+        for child, argument in zip(
+            self.view.children[node], self.graph.arguments(node), strict=True
+        ):
+            shape = self.graph.shape(argument)
+            written: list[Part] = [(child, ANYTHING)]
+            if self.graph.shape(child) != shape:  # a broadcast that this notation leaves unsaid
+                written = [self.call("broadcast"), "(", *written, f", {list(shape)})"]
+            if len(shape) != 1:
+                written = [self.call("reshape"), "(", *written, f", [{math.prod(shape)}])"]
+            parts += [", ", *written] if parts else written
+        if len(self.view.children[node]) == 1:
+            return parts
+        return [self.call("concatenate"), "(", *parts, ")"]
 
     def _integers(self, node: int, row: Primitive | None, children: Sequence[int]) -> str:
         """Return the integers in brackets behind the arguments; empty where they are implied."""
