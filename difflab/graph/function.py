@@ -314,7 +314,10 @@ class Function:
 def _checked(value: Any, name: str, shape: Shape) -> Any:
     """Return `value` as a float64 array, or as it is when it belongs to another library."""
     if isinstance(value, float | int):
-        value = np.float64(value)
+        try:
+            value = np.float64(value)
+        except OverflowError:
+            raise PointError(f"the value of '{name}' is too large for a float64") from None
     elif isinstance(value, list | tuple | np.ndarray | np.generic):
         value = np.asarray(value)
         if value.dtype.kind in "biu":

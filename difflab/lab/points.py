@@ -19,7 +19,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Select
-from difflab.errors import DomainError
+from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import FIRST_ROW
 
@@ -73,6 +73,8 @@ def choose_point(function: Function, seed: int = 0) -> Point:
 
     Raises
     ------
+    InputError
+        The seed is negative.
     DomainError
         No point was found; the message names the subexpression that was undefined most often.
 
@@ -84,6 +86,8 @@ def choose_point(function: Function, seed: int = 0) -> Point:
     >>> choose_point(dl.parse("acosh(x) + log(y - 1000)"))["x"] > 1
     True
     """
+    if seed < 0:
+        raise InputError(f"a seed is 0 or a larger integer, not {seed}")
     search = _Search(function, seed)
     return _named(function, search.found())
 

@@ -102,6 +102,7 @@ def test_towers_of_powers_end() -> None:
     ("args", "kwargs", "message"),
     [
         ((2.0,), {}, "no value is given for the input x2"),
+        ((2.0, 10**400), {}, "'x2' is too large for a float64"),
         ((1.0, 2.0, 3.0), {}, "has 2 inputs"),
         ((1.0,), {"x1": 2.0}, "given twice"),
         ((1.0,), {"x3": 2.0}, "no input 'x3'"),

@@ -434,3 +434,8 @@ def test_no_output_is_called_as_an_input() -> None:
             side["name"] for part in ("inputs", "outputs") for side in written["expression"][part]
         ]
         assert names == ["b", "y", "f"]
+
+
+def test_a_seed_that_is_none_is_the_inputs_fault() -> None:
+    with pytest.raises(InputError, match="a seed is 0 or a larger integer, not -1"):
+        compare("x", seed=-1, timing=False)
