@@ -1,6 +1,6 @@
 """Machine code for one point of a function of arrays: nests of loops over numbers in memory.
 
-`instructions` says each operation as a nest, `rolling` finds the turns of a recurrence, `groups`
+`expansion` says each operation as a nest, `rolling` finds the turns of a recurrence, `groups`
 fuses neighbours and gives values their memory, `nests` writes the module.
 May import what `native` may, and `execute.arrays`, `execute.memory`.
 """
@@ -18,8 +18,9 @@ from difflab.errors import UnsupportedError
 from difflab.execute.arrays.point import PointTarget, Space
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import engine
+from difflab.execute.native.arrays.expansion import instructions
 from difflab.execute.native.arrays.groups import Layout
-from difflab.execute.native.arrays.instructions import Ref, instructions
+from difflab.execute.native.arrays.instructions import Ref
 from difflab.execute.native.arrays.nests import Module
 from difflab.execute.native.arrays.rolling import rolled
 from difflab.execute.native.libraries import host

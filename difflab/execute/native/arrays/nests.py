@@ -3,19 +3,20 @@
 x is the table of the inputs' addresses, y the constants, v the memory of all values. The
 innermost axis of a nest is computed a vector at a time; where nothing is accumulated, its last
 vector ends with the last number and may compute some again.
-May import `groups`, `instructions`, `rolling`, the writer's types and `libraries`.
+May import `groups`, `instructions`, `rolling`, `blocks`, `vectors`, the writer's types and
+`libraries`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from difflab.execute.native.arrays.blocks import Block
 from difflab.execute.native.arrays.groups import Address, Group, Layout, squeezed
 from difflab.execute.native.arrays.instructions import COPY, Instruction, Ref
 from difflab.execute.native.arrays.rolling import Segment
+from difflab.execute.native.arrays.vectors import Operand, Vector
 from difflab.execute.native.functions import Functions, types
 from difflab.execute.native.libraries import Host
 from difflab.execute.native.spelling import SPELLINGS
@@ -24,13 +25,6 @@ __all__ = ["Module"]
 
 _STRAIGHT = 4
 """Vectors along an axis that are written one after the other."""
-
-
-class Operand(NamedTuple):
-    """A pointer that a nest has made for an operand, and its step along the innermost axis."""
-
-    pointer: str
-    stride: int
 
 
 class Module:
@@ -287,148 +281,7 @@ class _Nest:
         return self._strides((step.out, *step.args)[slot], step)[self.axes[-1]]
 
     def _vector(self, operands: dict[tuple[int, int], Operand], start: str, width: int) -> None:
-        _Vector(self, operands, start, width).write()
-
-
-class _Vector:
-    """Writes all instructions of a nest for some neighbouring points."""
-
-    def __init__(
-        self, nest: _Nest, operands: dict[tuple[int, int], Operand], start: str, width: int
-    ) -> None:
-        self.nest = nest
-        self.module = nest.module
-        self.operands = operands
-        self.start = start
-        self.width = width
-        self.types = types(width)
-        self.numbers: dict[object, str] = {}
-        self.bits: dict[object, str] = {}
-
-    def write(self) -> None:
-        """Write them."""
-        for place, step in enumerate(self.nest.steps):
-            keys = [self._key(place, slot, ref) for slot, ref in enumerate(step.args, 1)]
-            self._compute(step, keys)
-            if (place, 0) in self.operands:
-                self._put(step, self.operands[place, 0])
-
-    def _key(self, place: int, slot: int, ref: Ref) -> object:
-        """Return the name of an operand's numbers, which are loaded once."""
-        if ref.root in self.nest.made:
-            return ref.root
-        pointer, stride = self.operands[place, slot]
-        key = (pointer, stride)
-        if key not in self.numbers:
-            self.numbers[key] = self._load(pointer, stride)
-        return key
-
-    def _compute(self, step: Instruction, keys: Sequence[object]) -> None:
-        root = step.out.root
-        if step.name == COPY:
-            self.numbers[root] = self._number(keys[0])
-            return
-        spelling = SPELLINGS[step.name]
-        operands = [
-            self._bit(key) if place in spelling.truths else self._number(key)
-            for place, key in enumerate(keys)
-        ]
-        v = self.types["v"]
-        if spelling.function:
-            function = self.module.functions.function(spelling.function, len(keys), self.width)
-            typed = ", ".join([f"{v} {operand}" for operand in operands])
-            name = self.module.given(f"call {v} @{function}({typed})")
-        else:
-            name = self.module.name()
-            called = self.module.functions.called(spelling.template, self.width)
-            self.module.add(spelling.template.format(*operands, r=name, **self.types, **called))
-        (self.bits if step.truth else self.numbers)[root] = name
-
-    def _number(self, key: object) -> str:
-        if key not in self.numbers:
-            text = f"uitofp {self.types['b']} {self.bits[key]} to {self.types['v']}"
-            self.numbers[key] = self.module.given(text)
-        return self.numbers[key]
-
-    def _bit(self, key: object) -> str:
-        if key not in self.bits:
-            v, zero = self.types["v"], self.types["zero"]
-            self.bits[key] = self.module.given(f"fcmp une {v} {self._number(key)}, {zero}")
-        return self.bits[key]
-
-    # --- memory -----------------------------------------------------------------------------
-
-    def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
-        """Return a pointer to a point's number."""
-        if stride == 0:
-            return pointer
-        start = self.start
-        if start.startswith("%"):
-            moved = start if stride == 1 else self.module.given(f"mul i64 {start}, {stride}")
-            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {moved}")
-            start = "0"
-        offset = (int(start) + lane) * stride
-        if not offset:
-            return pointer
-        return self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
-
-    def _load(self, pointer: str, stride: int) -> str:
-        start = self.start
-        if start.startswith("%") and stride:
-            moved = start if stride == 1 else self.module.given(f"mul i64 {start}, {stride}")
-            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {moved}")
-        elif stride and start != "0":
-            offset = int(start) * stride
-            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
-        return self.module.vector(pointer, stride, self.width)
-
-    def _put(self, step: Instruction, operand: Operand) -> None:
-        """Store a result, or join it to what is there."""
-        pointer, stride = operand
-        v, module = self.types["v"], self.module
-        number = self._number(step.out.root)
-        if stride == 0 and self.width > 1:
-            number = self._folded(step.into, number) if step.into else self._first(number)
-            v = "double"
-        if stride in (0, 1) or self.width == 1:
-            place = self._at(pointer, stride)
-            if step.into:
-                there = module.given(f"load {v}, ptr {place}, align 8")
-                number = self._joined(step.into, v, there, number)
-            module.add(f"store {v} {number}, ptr {place}, align 8")
-            return
-        for lane in range(self.width):
-            place = self._at(pointer, stride, lane)
-            one = module.given(f"extractelement {v} {number}, i32 {lane}")
-            if step.into:
-                there = module.given(f"load double, ptr {place}, align 8")
-                one = self._joined(step.into, "double", there, one)
-            module.add(f"store double {one}, ptr {place}, align 8")
-
-    def _first(self, number: str) -> str:
-        return self.module.given(f"extractelement {self.types['v']} {number}, i32 0")
-
-    def _folded(self, into: str, number: str) -> str:
-        """Return the sum or extreme of a vector's numbers, joined in pairs."""
-        module, width = self.module, self.width
-        while width > 1:
-            v, half = f"<{width} x double>", f"<{width // 2} x double>"
-            lanes = [f"i32 {lane}" for lane in range(width)]
-            kind = f"<{width // 2} x i32>"
-            parts = [
-                module.given(f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>")
-                for side in (lanes[: width // 2], lanes[width // 2 :])
-            ]
-            width //= 2
-            number = self._joined(into, half, *parts)
-        return module.given(f"extractelement <1 x double> {number}, i32 0")
-
-    def _joined(self, into: str, v: str, left: str, right: str) -> str:
-        name = self.module.name()
-        width = int(v.split()[0][1:]) if v.startswith("<") else 1
-        kinds = {**types(max(width, 1)), "v": v, "b": "i1" if v == "double" else f"<{width} x i1>"}
-        self.module.add(SPELLINGS[into].template.format(left, right, r=name, **kinds))
-        return name
+        Vector(self.module, self.steps, operands, start, width).write()
 
 
 def _plain(step: Instruction) -> bool:

@@ -70,7 +70,7 @@ def rolled(program: Instructions) -> Rolled:
     Examples
     --------
     >>> import difflab as dl
-    >>> from difflab.execute.native.arrays.instructions import instructions
+    >>> from difflab.execute.native.arrays.expansion import instructions
     >>> from difflab.execute.schedule import Schedule
     >>> def steps(x):
     ...     for _ in range(20):

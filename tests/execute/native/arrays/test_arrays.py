@@ -16,9 +16,10 @@ from difflab.graph.function import Function
 pytest.importorskip("llvmlite")
 
 from difflab.execute.native import NativeArrays
+from difflab.execute.native.arrays.expansion import instructions
 from difflab.execute.native.arrays.groups import Layout
-from difflab.execute.native.arrays.instructions import _reshaped, instructions
 from difflab.execute.native.arrays.rolling import rolled
+from difflab.execute.native.arrays.strides import reshaped
 
 RNG = np.random.default_rng(7)
 A, B = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 5))
@@ -237,7 +238,7 @@ def test_reshaped_steps() -> None:
     ]:
         array = np.arange(np.prod(shape), dtype=np.float64).reshape(shape).transpose(order)
         strides = [stride // 8 for stride in array.strides]
-        found = _reshaped(array.shape, strides, wanted)
+        found = reshaped(array.shape, strides, wanted)
         moved = np.reshape(array, wanted)
         assert (found is None) == (not np.shares_memory(moved, array))
         if found is not None:
