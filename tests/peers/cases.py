@@ -79,6 +79,7 @@ CASES: dict[str, Case] = {
     "solve for a vector": Case(arrays.solve, (SQUARE, U)),
     "inv": Case(arrays.inv, (SQUARE,)),
     "det": Case(arrays.det, (SQUARE,)),
+    "cofactor": Case(arrays.cofactor, (SQUARE,)),
     "logdet": Case(arrays.logdet, (SYMMETRIC,)),
     "cholesky": Case(arrays.cholesky, (SYMMETRIC,)),
     "trace": Case(arrays.trace, (SQUARE,)),

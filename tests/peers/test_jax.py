@@ -79,6 +79,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "solve for a vector": jnp.linalg.solve,
     "inv": jnp.linalg.inv,
     "det": jnp.linalg.det,
+    "cofactor": lambda x: jnp.linalg.det(x) * jnp.linalg.inv(x).T,
     "logdet": lambda x: jnp.linalg.slogdet(x)[1],
     "cholesky": jnp.linalg.cholesky,
     "trace": jnp.trace,

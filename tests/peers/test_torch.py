@@ -64,6 +64,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "solve for a vector": torch.linalg.solve,
     "inv": torch.linalg.inv,
     "det": torch.linalg.det,
+    "cofactor": lambda x: torch.linalg.det(x) * torch.linalg.inv(x).T,
     "logdet": torch.logdet,
     "cholesky": torch.linalg.cholesky,
     "trace": torch.trace,
