@@ -179,11 +179,25 @@ def _norm(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
 _REDUCTIONS = {"logsumexp": _logsumexp, "norm": _norm}
 
 
+_PLAIN = {
+    "add": operator.add,
+    "divide": operator.truediv,
+    "inf": float("inf"),
+    "iscomplexobj": lambda _: False,
+    "multiply": operator.mul,
+    "nan": float("nan"),
+    "negative": operator.neg,
+    "real": lambda x: x,
+    "subtract": operator.sub,
+}
+"""What Python has for expressions as for numbers."""
+
+
 def _names(casadi: Any) -> dict[str, Any]:
     """Return how CasADi writes what differs from NumPy, and from SymPy for whole arrays."""
     return {
+        **_PLAIN,
         "abs": casadi.fabs,
-        "add": operator.add,
         "arccos": casadi.acos,
         "arccosh": casadi.acosh,
         "arcsin": casadi.asin,
@@ -192,14 +206,11 @@ def _names(casadi: Any) -> dict[str, Any]:
         "arctan2": casadi.atan2,
         "arctanh": casadi.atanh,
         "clip": lambda x, low, high: casadi.fmin(casadi.fmax(x, low), high),
-        "divide": operator.truediv,
         "equal": casadi.eq,
         "exp2": lambda x: casadi.power(2, x),
         "greater": casadi.gt,
         "greater_equal": casadi.ge,
         "heaviside": lambda x, _: 0.5 * (1 + casadi.sign(x)),
-        "inf": float("inf"),
-        "iscomplexobj": lambda _: False,
         "less": casadi.lt,
         "less_equal": casadi.le,
         "log2": lambda x: casadi.log(x) / float(np.log(2.0)),
@@ -210,13 +221,8 @@ def _names(casadi: Any) -> dict[str, Any]:
         "maximum": casadi.fmax,
         "minimum": casadi.fmin,
         "mod": lambda a, b: a - b * casadi.floor(a / b),
-        "multiply": operator.mul,
-        "nan": float("nan"),
-        "negative": operator.neg,
         "not_equal": casadi.ne,
-        "real": lambda x: x,
         "special": Names("CasADi", casadi, {}),
-        "subtract": operator.sub,
         "where": casadi.if_else,
         # What the table's forms for whole arrays of expressions ask for.
         "Symbol": casadi.SX.sym,

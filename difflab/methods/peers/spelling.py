@@ -8,7 +8,7 @@ not the walk through the graph. May import `difflab.graph`, `difflab.core` and `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -125,46 +125,60 @@ def written(function: Function, spelling: Spelling) -> Callable[..., tuple[Any, 
     >>> written(dl.parse("x*y + 2"), Spelling(np))(3.0, 4.0)
     (14.0,)
     """
-    graph = function.graph
-    scope: dict[str, Any] = {}
-    plain: dict[int, str] = {}
-    lines: list[str] = []
-    constants: set[int] = set()
-    for node, (opcode, args) in enumerate(graph.rows()):
-        if opcode == CONSTANT:
-            constants.add(node)
-            value = spelling.constant(*graph.constants[node])
-            plain[node] = f"c{node}"
-            scope |= {f"c{node}": value, f"k{node}": spelling.lifted(float(value))}
-        elif opcode >= FIRST_ROW:
-            row, params = graph.primitives[opcode - FIRST_ROW], graph.params(node)
-            plain[node] = f"v{node}"
-            if not args:
-                scope[f"v{node}"] = spelling.operation(row)(**params)
-                continue
-            # Only operators take numbers of Python's, and only beside an array.
-            operator = OPERATORS.get(row.name) if not constants.issuperset(args) else None
-            names = [
-                f"k{arg}" if arg in constants and operator is None else plain[arg] for arg in args
-            ]
-            if operator is None:
-                name = f"f{node if params else row.name}"
-                if name not in scope:
-                    operation = spelling.operation(row)
-                    scope[name] = partial(operation, **params) if params else operation
-                lines.append(f"v{node} = {name}({', '.join(names)})")
-            else:
-                lines.append(f"v{node} = {operator.format(*names)}")
-        else:
-            plain[node] = f"x{node}"
-    results = "".join(
-        f"{f'k{node}' if node in constants else plain[node]}, " for node in function.outputs
-    )
-    heading = f"def run({', '.join(plain[node] for node in function.input_nodes)}):"
-    source = "\n    ".join([heading, *lines, f"return ({results})"])
-    exec(source, scope)  # noqa: S102 - the source holds names made here and Python's operators
-    run: Callable[..., tuple[Any, ...]] = scope["run"]
+    text = _Text(function, spelling)
+    results = "".join([f"{text.array(node)}, " for node in function.outputs])
+    heading = f"def run({', '.join([text.plain[node] for node in function.input_nodes])}):"
+    source = "\n    ".join([heading, *text.lines, f"return ({results})"])
+    exec(source, text.scope)  # noqa: S102 - it holds names made here and Python's operators
+    run: Callable[..., tuple[Any, ...]] = text.scope["run"]
     return run
+
+
+class _Text:
+    """The lines of a function, and what their names stand for."""
+
+    def __init__(self, function: Function, spelling: Spelling) -> None:
+        self.spelling = spelling
+        self.lines: list[str] = []
+        self.scope: dict[str, Any] = {}
+        self.plain: dict[int, str] = {}
+        self.constants: set[int] = set()
+        graph = function.graph
+        for node, (opcode, args) in enumerate(graph.rows()):
+            if opcode == CONSTANT:
+                self._constant(node, *graph.constants[node])
+            elif opcode >= FIRST_ROW:
+                self._row(node, graph.primitives[opcode - FIRST_ROW], args, graph.params(node))
+            else:
+                self.plain[node] = f"x{node}"
+
+    def array(self, node: int) -> str:
+        """Return the name of a value that is no number of Python's."""
+        return f"k{node}" if node in self.constants else self.plain[node]
+
+    def _constant(self, node: int, number: Number, name: str | None) -> None:
+        value = self.spelling.constant(number, name)
+        self.constants.add(node)
+        self.plain[node] = f"c{node}"
+        self.scope |= {f"c{node}": value, f"k{node}": self.spelling.lifted(float(value))}
+
+    def _row(
+        self, node: int, row: Primitive, args: Sequence[int], params: Mapping[str, Any]
+    ) -> None:
+        self.plain[node] = f"v{node}"
+        if not args:
+            self.scope[f"v{node}"] = self.spelling.operation(row)(**params)
+            return
+        # Only operators take numbers of Python's, and only beside an array.
+        operator = OPERATORS.get(row.name)
+        if operator is not None and not self.constants.issuperset(args):
+            self.lines.append(f"v{node} = {operator.format(*[self.plain[arg] for arg in args])}")
+            return
+        name = f"f{node if params else row.name}"
+        if name not in self.scope:
+            operation = self.spelling.operation(row)
+            self.scope[name] = partial(operation, **params) if params else operation
+        self.lines.append(f"v{node} = {name}({', '.join([self.array(arg) for arg in args])})")
 
 
 def taken(x: Any, *, places: Any, axis: int, rank: int) -> Any:

@@ -84,12 +84,14 @@ def _spelling() -> Spelling:
     def lifted(value: float) -> Any:
         return torch.tensor(value, dtype=torch.float64)
 
-    def whole(value: Any) -> Any:
-        return torch.tensor(np.array(value))
+    names = Names("PyTorch", torch, _names(torch, lifted))
+    return Spelling(names, _rows(torch, lifted(0.0)), lifted)
 
-    zero = lifted(0.0)
-    names = {
-        "asarray": whole,
+
+def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
+    """Return what NumPy's names are in PyTorch."""
+    return {
+        "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
         "concatenate": lambda parts, axis: torch.cat(tuple(parts), axis),
         "diagonal": lambda x, axis1, axis2: torch.diagonal(x, 0, axis1, axis2),
@@ -105,7 +107,11 @@ def _spelling() -> Spelling:
         "stack": lambda parts, axis=0: torch.stack(tuple(parts), axis),
         "sum": lambda x, axis, keepdims=False: torch.sum(x, axis, keepdims),
     }
-    rows = {
+
+
+def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
+    """Return the rows that PyTorch has as one function."""
+    return {
         "heaviside": lambda x: 0.5 * torch.sign(x) + 0.5,
         "log_softmax": lambda x, *, axes, rank: torch.log_softmax(x, *axes),
         "logsumexp": lambda x, *, axes, rank: torch.logsumexp(x, axes),
@@ -119,7 +125,6 @@ def _spelling() -> Spelling:
         "take": taken,
         "transpose": _transposed,
     }
-    return Spelling(Names("PyTorch", torch, names), rows, lifted)
 
 
 def _product(x: Any, axis: tuple[int, ...]) -> Any:
