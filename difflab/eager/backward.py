@@ -26,11 +26,11 @@ Contributions = list[tuple[Any, Any, Any]]
 Shape = tuple[int, ...]
 Narrow = dict[Any, Shape]
 """The shapes of those steps and leaves that receive cotangents still to be un-broadcast."""
-Watch = Callable[[Step, Any], Any]
+Show = Callable[[Step, Any], Any]
 
 
 def pull_back(
-    root: Step, seed: Any, *, keep: bool, calculator: Calculator, watch: Watch
+    root: Step, seed: Any, *, keep: bool, calculator: Calculator, show: Show
 ) -> list[tuple[Accumulation, Any]]:
     """Return the leaves that `root` depends on, each with its cotangent.
 
@@ -44,7 +44,7 @@ def pull_back(
         Whether the steps keep what they need, for another time.
     calculator : Calculator
         Computes on arrays or on tensors.
-    watch : callable
+    show : callable
         Is shown the cotangent of every step with hooks or a retained tensor, and returns it.
     """
     waiting: dict[int, tuple[Step, Any, Any]] = {root.number: (root, seed, None)}
@@ -61,7 +61,7 @@ def pull_back(
             parts = more.pop(number, None) or [Masked(value, mask)]
             value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
         if step.hooks or step.retained is not None:
-            value, mask = watch(step, calculator.settled(value, mask)), None
+            value, mask = show(step, calculator.settled(value, mask)), None
         for edge, bar, live in SPREAD[step.plan.kind](step, value, mask, calculator, narrow):
             if type(edge) is not Step:
                 calculator.join(leaves.setdefault(edge, []), bar, live)

@@ -17,7 +17,7 @@ from difflab.autodiff.revolve import kept_states
 from difflab.eager.checkpointing import checkpoint, unrecorded
 from difflab.eager.gate import Edge, made_again, make_gate, make_portal
 from difflab.eager.mode import MODE, enable_grad
-from difflab.eager.tape import Memory, Step, memory_of
+from difflab.eager.tape import Step, Storage, storage_of
 from difflab.eager.tensors import Tensor
 from difflab.errors import InputError, TapeError
 from difflab.graph.pytree import Structure, flatten, unflatten
@@ -130,8 +130,8 @@ def checkpoint_chain(
     if snapshots == "sqrt":
         return _segmented(step, steps, state)
     leaves, structure = flatten(state)
-    memories = [memory_of(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
-    guards = tuple([(memory, memory.changes) for memory in memories])
+    storages = [storage_of(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
+    guards = tuple([(storage, storage.changes) for storage in storages])
     chain = _Chain(step, structure, snapshots, leaves, guards)
     first = [_bare(leaf) for leaf in leaves]
     last, kept, met = chain.advanced(_Kept(0, first, 1, None), steps)
@@ -162,7 +162,7 @@ class _Chain:
     structure: Structure
     snapshots: int
     origin: list[Any]
-    guards: tuple[tuple[Memory, int], ...]
+    guards: tuple[tuple[Storage, int], ...]
 
     def advanced(self, kept: _Kept, end: int) -> tuple[State, _Kept, bool]:
         """Run from the last kept state to that before step ``end - 1``, unrecorded.

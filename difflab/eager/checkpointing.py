@@ -12,7 +12,7 @@ import numpy as np
 
 from difflab.eager.gate import Edge, made_again, make_gate, make_portal
 from difflab.eager.mode import MODE, enable_grad, no_grad
-from difflab.eager.tape import Step, memory_of
+from difflab.eager.tape import Step, storage_of
 from difflab.eager.tensors import Tensor
 from difflab.errors import TapeError
 from difflab.graph.pytree import Structure, flatten, unflatten
@@ -79,14 +79,16 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     leaves, structure = flatten((args, kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     inputs: list[Tensor] = [leaves[place] for place in places]
-    before = [memory_of(tensor).changes for tensor in inputs]
+    before = [storage_of(tensor).changes for tensor in inputs]
     others = [None if isinstance(leaf, Tensor) else _as_it_is(leaf) for leaf in leaves]
     result, met = unrecorded(lambda: function(*args, **kwargs))
-    guards = tuple((memory_of(tensor), count) for tensor, count in zip(inputs, before, strict=True))
-    for memory, count in guards:
-        if memory.changes != count:
+    guards = tuple(
+        (storage_of(tensor), count) for tensor, count in zip(inputs, before, strict=True)
+    )
+    for storage, count in guards:
+        if storage.changes != count:
             raise TapeError(
-                f"the checkpointed function changes its argument, by {memory.last}",
+                f"the checkpointed function changes its argument, by {storage.last}",
                 hint="it is run twice, so let it return a new value instead: t = t + 1",
             )
     if not met and all(tensor._step is None for tensor in inputs):
@@ -158,7 +160,7 @@ class _Block:
                 continue
             if id(leaf) not in portals:
                 place = len(self.wanted)
-                portals[id(leaf)] = make_portal(gate, place, leaf._data, memory_of(leaf))
+                portals[id(leaf)] = make_portal(gate, place, leaf._data, storage_of(leaf))
                 self.wanted.append((position, _Sums.of(leaf._data)))
         return unflatten(structure, [portals.get(id(leaf), leaf) for leaf in leaves])
 

@@ -17,7 +17,7 @@ from difflab.eager.backward import Contributions
 from difflab.eager.gate import Arrived, make_gate, make_portal
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.record import Recorded
-from difflab.eager.tape import Step, memory_of
+from difflab.eager.tape import Step, storage_of
 from difflab.eager.tensors import Tensor
 from difflab.eager.values import Calculator
 from difflab.errors import UnsupportedError
@@ -48,8 +48,8 @@ def record_custom(call: Call, args: Sequence[Any]) -> tuple[list[Tensor], bool]:
     ]
     kept = {id(value) for value in ran.context.kept}
     seen = zip([*data, *ran.outputs], [*args, *made], strict=True)
-    memories = [memory_of(t) for v, t in seen if id(v) in kept and isinstance(t, Recorded)]
-    gate.guards = tuple([(memory, memory.changes) for memory in memories])
+    storages = [storage_of(t) for v, t in seen if id(v) in kept and isinstance(t, Recorded)]
+    gate.guards = tuple([(storage, storage.changes) for storage in storages])
     return made, ran.single
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.eager.backward import SPREAD, Contributions, Narrow
 from difflab.eager.plan import Plan
-from difflab.eager.tape import Accumulation, Memory, Step
+from difflab.eager.tape import Accumulation, Step, Storage
 from difflab.eager.tensors import Tensor
 from difflab.eager.values import Calculator
 
@@ -83,10 +83,10 @@ def make_gate(
     return gate
 
 
-def make_portal(gate: Step, place: int, data: Any, memory: Memory | None = None) -> Tensor:
+def make_portal(gate: Step, place: int, data: Any, storage: Storage | None = None) -> Tensor:
     """Return the tensor of a value that comes out of a gate."""
     plan = Plan(_row(_Portal, gate.name), 0, {"place": place}, (), ())
-    return Tensor(data, Step(plan, (gate,)), memory)
+    return Tensor(data, Step(plan, (gate,)), storage)
 
 
 def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:

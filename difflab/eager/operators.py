@@ -20,7 +20,7 @@ from difflab.core.place import at_users_line, python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
 from difflab.eager.record import Operation, Recorded, apply_one, apply_two, record
-from difflab.eager.tape import Accumulation, memory_of
+from difflab.eager.tape import Accumulation, storage_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
@@ -250,10 +250,10 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
     else:
         target._data = module_of(data).array(new._data)
         if not isinstance(data, np.generic):  # a view: what it is a view of stays as it is
-            target._memory = None
-    memory = memory_of(target)
-    memory.changes += 1
+            target._storage = None
+    storage = storage_of(target)
+    storage.changes += 1
     place = python_place()
-    memory.last = what if not place.where else f"{what} ({place.where}: {place.text})"
+    storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
     if new._step is not None:
         target._step = new._step

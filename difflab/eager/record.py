@@ -12,7 +12,7 @@ from difflab.core.devices import HOST, apart, array_module, module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.plan import NUMBERS, REMEMBERED, Plan
-from difflab.eager.tape import Accumulation, Memory, Step, memory_of
+from difflab.eager.tape import Accumulation, Step, Storage, storage_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.call import Call
 
@@ -36,17 +36,17 @@ _new = object.__new__
 class Recorded:
     """An array, and what made it: a step, for a leaf an accumulation, None without gradient."""
 
-    __slots__ = ("__weakref__", "_data", "_grad", "_memory", "_step")
+    __slots__ = ("__weakref__", "_data", "_grad", "_step", "_storage")
 
     _data: Any
     _step: Step | Accumulation | None
-    _memory: Memory | None
+    _storage: Storage | None
     _grad: Any
 
-    def __init__(self, data: Any, step: Any = None, memory: Memory | None = None) -> None:
+    def __init__(self, data: Any, step: Any = None, storage: Storage | None = None) -> None:
         self._data = data
         self._step = step
-        self._memory = memory
+        self._storage = storage
         self._grad = None
 
     def __difflab_apply__(
@@ -135,9 +135,9 @@ def apply_one(operation: Operation, a: Any) -> Any:
         y = _retried(operation, (x,), error)
     made = _new(type(a))
     made._data = y
-    made._grad = made._step = made._memory = None
+    made._grad = made._step = made._storage = None
     if operation.row.structural and y.base is not None:
-        made._memory = memory_of(a)
+        made._storage = storage_of(a)
     if edge is None or operation.plain or not MODE.enabled:
         MODE.met |= edge is not None
         return made
@@ -179,7 +179,7 @@ def apply_two(operation: Operation, a: Any, b: Any) -> Any:
         z = _retried(operation, (x, y), error)
     made = _new(kind)
     made._data = z
-    made._grad = made._step = made._memory = None
+    made._grad = made._step = made._storage = None
     if not needs or operation.plain or not MODE.enabled:
         MODE.met |= needs > 0
         return made
@@ -221,7 +221,7 @@ def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
     made = _new(kind)
     made._data = y
     made._grad = made._step = None
-    made._memory = _shared_memory(args, y) if operation.row.structural else None
+    made._storage = _shared_storage(args, y) if operation.row.structural else None
     if not needs or operation.plain or not MODE.enabled:
         MODE.met |= needs > 0
         return made
@@ -246,10 +246,10 @@ def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) 
         kept = args[source]
         if isinstance(kept, Recorded):
             slots[slot] = kept._data
-            memory = kept._memory
-            if memory is None:
-                memory = kept._memory = Memory()
-            guards.append((memory, memory.changes))
+            storage = kept._storage
+            if storage is None:
+                storage = kept._storage = Storage()
+            guards.append((storage, storage.changes))
         elif type(kept) in NUMBERS:
             slots[slot] = kept
             step.numbers += ((slot, kept),)
@@ -265,11 +265,11 @@ def _private(value: Any) -> Any:
     return value if isinstance(value, np.generic) else value.copy()
 
 
-def _shared_memory(args: tuple[Any, ...], y: Any) -> Memory | None:
-    """Return the memory of the tensor that `y` is a view of."""
+def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
+    """Return the storage of the tensor that `y` is a view of."""
     if getattr(y, "base", None) is None:
         return None
-    return next((memory_of(arg) for arg in args if isinstance(arg, Recorded)), None)
+    return next((storage_of(arg) for arg in args if isinstance(arg, Recorded)), None)
 
 
 def _operand(value: Any) -> Any:

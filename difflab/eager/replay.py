@@ -191,7 +191,7 @@ class _Recorder(CarrierCalculator):
 def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
     """Run the sweep on nodes; what it makes of the leaves is a program, unless it is large."""
     recorder = _Recorder(tape, shape)
-    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, watch=_nobody))
+    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_nobody))
     outputs = [found[leaf].id for leaf in tape.leaves]
     names = [f"bar{place}" for place in range(len(outputs))]
     inputs = [recorder.seed.id, *(node.id for node in recorder.reads.values())]

@@ -13,28 +13,28 @@ from typing import Any
 from difflab.eager.plan import Plan
 from difflab.errors import TapeError
 
-__all__ = ["Accumulation", "Hook", "Memory", "Step", "memory_of"]
+__all__ = ["Accumulation", "Hook", "Step", "Storage", "storage_of"]
 
 next_number = count(1).__next__
 """Steps are numbered as they are made: a step's number is above those of what it takes."""
 
 
-class Memory:
+class Storage:
     """How often an array has been changed in place, and how it was last.
 
-    Most never are, so that their memories hold nothing of their own.
+    Most never are, so that most storages hold nothing of their own.
     """
 
     changes = 0
     last = ""
 
 
-def memory_of(tensor: Any) -> Memory:
-    """Return the memory of a tensor, which gets one when it first matters."""
-    memory: Memory | None = tensor._memory
-    if memory is None:
-        memory = tensor._memory = Memory()
-    return memory
+def storage_of(tensor: Any) -> Storage:
+    """Return the storage of a tensor, which gets one when it first matters."""
+    storage: Storage | None = tensor._storage
+    if storage is None:
+        storage = tensor._storage = Storage()
+    return storage
 
 
 class Accumulation:
@@ -71,7 +71,7 @@ class Step:
     numbers : tuple
         The slots that hold plain numbers, with them: their recipes are simpler.
     guards : sequence
-        The memories of what is in the slots, and how often they had been changed.
+        The storages of what is in the slots, and how often they had been changed.
     hooks : dict or None
         What is shown the cotangent.
     retained : weak reference or None
@@ -94,7 +94,7 @@ class Step:
     edges: tuple[Step | Accumulation | None, ...] | None
     slots: Any
     numbers: tuple[tuple[int, float], ...]
-    guards: Sequence[tuple[Memory, int]]
+    guards: Sequence[tuple[Storage, int]]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any
 
@@ -133,11 +133,11 @@ class Step:
                 f"backward came to '{self.name}', which an earlier backward() has freed",
                 hint="pass retain_graph=True to the earlier backward(), or compute it again",
             )
-        for memory, changes in self.guards:
-            if memory.changes != changes:
+        for storage, changes in self.guards:
+            if storage.changes != changes:
                 raise TapeError(
                     f"a value that the derivative of '{self.name}' needs was changed in place"
-                    f" after it was used, by {memory.last}",
+                    f" after it was used, by {storage.last}",
                     hint="write the change as a new value (t = t + 1), or make it after backward()",
                 )
 

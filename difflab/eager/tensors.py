@@ -20,7 +20,7 @@ from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.operators import Operators
 from difflab.eager.record import FLOAT64, require_floating
 from difflab.eager.replay import replayed
-from difflab.eager.tape import Accumulation, Hook, Step, memory_of
+from difflab.eager.tape import Accumulation, Hook, Step, storage_of
 from difflab.eager.values import Calculator, CarrierCalculator
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 
@@ -179,7 +179,7 @@ class Tensor(Operators):
 
     def detach(self) -> Tensor:
         """Return the same values, in the same memory, without the tape."""
-        return Tensor(self._data, None, memory_of(self))
+        return Tensor(self._data, None, storage_of(self))
 
     def _number(self, convert: Callable[[Any], Any]) -> Any:
         if self._step is not None:
@@ -309,7 +309,7 @@ class Tensor(Operators):
         calculator = CarrierCalculator(_revived, xp) if create_graph else Calculator(xp)
         with np.errstate(all="ignore"):
             return pull_back(
-                root, seed, keep=keep or create_graph, calculator=calculator, watch=_watch
+                root, seed, keep=keep or create_graph, calculator=calculator, show=_show
             )
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
@@ -366,7 +366,7 @@ def _hooked(hooks: Mapping[int, Callable[[Tensor], Any]], bar: Any) -> Any:
     return gradient._data if plain else gradient
 
 
-def _watch(step: Step, bar: Any) -> Any:
+def _show(step: Step, bar: Any) -> Any:
     """Show the cotangent of a step to its hooks and to the tensor that retains it."""
     if step.hooks:
         bar = _hooked(step.hooks, bar)
