@@ -142,11 +142,10 @@ class NumpyTarget:
         """Return what so many points need."""
         blocks = max(-(-points // self.block), 1)
         size = -(-points // blocks)
-        slots = sorted(set(self.plan.slots.values()), key=str)
         own = [op for op in self.plan.operations if not op.writes and not op.views]
         return MemoryPlan(
             len(self.plan.operations),
-            tuple(size * math.prod(shape) * dtype.itemsize for (shape, dtype), _ in slots),
+            tuple([size * held for held in self.plan.buffers]),
             self._workers(points),
             sum(
                 points * math.prod(shape) * dtype.itemsize

@@ -5,6 +5,7 @@ May import `schedule`, `record`, `core` and NumPy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -76,6 +77,16 @@ class Plan:
         """The number of values."""
         return self.inputs + len(self.operations) + len(self.fixed)
 
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """The bytes of each buffer, for one point."""
+        return tuple(map(_bytes, sorted(set(self.slots.values()), key=str)))
+
+    @property
+    def apart(self) -> int:
+        """The bytes of what is in buffers for one point, if each value had one of its own."""
+        return sum(map(_bytes, self.slots.values()))
+
     def result_dtype(self, output: int) -> np.dtype[Any]:
         """Return the type of an output's numbers."""
         values = set(self.outputs[output].ravel().tolist())
@@ -126,6 +137,11 @@ class Plan:
             [*(operation.function is not select_into for operation in operations), True],
             frozenset({_END, *roots, *self.direct}),
         )
+
+
+def _bytes(slot: Slot) -> int:
+    (shape, dtype), _ = slot
+    return math.prod(shape) * dtype.itemsize
 
 
 def _rooted(values: Sequence[int], roots: dict[int, tuple[int, ...]]) -> tuple[int, ...]:

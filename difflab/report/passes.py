@@ -5,9 +5,8 @@ May import `difflab.report` siblings, `lab` and what is below; rich when the tex
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from difflab.core.wording import counted
 from difflab.errors import UnsupportedError
@@ -20,58 +19,15 @@ from difflab.report.table import WIDTH, draw
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from difflab.execute.plan import Plan
     from difflab.lab.stabilised import Stabilised
 
-__all__ = ["Memory", "memory_of", "passes_table", "rewrites_text"]
+__all__ = ["passes_table", "rewrites_text"]
 
 SHOWN_REWRITES = 20
 SHOWN_TEXT = 240
 READABLE = 400
 """Nodes of a graph whose text is shown before and after."""
-
-
-class Memory(NamedTuple):
-    """What the plan of the target `numpy` takes for one point.
-
-    Attributes
-    ----------
-    values : int
-        The values that are computed on the way, results not counted.
-    apart : int
-        Their bytes, if each had a place of its own.
-    buffers : int
-        The places that they take in turn.
-    peak : int
-        The bytes of these.
-    """
-
-    values: int
-    apart: int
-    buffers: int
-    peak: int
-
-
-def memory_of(function: Function) -> Memory:
-    """Return the planned memory of a function, a point at a time.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> memory_of(dl.parse("sin(cos(exp(x)))*x"))
-    Memory(values=3, apart=24, buffers=1, peak=8)
-    """
-    from difflab.execute.plan import planned
-    from difflab.execute.schedule import Program, Schedule
-
-    schedule = Schedule.of(function)
-    try:
-        program = Program.of(schedule)
-    except UnsupportedError:
-        program = None
-    plan = planned(schedule, program)
-    sizes = [math.prod(shape) * dtype.itemsize for (shape, dtype), _ in plan.slots.values()]
-    places = dict(zip(plan.slots.values(), sizes, strict=True))
-    return Memory(len(sizes), sum(sizes), len(places), sum(places.values()))
 
 
 def passes_table(
@@ -140,7 +96,7 @@ def _plans(function: Function) -> RenderableType:
     groups = fusion_groups(function)
     operations = sum(map(len, groups))
     longest = max(map(len, groups), default=0)
-    memory = memory_of(function)
+    plan = _planned(function)
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
@@ -151,11 +107,24 @@ def _plans(function: Function) -> RenderableType:
     )
     grid.add_row(
         "memory planning",
-        f"{counted(memory.values, 'value')} between inputs and results in "
-        f"{counted(memory.buffers, 'buffer')}: at most {memory.peak:,} bytes a point at once, "
-        f"{memory.apart:,} without reuse",
+        f"{counted(len(plan.slots), 'value')} between inputs and results in "
+        f"{counted(len(plan.buffers), 'buffer')}: at most {sum(plan.buffers):,} bytes "
+        f"a point at once, {plan.apart:,} without reuse",
     )
     return grid
+
+
+def _planned(function: Function) -> Plan:
+    """Return the plan of the target ``numpy``."""
+    from difflab.execute.plan import planned
+    from difflab.execute.schedule import Program, Schedule
+
+    schedule = Schedule.of(function)
+    try:
+        program = Program.of(schedule)
+    except UnsupportedError:
+        program = None
+    return planned(schedule, program)
 
 
 def _change(step: Step) -> RenderableType | None:
