@@ -1,6 +1,6 @@
 """The target ``cupy``: one CUDA kernel per group of operations that fuse, and CuPy between them.
 
-`execute.lowering` turns a group into NumPy's universal functions, `spelling` says each of them in
+`execute.ufuncs` turns a group into NumPy's universal functions, `spelling` says each of them in
 CUDA's language, `writer` puts them into a kernel, `stages` finds the groups, and `target` calls.
 May import what `difflab.execute` may; CuPy is imported where it is called.
 """

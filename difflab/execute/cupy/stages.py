@@ -4,7 +4,7 @@ Elementwise operations on arrays of one shape fuse, whatever stands between them
 unless what one takes depends on a call that takes what the other gives. So every value has a
 level: the least number of stages that must have run. A group comes in pieces where it would have
 more operations or parameters than a kernel should.
-May import `spelling`, `execute.lowering`, `schedule`, `core`, `errors`, `graph` and NumPy.
+May import `spelling`, `execute.ufuncs`, `schedule`, `core`, `errors`, `graph` and NumPy.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.cupy.spelling import SPELLINGS
-from difflab.execute.lowering import Code, lowered
 from difflab.execute.schedule import Program, Schedule, Step
+from difflab.execute.ufuncs import Code, as_ufuncs
 from difflab.graph.ir import Shape
 
 __all__ = ["Called", "Fused", "Stages", "Write", "staged"]
@@ -224,7 +224,7 @@ class _Stager:
             program.steps.append(Step(numbers[node], row, tuple(numbers[a] for a in args), params))
         program.outputs.append(np.array([numbers[write.value] for write in writes], dtype=int))
         truths = {numbers[value] for value in reads if value in self.truths}
-        code = lowered(program, SPELLINGS, truths)
+        code = as_ufuncs(program, SPELLINGS, truths)
         for write, value in zip(writes, code.outputs, strict=True):
             if value in code.truths:
                 self.truths.add(write.value)
@@ -269,7 +269,7 @@ class _Stager:
             arity = len(step.args)
             alone = Program(arity, [Step(arity, row, tuple(range(arity)), step.params)])
             try:
-                lowered(alone, SPELLINGS)
+                as_ufuncs(alone, SPELLINGS)
             except UnsupportedError:
                 self.fuses[row] = False
             else:

@@ -4,7 +4,7 @@ A thread computes one element after another, a grid's width apart, so that neigh
 write neighbouring memory. How an operand is read is not known before a call: a number comes by
 value, and an array is read by one stride, or by two where it is a part of a matrix or is spread
 over one.
-May import `spelling`, `execute.lowering`.
+May import `spelling`, `execute.ufuncs`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from difflab.execute.cupy.spelling import HELPERS, SPELLINGS
-from difflab.execute.lowering import Code, Operation
+from difflab.execute.ufuncs import Code, Operation
 
 __all__ = ["Operand", "Reading", "kernel_source"]
 
@@ -76,9 +76,9 @@ def kernel_source(
     Examples
     --------
     >>> import difflab as dl
-    >>> from difflab.execute.lowering import lowered
+    >>> from difflab.execute.ufuncs import as_ufuncs
     >>> from difflab.execute.schedule import Program, Schedule
-    >>> code = lowered(Program.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
+    >>> code = as_ufuncs(Program.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
     >>> print(kernel_source("f", code, [Operand(Reading.LINE)] * 2, [False]))
     extern "C" __global__ void f(
         const double* __restrict__ x0, const long long x0_step,

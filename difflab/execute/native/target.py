@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.execute.lowering import lowered
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import engine
 from difflab.execute.native.libraries import Host, host
 from difflab.execute.native.spelling import SPELLINGS
 from difflab.execute.native.writer import Writer
 from difflab.execute.schedule import Program, batch_first, point_by_point
+from difflab.execute.ufuncs import as_ufuncs
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
 
@@ -67,7 +67,7 @@ class NativeTarget:
         threads: int,
         machine: Host | None = None,
     ) -> None:
-        self.code = lowered(program, SPELLINGS)
+        self.code = as_ufuncs(program, SPELLINGS)
         self._machine = machine
         self.threads = threads
         self.input_shapes = input_shapes

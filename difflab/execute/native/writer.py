@@ -5,17 +5,17 @@ For n points, they are tables of pointers to the points of each, and the loop ta
 points at a time; the last vector ends with the last point and may compute some points again, so
 n is at least a vector's width. More operations than fit in one function come in pieces, which
 pass values on in the memory v.
-May import `execute.lowering`, `spelling`, `functions`, `libraries`.
+May import `execute.ufuncs`, `spelling`, `functions`, `libraries`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from difflab.execute.lowering import Code, Operation
 from difflab.execute.native.functions import Functions, constant, types
 from difflab.execute.native.libraries import Host
 from difflab.execute.native.spelling import SPELLINGS
+from difflab.execute.ufuncs import Code, Operation
 
 __all__ = ["PIECE", "Writer"]
 

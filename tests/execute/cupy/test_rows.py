@@ -16,7 +16,7 @@ from difflab.execute.cupy.spelling import SPELLINGS
 from difflab.execute.cupy.stages import Called
 from difflab.execute.cupy.target import OPTIONS
 from difflab.execute.cupy.writer import Operand, Reading, kernel_source
-from difflab.execute.lowering import Code, Operation
+from difflab.execute.ufuncs import Code, Operation
 from tests import standin
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
 from tests.standin_cuda import compile_together, warm

@@ -14,12 +14,12 @@ from scipy import special
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lowering import Code, Operation, lowered
 from difflab.execute.native import NativeTarget, engine
 from difflab.execute.native.libraries import Host, address, host
 from difflab.execute.native.spelling import SPELLINGS
 from difflab.execute.native.writer import Writer
 from difflab.execute.schedule import Program, Schedule
+from difflab.execute.ufuncs import Code, Operation, as_ufuncs
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -72,7 +72,7 @@ def samples(row: Primitive, number: int) -> Array:
 
 def has_code(name: str) -> bool:
     try:
-        lowered(Program.of(Schedule.of(function_of(name))), SPELLINGS)
+        as_ufuncs(Program.of(Schedule.of(function_of(name))), SPELLINGS)
     except UnsupportedError:
         return False
     return True

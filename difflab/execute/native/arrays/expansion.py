@@ -2,7 +2,7 @@
 
 What only moves numbers becomes copies; sums, extremes and products of arrays accumulate into what
 they give.
-May import `instructions`, `strides`, `execute.arrays`, `execute.lowering`, `execute.record`,
+May import `instructions`, `strides`, `execute.arrays`, `execute.ufuncs`, `execute.record`,
 `spelling`, `errors` and NumPy.
 """
 
@@ -19,12 +19,12 @@ from difflab.errors import UnsupportedError
 from difflab.execute.arrays.lowering import Lowering
 from difflab.execute.arrays.ops import Form, Lowered, Op
 from difflab.execute.arrays.tidy import drop_unused
-from difflab.execute.lowering import ALIASES, recorded
 from difflab.execute.native.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.native.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.native.spelling import SPELLINGS
 from difflab.execute.record import BOOL, FLOAT
 from difflab.execute.schedule import Schedule
+from difflab.execute.ufuncs import ALIASES, recorded
 from difflab.graph.ir import Shape
 
 __all__ = ["instructions"]

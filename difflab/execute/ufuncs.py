@@ -19,7 +19,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute.record import BOOL, FLOAT, Recorded, Tape, Unrecordable
 from difflab.execute.schedule import Program
 
-__all__ = ["ALIASES", "Code", "Form", "Operation", "lowered", "recorded"]
+__all__ = ["ALIASES", "Code", "Form", "Operation", "as_ufuncs", "recorded"]
 
 ALIASES = {
     "abs": "absolute",
@@ -66,7 +66,7 @@ class Code:
     outputs: list[int] = field(default_factory=list)
 
 
-def lowered(program: Program, spelled: Container[str], truths: Collection[int] = ()) -> Code:
+def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int] = ()) -> Code:
     """Return the program's operations as universal functions, each computed once.
 
     Parameters
@@ -88,7 +88,7 @@ def lowered(program: Program, spelled: Container[str], truths: Collection[int] =
     >>> import difflab as dl
     >>> from difflab.execute.schedule import Schedule
     >>> program = Program.of(Schedule.of(dl.parse("softplus(x)*y")))
-    >>> code = lowered(program, {"logaddexp", "multiply"})
+    >>> code = as_ufuncs(program, {"logaddexp", "multiply"})
     >>> [operation.name for operation in code.operations], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
