@@ -12,6 +12,7 @@
     │   ├── DomainError            the function is undefined at the point
     │   ├── TraceError             Python code that cannot be recorded as a graph
     │   ├── TapeError              an eager tensor cannot do this with its tape as it is
+    │   ├── MissingAttributeError  what NumPy's arrays have, and a traced value has not
     │   └── AnomalyError           a watched computation made a nan or an infinity
     ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
     │   └── MissingDependencyError an optional package is not installed
@@ -30,6 +31,7 @@ __all__ = [
     "IndexingError",
     "InputError",
     "MethodTimeout",
+    "MissingAttributeError",
     "MissingDependencyError",
     "ParseError",
     "PointError",
@@ -164,6 +166,10 @@ class ShapeError(InputError):
 
 class IndexingError(ShapeError, IndexError):
     """An index is outside of an array, or there are too many of them."""
+
+
+class MissingAttributeError(InputError, AttributeError):
+    """A traced value or a tensor lacks what NumPy's arrays have under that name."""
 
 
 class PointError(InputError):

@@ -55,8 +55,36 @@ def _wrapped(function: Any, plain: bool = False) -> Any:
     return call
 
 
+_KERNELS = {
+    f"__{operator}__": f"cupy_{kernel}"
+    for operator, kernel in (
+        ("add", "add"),
+        ("sub", "subtract"),
+        ("mul", "multiply"),
+        ("truediv", "true_divide"),
+        ("pow", "power"),
+        ("mod", "remainder"),
+        ("lt", "less"),
+        ("le", "less_equal"),
+        ("gt", "greater"),
+        ("ge", "greater_equal"),
+        ("eq", "equal"),
+        ("ne", "not_equal"),
+        ("and", "bitwise_and"),
+        ("or", "bitwise_or"),
+        ("xor", "bitwise_xor"),
+        ("matmul", "matmul"),
+    )
+}
+"""What CuPy calls the elementwise functions that its operators run."""
+
+
 def _operator(name: str) -> Any:
     def method(self: ndarray, *others: Any) -> Any:
+        for other in others:  # CuPy asks its operands so, and gives the kernel
+            take = getattr(other, "__cupy_override_elementwise_kernel__", None)
+            if take is not None:
+                return take(SimpleNamespace(name=_KERNELS[name]), self, other)
         return _outside(getattr(self._held, name)(*map(_inside, others)))
 
     return method

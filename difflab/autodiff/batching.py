@@ -154,12 +154,14 @@ def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     product: Node = matmul(a, b, ranks=(depth, depth))
     shape = product.shape
     kept = shape[:-2] + (() if row else shape[-2:-1]) + (() if column else shape[-1:])
-    return product.reshape(kept)
+    shaped: Node = product.reshape(kept)
+    return shaped
 
 
 def _opened(node: Node, size: int, depth: int) -> Node:
     """Return stacks of matrices with as many axes as those that they meet."""
-    return node.reshape(size, *(1,) * (depth - node.ndim), *node.shape[1:])
+    opened: Node = node.reshape(size, *(1,) * (depth - node.ndim), *node.shape[1:])
+    return opened
 
 
 def _solve(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
@@ -168,8 +170,9 @@ def _solve(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     if params["ranks"][1] > 1:
         whole: Node = solve(a, b, ranks=(depth, b.ndim))
         return whole
-    columns: Node = solve(a, b.reshape(*b.shape, 1), ranks=(depth, b.ndim + 1))
-    return columns.reshape(b.shape)
+    columns = solve(a, b.reshape(*b.shape, 1), ranks=(depth, b.ndim + 1))
+    found: Node = columns.reshape(b.shape)
+    return found
 
 
 def _broadcast(size: int, args: list[Arg], params: dict[str, Any]) -> Node:

@@ -6,15 +6,15 @@ rows. May import `record`, `tape`, `mode`, `graph.node`, `primitives`, `core`, `
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from types import EllipsisType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name, way_out
+from difflab.arrays.idioms import Idioms
+from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
 from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, python_place
 from difflab.core.primitive import Primitive
@@ -28,7 +28,6 @@ from difflab.primitives import (
     add,
     divide,
     equal,
-    floor,
     greater,
     greater_equal,
     index,
@@ -73,7 +72,7 @@ def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
     return operator
 
 
-class Operators(Recorded):
+class Operators(Idioms, Recorded):
     """What Python's and NumPy's spellings do on a tensor."""
 
     __slots__ = ()
@@ -91,39 +90,26 @@ class Operators(Recorded):
     __gt__, __ge__ = _binary(greater), _binary(greater_equal)
     __eq__, __ne__ = _binary(equal), _binary(not_equal)
 
-    def __floordiv__(self, other: Any) -> Self:
-        quotient: Self = floor(self / other)
-        return quotient
-
-    def __pos__(self) -> Self:
-        return self
-
     def __matmul__(self, other: Any) -> Any:
         return _product(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
         return _product(other, self)
 
-    @property
-    def T(self) -> Any:  # NumPy's name
-        """The axes in reverse order."""
-        return arrays.transpose(self)
+    def holds_truths(self) -> bool:
+        """Whether these are truth values."""
+        return bool(self._data.dtype == np.bool_)
 
-    def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Sum over `axis`, all axes when None."""
-        return arrays.sum(self, axis, keepdims)
+    def filled(self, value: float) -> Any:
+        """Return a tensor of this shape and type that holds one number everywhere."""
+        data = self._data
+        return type(self)(module_of(data).full(data.shape, value, dtype=data.dtype))
 
-    def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the average over `axis`, all axes when None."""
-        return arrays.mean(self, axis, keepdims)
-
-    def dot(self, other: Any) -> Any:
-        """Return the product with a vector or matrix."""
-        return arrays.dot(self, other)
-
-    def reshape(self, *shape: Any) -> Any:
-        """Return the same values in another shape."""
-        return arrays.reshape(self, shape[0] if len(shape) == 1 else shape)
+    def copy(self) -> Any:
+        """Return the same values in memory of their own; derivatives flow through."""
+        if self._step is not None:
+            return self * 1.0
+        return type(self)(module_of(self._data).array(self._data))
 
     def __getitem__(self, key: Any) -> Any:
         for entry in key if type(key) is tuple else (key,):
@@ -151,17 +137,20 @@ class Operators(Recorded):
                 f"numpy.{ufunc.__name__} cannot write a tensor into a NumPy array",
                 hint="write a = a + tensor, or take the numbers by tensor.detach().numpy()",
             )
-        plain = [_plain(value, ufunc.__name__) for value in inputs]
-        return getattr(ufunc, method)(*plain, **kwargs)
+        name = ufunc.__name__
+        plain = [_plain(value, name) for value in inputs]
+        known = {key: _plain(kwargs[key], name) for key in kwargs}
+        return getattr(ufunc, method)(*plain, **known)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        compute = ARRAY_FUNCTIONS.get(function) or rows_by_numpy_name().get(function.__name__)
-        if compute is not None and _binds(compute, args, kwargs):
+        compute = of_function(function, args, kwargs)
+        if compute is not None:
             return compute(*args, **kwargs)
-        plain = [_plain(value, function.__name__) for value in args]
-        return function(*plain, **kwargs)
+        name = function.__name__
+        plain = [_plain(value, name) for value in args]
+        return function(*plain, **{key: _plain(kwargs[key], name) for key in kwargs})
 
 
 _SIMPLE = frozenset({int, slice, EllipsisType})
@@ -173,27 +162,12 @@ _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 
 def _ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
     """Return what a function of NumPy's is on tensors, if it is anything."""
-    row = rows_by_numpy_name().get(ufunc.__name__)
-    if ufunc is np.matmul:
-        _UFUNCS[ufunc] = _product
-    elif row is None:
-        return None
-    else:
-        _UFUNCS[ufunc] = _binary(row) if ufunc.nin == 2 else row
-    return _UFUNCS[ufunc]
-
-
-def _binds(compute: Callable[..., Any], args: Any, kwargs: Any) -> bool:
-    """Whether difflab's form of a function takes what NumPy's was given."""
-    if isinstance(compute, Primitive):
-        return not kwargs
-    if len(args) == 1 and not kwargs:
-        return True
-    try:
-        inspect.signature(compute).bind(*args, **kwargs)
-    except TypeError:
-        return False
-    return True
+    compute = _product if ufunc is np.matmul else of_ufunc(ufunc)
+    if isinstance(compute, Primitive) and ufunc.nin == 2:
+        _UFUNCS[ufunc] = _binary(compute)
+    elif compute is not None:
+        _UFUNCS[ufunc] = compute
+    return _UFUNCS.get(ufunc)
 
 
 def _product(a: Any, b: Any) -> Any:

@@ -286,10 +286,12 @@ def _operand(value: Any) -> Any:
 def _as_in_graphs(operation: Operation, values: Sequence[Any], y: Any = None) -> Any:
     """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic.
 
+    Rows that only move values keep them, so that parts of a mask are masks.
+
     What is known of the result, `y`, is returned where there are none.
     """
     row = operation.row
-    if y is not None and row.boolean:
+    if y is not None and (row.boolean or row.structural):
         return y
     numbers = [
         value * 1.0

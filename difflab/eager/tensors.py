@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,16 +57,6 @@ class Tensor(Operators):
         """The shape of the array."""
         shape: tuple[int, ...] = self._data.shape
         return shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of numbers."""
-        return int(self._data.size)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -202,14 +192,6 @@ class Tensor(Operators):
         if self._data.size != 1:
             raise ShapeError(f"the truth of a tensor of shape {self.shape} is not one truth")
         return bool(self._data)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a scalar")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return (self[position] for position in range(len(self)))
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
         """Copy or pickle a leaf: its values, whether it requires grad, and its gradient."""

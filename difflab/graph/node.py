@@ -7,14 +7,14 @@ for numbers and arrays writes graphs. May import `builder`, `ir`, `keys`, `place
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.numpy_names import ARRAY_FUNCTIONS, rows_by_numpy_name, way_out
+from difflab.arrays.idioms import Idioms
+from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
@@ -24,10 +24,10 @@ from difflab.graph.keys import picked
 from difflab.primitives import (
     absolute,
     add,
+    as_number,
     constant_array,
     divide,
     equal,
-    floor,
     greater,
     greater_equal,
     less,
@@ -38,12 +38,15 @@ from difflab.primitives import (
     not_equal,
     power,
     subtract,
+    where,
 )
 
 __all__ = ["Node", "meeting"]
 
+BOOL, FLOAT = np.dtype(np.bool_), np.dtype(np.float64)
 
-class Node:
+
+class Node(Idioms):
     """A node of `builder` with Python's operators.
 
     Examples
@@ -68,9 +71,23 @@ class Node:
         return self.builder.shape(self.id)
 
     @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the numbers: float64, or truth values."""
+        builder = self.builder
+        return BOOL if builder.boolean[builder.opcode[self.id]] else FLOAT
+
+    def holds_truths(self) -> bool:
+        """Whether every number is known to be a truth value; an input's are taken to be."""
+        return _holds_truths(self.builder, self.id)
+
+    def filled(self, value: float) -> Node:
+        """Return an array of this shape that holds one number everywhere."""
+        builder = self.builder
+        return Node(builder, builder.spread(builder.constant(value), self.shape))
+
+    def copy(self) -> Node:
+        """Return the same values; nothing changes a traced value."""
+        return self
 
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
@@ -131,10 +148,6 @@ class Node:
     def __rmod__(self, other: Any) -> Node:
         return self._reflected(mod, other)
 
-    def __floordiv__(self, other: Any) -> Node:
-        quotient: Node = floor(self / other)
-        return quotient
-
     def __matmul__(self, other: Any) -> Node:
         product: Node = arrays.matmul(self, _array_of(other))
         return product
@@ -145,9 +158,6 @@ class Node:
 
     def __neg__(self) -> Node:
         return Node(self.builder, self.builder.emit(negative, (self.id,)))
-
-    def __pos__(self) -> Node:
-        return self
 
     def __abs__(self) -> Node:
         return Node(self.builder, self.builder.emit(absolute, (self.id,)))
@@ -178,47 +188,21 @@ class Node:
         chosen: Node = picked(self, key)
         return chosen
 
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a scalar")
-        return self.shape[0]
-
-    def __iter__(self) -> Any:
-        return (self[position] for position in range(len(self)))
-
-    @property
-    def T(self) -> Node:
-        """The axes in reverse order."""
-        turned: Node = arrays.transpose(self)
-        return turned
-
-    def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Node:
-        """Sum over `axis`, all axes when None."""
-        total: Node = arrays.sum(self, axis, keepdims)
-        return total
-
-    def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Node:
-        """Return the average over `axis`, all axes when None."""
-        average: Node = arrays.mean(self, axis, keepdims)
-        return average
-
-    def dot(self, other: Any) -> Node:
-        """Return the product with a vector or matrix."""
-        product: Node = arrays.dot(self, _array_of(other))
-        return product
-
-    def reshape(self, *shape: Any) -> Node:
-        """Return the same values in another shape."""
-        wanted = shape[0] if len(shape) == 1 else shape
-        shaped: Node = arrays.reshape(self, wanted)
-        return shaped
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise at_users_line(
+            TraceError,
+            "a traced value cannot be changed in place",
+            "build the new one: np.where(mask, new, x), np.stack or np.concatenate; or run the"
+            " code on difflab.tensor, which may be written to",
+        )
 
     def __bool__(self) -> NoReturn:
         raise at_users_line(
             TraceError,
             "a branch on a traced value cannot be recorded in a graph",
-            "write numpy.where(condition, a, b) instead of `if`, or run the code on "
-            "difflab.tensor, which computes at once and may branch",
+            "write numpy.where(condition, a, b) instead of `if`, and (a < x) & (x < b) instead of"
+            " `and` and a < x < b; or run the code on difflab.tensor, which computes at once and"
+            " may branch",
         )
 
     def __float__(self) -> NoReturn:
@@ -236,34 +220,26 @@ class Node:
         raise at_users_line(
             TraceError,
             "a traced value cannot be turned into a NumPy array",
-            "build arrays from traced values with NumPy's functions on the values themselves",
+            "np.stack([a, b]) makes an array of traced values; NumPy's functions take them as they"
+            " are",
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
-        row = rows_by_numpy_name().get(ufunc.__name__)
-        known = row is not None or ufunc is np.matmul
-        if not known or method != "__call__" or kwargs:
+        compute = of_ufunc(ufunc) if method == "__call__" and not kwargs else None
+        if compute is None:
             called = "" if method == "__call__" else f".{method}"
             raise _unknown(ufunc.__name__, called)
-        operands = map(_array_of, inputs)
-        return arrays.matmul(*operands) if row is None else row(*operands)
+        return compute(*map(_array_of, inputs))
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         """NEP 18: the array functions that difflab has."""
-        compute = ARRAY_FUNCTIONS.get(function)
-        row = rows_by_numpy_name().get(function.__name__)
-        if compute is None and row is not None and not kwargs:
-            return row(*args)
-        try:
-            if compute is None:
-                raise TypeError
-            bound = inspect.signature(compute).bind(*args, **kwargs)
-        except TypeError:
-            raise _unknown(function.__name__) from None
-        return compute(*bound.args, **bound.kwargs)
+        compute = of_function(function, args, kwargs)
+        if compute is None:
+            raise _unknown(function.__name__)
+        return compute(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
@@ -275,6 +251,28 @@ def _unknown(name: str, called: str = "") -> TraceError:
         f"difflab has no primitive for numpy.{name}{called} used this way",
         way_out(name),
     )
+
+
+def _holds_truths(builder: Builder, node: int) -> bool:
+    """Whether a node holds truth values, moved about or told as numbers as they may be."""
+    todo, seen = [node], {node}
+    while todo:
+        node = todo.pop()
+        row, number = builder.primitive(node), builder.number(node)
+        if row is None:
+            if number is not None and number not in (0, 1):
+                return False
+        elif row is constant_array:
+            values = np.frombuffer(builder.params(node)["values"])
+            if not np.all((values == 0) | (values == 1)):
+                return False
+        elif row is where or (row.structural and row is not as_number):
+            sources = builder.arguments(node)[row is where :]
+            todo += [source for source in sources if source not in seen]
+            seen.update(sources)
+        elif row is not as_number and not row.boolean:
+            return False
+    return True
 
 
 def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:

@@ -36,6 +36,8 @@ def _common_batch(xp: ModuleType, parts: Sequence[Array], ranks: Sequence[int]) 
 
 
 def _as_array(xp: ModuleType, value: Array) -> Array:
+    if xp is not np and isinstance(value, np.generic):  # a number, whose shapes are the host's
+        return xp.asarray(value)
     return value if hasattr(value, "shape") else xp.asarray(value)
 
 

@@ -1,0 +1,231 @@
+"""`Idioms`: the methods of NumPy's arrays, for values that record what is done to them.
+
+Traced values and tensors both inherit them; each is the array function of its name.
+May import the array functions, `numpy_names`, `truths`, `primitives`, `core`, `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from difflab import arrays
+from difflab.arrays import truths
+from difflab.arrays.numpy_names import clipped, rounded, swapped, taken, way_out
+from difflab.arrays.shapes import valued
+from difflab.core.place import at_users_line
+from difflab.errors import InputError, MissingAttributeError
+from difflab.primitives import as_number, floor, not_equal
+
+__all__ = ["Idioms"]
+
+LACKING = (
+    *("argsort", "choose", "compress", "conj", "cumprod", "fill", "flat", "imag", "nonzero"),
+    *("partition", "put", "real", "repeat", "searchsorted", "sort", "std", "tolist", "var"),
+)
+"""What NumPy's arrays have, and what is to be written in another way here."""
+
+
+class Lacking:
+    """An attribute that NumPy's arrays have and `Idioms` has not: reading it says what to write."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, value: Any, owner: type) -> NoReturn:
+        raise at_users_line(
+            MissingAttributeError,
+            f"a {owner.__name__.lower()} has no .{self.name}",
+            way_out(self.name),
+        )
+
+
+class Idioms:
+    """Methods and operators that are spelled as those of NumPy's arrays."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # what a carrier has of its own
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...  # noqa: D102
+        @property
+        def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
+        def copy(self) -> Any: ...  # noqa: D102
+        def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any: ...
+        def __getitem__(self, key: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __rtruediv__(self, other: Any) -> Any: ...
+        def __mod__(self, other: Any) -> Any: ...
+        def __rmod__(self, other: Any) -> Any: ...
+        def __neg__(self) -> Any: ...
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of numbers."""
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Any:
+        """The axes in reverse order."""
+        return arrays.transpose(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a scalar")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[position] for position in range(len(self)))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __floordiv__(self, other: Any) -> Any:
+        return floor(self / other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return floor(other / self)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
+    def __and__(self, other: Any) -> Any:
+        return truths.both(self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return truths.either(self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return truths.one_of(self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return truths.opposite(self)
+
+    def __cupy_override_elementwise_kernel__(self, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        """Take an operation whose left operand is CuPy's array, as NEP 13 does for NumPy's."""
+        ufunc = getattr(np, kernel.name.removeprefix("cupy_"))
+        return self.__array_ufunc__(ufunc, "__call__", *args, **kwargs)
+
+    def all(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Tell whether all along `axis` are true, or other than 0."""
+        return truths.all(self, axis, keepdims)
+
+    def any(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Tell whether any along `axis` is true, or other than 0."""
+        return truths.any(self, axis, keepdims)
+
+    def argmax(self, axis: int | None = None) -> Any:
+        """Return where the first of the largest numbers stands; derivative 0."""
+        return arrays.argmax(self, axis)
+
+    def argmin(self, axis: int | None = None) -> Any:
+        """Return where the first of the smallest numbers stands; derivative 0."""
+        return arrays.argmax(-self, axis)
+
+    def astype(self, dtype: DTypeLike) -> Any:
+        """Return the values as another type: truth values as numbers, or numbers as truths."""
+        wanted = np.dtype(dtype)
+        if wanted == self.dtype:
+            return self.copy()
+        if wanted == np.bool_:
+            return not_equal(self, 0)
+        if self.dtype == np.bool_ and wanted == np.float64:
+            return as_number(self)
+        raise at_users_line(
+            InputError,
+            f"no derivative is known of a change from {self.dtype} to {wanted}",
+            "round by np.floor or np.round, whose results stay floats; dl.tensor(…, dtype=…) is"
+            " where a type is chosen",
+        )
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        """Return the values, kept between two bounds, either of which may be None."""
+        return clipped(self, min, max)
+
+    def cumsum(self, axis: int | None = None) -> Any:
+        """Return the running sums along `axis`, of all numbers in order when None."""
+        return arrays.cumsum(self, axis)
+
+    def diagonal(self) -> Any:
+        """Return the diagonal of a square matrix."""
+        return arrays.diag(self) if self.ndim == 2 else arrays.diagonal(self)
+
+    def dot(self, other: Any) -> Any:
+        """Return the product with a vector or matrix."""
+        return arrays.dot(self, valued(other))
+
+    def flatten(self) -> Any:
+        """Return all numbers in one axis, as a copy."""
+        return self.ravel().copy()
+
+    def max(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Return the largest along `axis`, of all when None."""
+        return arrays.max(self, axis, keepdims)
+
+    def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Return the average over `axis`, all axes when None."""
+        return arrays.mean(self, axis, keepdims)
+
+    def min(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Return the smallest along `axis`, of all when None."""
+        return arrays.min(self, axis, keepdims)
+
+    def prod(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Multiply over `axis`, all axes when None."""
+        return arrays.prod(self, axis, keepdims)
+
+    def ravel(self) -> Any:
+        """Return all numbers in one axis."""
+        return arrays.reshape(self, -1)
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return the same values in another shape."""
+        return arrays.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def round(self, decimals: int = 0) -> Any:
+        """Round to `decimals` places; derivative 0."""
+        return rounded(self, decimals)
+
+    def squeeze(self, axis: arrays.Axis = None) -> Any:
+        """Remove axes of size 1, all of them when None."""
+        return arrays.squeeze(self, axis)
+
+    def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
+        """Sum over `axis`, all axes when None."""
+        return arrays.sum(self, axis, keepdims)
+
+    def swapaxes(self, axis1: int, axis2: int) -> Any:
+        """Exchange two axes."""
+        return swapped(self, axis1, axis2)
+
+    def take(self, indices: Any, axis: int | None = None) -> Any:
+        """Return the entries at places that are known beforehand."""
+        return taken(self, indices, axis)
+
+    def trace(self) -> Any:
+        """Return the sum of the diagonal of a square matrix."""
+        return self.diagonal().sum()
+
+    def transpose(self, *axes: Any) -> Any:
+        """Permute the axes, or reverse their order."""
+        order: Sequence[int] | None = axes[0] if len(axes) == 1 else axes or None
+        return arrays.transpose(self, order)
+
+
+for _name in LACKING:
+    setattr(Idioms, _name, Lacking(_name))

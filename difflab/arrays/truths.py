@@ -1,0 +1,115 @@
+"""Truth values: their operators, and whether all or any hold. Comparisons make them.
+
+May import `reductions`, `primitives`, `core`, `errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from difflab.arrays import reductions
+from difflab.arrays.shapes import Array, Axis
+from difflab.core.place import at_users_line
+from difflab.errors import InputError
+from difflab.primitives import greater, logical_and, logical_not, logical_or, not_equal, where
+
+__all__ = ["all", "any", "both", "count", "either", "exclusive", "one_of", "opposite"]
+
+
+def _of_truths(value: Any) -> bool:
+    """Whether these are truth values and no numbers, between which `&` would go bit by bit."""
+    told = getattr(value, "holds_truths", None)
+    if told is not None:
+        return bool(told())
+    kind = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
+    return bool(kind == np.bool_)
+
+
+def _checked(compute: Callable[..., Any], symbol: str, *values: Any) -> Any:
+    values = tuple(np.asarray(part) if isinstance(part, list) else part for part in values)
+    for value in values:
+        if not _of_truths(value):
+            raise at_users_line(
+                InputError,
+                f"`{symbol}` takes truth values, and an operand is a number",
+                f"comparisons need parentheses, since `{symbol}` binds tighter than they do:"
+                " (a > 3) & (b < 9); np.logical_and, np.logical_or and np.logical_not take numbers",
+            )
+    return compute(*values)
+
+
+def both(a: Array, b: Array) -> Array:
+    """Return ``a & b`` of truth values.
+
+    Raises
+    ------
+    InputError
+        An operand is a number.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 5.0, 9.0])
+    >>> both(x > 3, x < 9).tolist()
+    [False, True, False]
+    """
+    return _checked(logical_and, "&", a, b)
+
+
+def either(a: Array, b: Array) -> Array:
+    """Return ``a | b`` of truth values; see `both`."""
+    return _checked(logical_or, "|", a, b)
+
+
+def one_of(a: Array, b: Array) -> Array:
+    """Return ``a ^ b`` of truth values; see `both`."""
+    return _checked(exclusive, "^", a, b)
+
+
+def opposite(a: Array) -> Array:
+    """Return ``~a`` of truth values; see `both`."""
+    return _checked(logical_not, "~", a)
+
+
+def exclusive(a: Array, b: Array) -> Array:
+    """Return `numpy.logical_xor`, where numbers other than 0 count as true."""
+    return logical_and(logical_or(a, b), logical_not(logical_and(a, b)))
+
+
+def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Tell whether all numbers along axes are other than 0.
+
+    Examples
+    --------
+    >>> bool(all(np.array([1.0, 0.0])))
+    False
+    """
+    return greater(reductions.min(_ones(x), axis, keepdims), 0)
+
+
+def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Tell whether any number along axes is other than 0.
+
+    Examples
+    --------
+    >>> bool(any(np.array([1.0, 0.0])))
+    True
+    """
+    return greater(reductions.max(_ones(x), axis, keepdims), 0)
+
+
+def count(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """Return how many numbers along axes are other than 0, as a float64.
+
+    Examples
+    --------
+    >>> float(count(np.array([1.0, 0.0, 3.0])))
+    2.0
+    """
+    return reductions.sum(_ones(x), axis, keepdims)
+
+
+def _ones(x: Array) -> Array:
+    return where(not_equal(x, 0), 1.0, 0.0)
