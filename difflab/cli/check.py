@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
+    from difflab.graph.ir import Shape
+
 __all__ = ["EXAMPLES", "check"]
 
 EXAMPLES = """\b
@@ -35,7 +37,6 @@ difflab check model:loss_and_gradient --at "w=[0.5,1]"
 difflab check model:loss --gradient loss_gradient --at a=1,b=2
 """
 
-Shape = tuple[int, ...]
 _SHOWN = 6
 
 

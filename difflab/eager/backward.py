@@ -17,13 +17,13 @@ from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
 from difflab.eager.plan import Recipe, recipe
 from difflab.eager.tape import Accumulation, Step
 from difflab.eager.values import Calculator, Scattered
+from difflab.graph.ir import Shape
 from difflab.primitives import index
 
 __all__ = ["SPREAD", "Contributions", "Narrow", "pull_back"]
 
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
-Shape = tuple[int, ...]
 Narrow = dict[Any, Shape]
 """The shapes of those steps and leaves that receive cotangents still to be un-broadcast."""
 Show = Callable[[Step, Any], Any]

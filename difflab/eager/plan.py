@@ -20,15 +20,13 @@ from difflab.autodiff.template import template
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast
 
 __all__ = ["NUMBERS", "REMEMBERED", "Plan", "Recipe", "recipe", "recipe_of"]
 
 Map = Callable[..., Any]
-Params = tuple[tuple[str, Any], ...]
-Shape = tuple[int, ...]
 Shapes = tuple[Shape, ...]
 Step = tuple[Primitive, tuple[int, ...], Params]
 Bound = tuple[Map, int, int]

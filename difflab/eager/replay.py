@@ -29,6 +29,7 @@ from difflab.eager.tape import Accumulation, Step
 from difflab.eager.values import CarrierCalculator
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
 __all__ = ["replayed"]
@@ -38,7 +39,6 @@ LONGEST = 1000
 LARGEST = 1 << 17
 """Numbers in all that a recorded sweep computes: it frees none of them before it ends."""
 REMEMBERED = 256
-Shape = tuple[int, ...]
 
 
 class Program(NamedTuple):

@@ -16,11 +16,11 @@ import numpy as np
 from difflab.autodiff.masked import Masked, accumulate
 from difflab.core.primitive import Primitive
 from difflab.eager.tape import Step
+from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, not_equal, scatter, where
 
 __all__ = ["Calculator", "CarrierCalculator", "Scattered"]
 
-Shape = tuple[int, ...]
 Revive = Callable[[Any, Any, int, Any], Any]
 
 

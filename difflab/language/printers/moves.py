@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Primitive, Shape
 from difflab.primitives import (
     broadcast,
     concatenate,
@@ -33,7 +33,6 @@ from difflab.primitives.movement import indices
 
 __all__ = ["MOVED", "Move", "moves", "place", "terms"]
 
-Shape = tuple[int, ...]
 Key = Sequence[int | tuple[int, int | None, int]]
 
 
