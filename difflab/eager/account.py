@@ -22,12 +22,11 @@ from difflab.eager.tensors import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, INPUT, Shape
-from difflab.primitives import broadcast, constant_array, diagonal, index, reshape, transpose
+from difflab.primitives import constant_array, reshape
+from difflab.primitives.movement import VIEWS
 
 __all__ = ["Kept", "MemoryAccount", "memory"]
 
-VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
-"""Rows whose result lies in the memory of their argument; a reshape of a turned view copies."""
 SHOWN = 40
 
 Array = tuple[Any, str, int]

@@ -1,6 +1,6 @@
 """The schedule as NumPy's operations on numbered values, and the buffers they write into.
 
-May import `schedule`, `record`, `core` and NumPy.
+May import `schedule`, `slots`, `record`, `primitives`, `core` and NumPy.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.execute.record import BOOL, FLOAT, Recorded, Tape, Unrecordable, select_into
-from difflab.execute.schedule import Program, Schedule, Step, assign_slots
+from difflab.execute.schedule import Program, Schedule, Step
+from difflab.execute.slots import assign_slots, looked_into
 from difflab.graph.ir import Shape
+from difflab.primitives import constant_array
+from difflab.primitives.movement import VIEWS
 
 __all__ = ["Operation", "Plan", "Slot", "planned"]
 
 Kind = tuple[Shape, "np.dtype[Any]"]
 Slot = tuple[Kind, int]
 _END = -1
-_VIEWS = frozenset({"broadcast", "constant_array", "diagonal", "index", "reshape", "transpose"})
+_LOOKED_AT = frozenset({row.name for row in (*VIEWS, constant_array)})
+"""Rows that make no numbers anew when they are called."""
 
 
 class Operation(NamedTuple):
@@ -123,12 +127,12 @@ class Plan:
         roots: dict[int, tuple[int, ...]] = {}
         reads: list[tuple[int, ...]] = []
         for operation in self.operations:
-            below = _rooted(operation.reads, roots)
+            below = looked_into(operation.reads, roots)
             reads.append(below)
             if not operation.writes:
                 roots[operation.value] = below
         ends = [int(value) for values in self.outputs for value in values.ravel()]
-        reads.append(_rooted(ends, roots))
+        reads.append(looked_into(ends, roots))
         operations = self.operations
         self.slots = assign_slots(
             [*(operation.value for operation in operations), _END],
@@ -142,10 +146,6 @@ class Plan:
 def _bytes(slot: Slot) -> int:
     (shape, dtype), _ = slot
     return math.prod(shape) * dtype.itemsize
-
-
-def _rooted(values: Sequence[int], roots: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(root for value in values for root in roots.get(value, (value,))))
 
 
 def planned(schedule: Schedule, program: Program | None) -> Plan:
@@ -226,7 +226,7 @@ class _Planner:
             if result.dtype != FLOAT:
                 self.plan.dtypes[self.next] = result.dtype
             label = function.__name__
-            views = label in _VIEWS and not writes
+            views = label in _LOOKED_AT and not writes
             self.plan.operations.append(
                 Operation(function, reads, self.next, writes, shape, result.dtype, label, views)
             )

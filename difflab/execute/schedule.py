@@ -2,17 +2,15 @@
 
 Every target spells the same schedule. It knows no language and no array library: operations in
 order, with what depends on constants only computed beforehand and small integer powers as
-products; the same operations on single numbers where the arrays of a graph only collect them;
-and the places that values take in turn.
+products; and the same operations on single numbers where the arrays of a graph only collect them.
 May import `difflab.graph`, `difflab.primitives`, `difflab.errors`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +26,6 @@ __all__ = [
     "Program",
     "Schedule",
     "Step",
-    "assign_slots",
     "batch_first",
     "point_by_point",
     "spread",
@@ -38,9 +35,6 @@ __all__ = [
 # subnormal numbers, save the reciprocal.
 _LEAST_POWER = -1
 _LARGEST_POWER = 4
-
-
-Kind = TypeVar("Kind", bound=Hashable)
 
 
 class Step(NamedTuple):
@@ -293,69 +287,6 @@ class Cells:
         if not np.all(moved):
             moved = np.where(moved == 0, self.constant(0.0) + 1, moved)
         return int(moved) - 1 if moved.ndim == 0 else moved - 1
-
-
-def assign_slots(
-    writes: Sequence[int],
-    reads: Sequence[Sequence[int]],
-    kinds: Sequence[Kind],
-    in_place: Sequence[bool],
-    kept: frozenset[int],
-) -> dict[int, tuple[Kind, int]]:
-    """Give values places that are used again when what they held is no longer needed.
-
-    Parameters
-    ----------
-    writes : sequence of int
-        The value that each operation gives.
-    reads : sequence of sequences of int
-        The values that it takes.
-    kinds : sequence
-        Values share a place only with others of their kind.
-    in_place : sequence of bool
-        Whether the operation may write over what it reads last.
-    kept : frozenset of int
-        The values that have places of their own.
-
-    Returns
-    -------
-    dict of int to (kind, int)
-        The place of each value that is not in `kept`.
-
-    Examples
-    --------
-    >>> assign_slots([3, 4, 5], [[0, 1], [3, 2], [4, 3]], "fff", [True] * 3, frozenset())
-    {3: ('f', 0), 4: ('f', 1), 5: ('f', 0)}
-    """
-    last: dict[int, int] = {}
-    for place, values in enumerate(reads):
-        for value in values:
-            last[value] = place
-    free: dict[Kind, list[int]] = {}
-    made: dict[Kind, int] = {}
-    slots: dict[int, tuple[Kind, int]] = {}
-    for place, (value, taken, kind) in enumerate(zip(writes, reads, kinds, strict=True)):
-        dying = [slots[v] for v in dict.fromkeys(taken) if last[v] == place and v in slots]
-        if in_place[place]:
-            _release(free, dying)
-        if value not in kept:
-            spare = free.setdefault(kind, [])
-            if not spare:
-                spare.append(made.get(kind, 0))
-                made[kind] = spare[0] + 1
-            slots[value] = (kind, spare.pop())
-            if value not in last:
-                dying.append(slots[value])
-        if not in_place[place]:
-            _release(free, dying)
-        elif value not in last and value in slots:
-            _release(free, [slots[value]])
-    return slots
-
-
-def _release(free: dict[Kind, list[int]], places: Sequence[tuple[Kind, int]]) -> None:
-    for kind, slot in places:
-        free.setdefault(kind, []).append(slot)
 
 
 def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
-from difflab.primitives.structure import index
+from difflab.primitives.structure import broadcast, index, reshape
 
 __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
 
@@ -180,3 +180,5 @@ constant_array: Primitive = Primitive(
     structural=True,
     shape=lambda shapes, *, shape, values: shape,
 )
+VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
+"""Rows whose result lies in the memory of their argument; a reshape of a turned view copies."""

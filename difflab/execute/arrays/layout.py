@@ -1,12 +1,11 @@
 """Where the values of an array program are kept: buffers used again, views, results.
 
-May import `ops`, `record`, `schedule`, `memory` and NumPy.
+May import `ops`, `record`, `slots`, `memory` and NumPy.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 from difflab.execute.arrays.ops import FLAT, WRITING, Array, Form, Lowered, Op, viewed
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.record import FLOAT
-from difflab.execute.schedule import assign_slots
+from difflab.execute.slots import assign_slots, looked_into
 
 __all__ = ["Layout"]
 
@@ -115,8 +114,8 @@ class Layout:
 
     def _assign(self, roots: dict[int, tuple[int, ...]]) -> None:
         ops = [op for op in self.program.ops if self.runs(op)]
-        reads = [self._rooted(op.reads, roots) for op in ops]
-        reads.append(self._rooted(self.program.outputs, roots))
+        reads = [looked_into(op.reads, roots) for op in ops]
+        reads.append(looked_into(self.program.outputs, roots))
         kept = {op.number for op in ops if not self.written(op)}
         self.slots = assign_slots(
             [*(op.number for op in ops), _END],
@@ -129,9 +128,6 @@ class Layout:
         for number, slot in self.slots.items():
             op = self.made[number]
             self.first[number] = homes.setdefault((slot, op.shape, op.dtype), number)
-
-    def _rooted(self, numbers: Sequence[int], roots: dict[int, tuple[int, ...]]) -> tuple[int, ...]:
-        return tuple(dict.fromkeys(root for n in numbers for root in roots.get(n, ())))
 
     def _in_place(self, op: Op) -> bool:
         """Whether an operation may write over what it reads: number by number, in one order."""
