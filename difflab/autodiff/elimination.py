@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from difflab.autodiff.masked import Masked, accumulate, both
-from difflab.autodiff.sweep import Sweep, reached_from
+from difflab.autodiff.sweep import Sweep
 from difflab.autodiff.template import template
 from difflab.core.primitive import Elementwise, Select
 from difflab.graph.builder import Builder
@@ -77,7 +77,7 @@ def _sink(place: int) -> int:
 
 def _linearised(sweep: Sweep, columns: Mapping[int, int], outputs: Sequence[int]) -> Edges | None:
     """Return the partial derivatives of everything between the inputs and the outputs."""
-    active = reached_from(sweep.graph, sweep.function.input_nodes)
+    active = sweep.graph.reached_from(sweep.function.input_nodes)
     edges: Edges = {_sink(place): {} for place in range(len(outputs))}
     wanted = bytearray(len(active))
     for place, node in enumerate(outputs):

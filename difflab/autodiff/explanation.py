@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.flat import flat_inputs
 from difflab.autodiff.provenance import Backward
-from difflab.autodiff.sweep import reached_from
 from difflab.core.place import Place
 from difflab.graph.anomalies import Event, doubtful, events
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
@@ -239,7 +238,7 @@ class Run:
 
     def _reached(self, node: int) -> tuple[str, ...]:
         """Return the inputs whose gradients depend on a node."""
-        reach = reached_from(self.graph, [node])
+        reach = self.graph.reached_from([node])
         bars, function = self.backward.bars, self.function
         pairs = ((function.inputs[i], function.input_nodes[i]) for i in self.places)
         return tuple(name for name, place in pairs if place in bars and reach[bars[place]])

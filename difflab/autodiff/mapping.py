@@ -14,7 +14,6 @@ import numpy as np
 from difflab.autodiff.arguments import require_callable
 from difflab.autodiff.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, as_value, computed, record
-from difflab.autodiff.sweep import reached_from
 from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.node import Node, meeting
@@ -184,7 +183,7 @@ def _from_front(result: Any, axis: int | None) -> Any:
 def _require_shared(run: Recording, count: int, places: Sequence[int | None]) -> None:
     """Refuse to return one value where there is one for each example."""
     function = run.function
-    reach = reached_from(function.graph, function.input_nodes[:count])
+    reach = function.graph.reached_from(function.input_nodes[:count])
     for output, place in zip(function.outputs, places, strict=True):
         if place is None and reach[output]:
             raise InputError("out_axes is None for a result that differs between the examples")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.reverse import pull_back
-from difflab.autodiff.sweep import Sweep, fresh_inputs, reached_from, spread
+from difflab.autodiff.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.evaluate import ArrayInterpreter, fold
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
@@ -108,7 +108,7 @@ def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]
     ...  if n in f.input_nodes}
     {'y': 3.0, 'x': 0.0}
     """
-    active = reached_from(function.graph, function.input_nodes)
+    active = function.graph.reached_from(function.input_nodes)
     backward = Backward(function, [node for node, on in enumerate(active) if on])
     known: dict[int, Any] = dict(zip(function.input_nodes, values, strict=True))
     known |= {

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflab.autodiff.argumentwise import pulled
 from difflab.autodiff.custom import pulled_all
 from difflab.autodiff.masked import Masked, accumulate, both, resolved
-from difflab.autodiff.sweep import Sweep, reached_from, spread
+from difflab.autodiff.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
@@ -51,7 +51,7 @@ def pull_back_masked(
 ) -> dict[int, Masked]:
     """Return the cotangents of `sources` under their masks."""
     wanted = set(sources)
-    active = reached_from(sweep.graph, wanted)
+    active = sweep.graph.reached_from(wanted)
     arriving: dict[int, list[Masked]] = {
         number: [start]
         for number, seed in seeds.items()

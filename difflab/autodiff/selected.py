@@ -14,7 +14,7 @@ import numpy as np
 from difflab.autodiff.batching import batched, with_axis_at
 from difflab.autodiff.forward import push_forward
 from difflab.autodiff.reverse import pull_back
-from difflab.autodiff.sweep import Sweep, fresh_inputs, reached_from, spread
+from difflab.autodiff.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
 from difflab.graph.ir import CONSTANT, FIRST_ROW
@@ -174,7 +174,7 @@ class _Halves:
     def __init__(self, function: Function, known: int) -> None:
         self.graph = graph = function.graph
         self.first, self.second = Builder(), Builder()
-        self.late = reached_from(function.graph, function.input_nodes[known:])
+        self.late = function.graph.reached_from(function.input_nodes[known:])
         self.there: dict[int, int] = {}
         self.here: dict[int, int] = {}
         self.residuals: list[int] = []

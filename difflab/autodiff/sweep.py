@@ -5,7 +5,7 @@ May import `zeros`, `graph`, `primitives`, `core`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from difflab.autodiff.zeros import Zeros
 from difflab.graph.builder import Builder
@@ -13,7 +13,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 
-__all__ = ["Sweep", "fresh_inputs", "reached_from", "spread"]
+__all__ = ["Sweep", "fresh_inputs", "spread"]
 
 
 class Sweep:
@@ -50,19 +50,6 @@ class Sweep:
     def at(self, number: int) -> None:
         """Let what is appended next point at the source of node `number`."""
         self.builder.span = self.spans[number]
-
-
-def reached_from(graph: Graph, sources: Iterable[int]) -> bytearray:
-    """Mark the nodes that depend on any of `sources`: where a derivative can flow."""
-    active = bytearray(len(graph))
-    for source in sources:
-        active[source] = 1
-    for number, (_, args) in enumerate(graph.rows()):
-        for arg in args:
-            if active[arg]:
-                active[number] = 1
-                break
-    return active
 
 
 def spread(node: Node, shape: tuple[int, ...]) -> Node:

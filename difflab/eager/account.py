@@ -3,7 +3,7 @@
 Nothing is listed by hand: an operation keeps what the maps of its row's rule read, found by
 recording them (`plan`). So ``+`` keeps nothing, ``exp`` its output and ``sin`` its input. The
 same plans fill the tape of a tensor, and the same rows account for both.
-May import `plan`, `tape`, `tensors`, `autodiff`, `graph`, `errors`.
+May import `plan`, `tape`, `tensors`, `graph`, `errors`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.sweep import reached_from
 from difflab.eager.plan import Plan
 from difflab.eager.tape import Accumulation, Step
 from difflab.eager.tensors import Tensor
@@ -189,7 +188,7 @@ def _role(slot: int, arity: int) -> str:
 def _of_function(function: Function, points: int) -> Iterator[Entry]:
     """Yield what each node keeps where a derivative flows through it."""
     graph = function.graph
-    active = reached_from(graph, function.input_nodes)
+    active = graph.reached_from(function.input_nodes)
     opcodes = graph.opcode.tolist()
     home = list(range(len(graph)))
     turned: set[int] = set()  # views that do not show all numbers in their order

@@ -144,6 +144,18 @@ class Graph:
                     marks[arg] = 1
         return marks
 
+    def reached_from(self, nodes: Iterable[int]) -> bytearray:
+        """Mark `nodes` and all that depends on any of them: where a derivative can flow."""
+        marks = bytearray(len(self))
+        for node in nodes:
+            marks[node] = 1
+        for node, (_, args) in enumerate(self.rows()):
+            for arg in args:
+                if marks[arg]:
+                    marks[node] = 1
+                    break
+        return marks
+
     def applies(self, *rows: Primitive) -> NDArray[np.bool_]:
         """Return for each node whether it applies one of `rows`."""
         by_opcode = [False, False, *(row in rows for row in self.primitives)]

@@ -1,4 +1,4 @@
-"""The schedule: what is computed beforehand, what becomes cells, and who shares a place."""
+"""The schedule: what is computed beforehand, and what becomes cells."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.argumentwise import recorded_tangent
-from difflab.autodiff.sweep import reached_from
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
@@ -95,7 +94,7 @@ class Edges:
                 known[node] = whole.reshape(graph.shape(node))
             return known[node]
 
-        reached = np.frombuffer(reached_from(graph, sources), np.bool_)
+        reached = np.frombuffer(graph.reached_from(sources), np.bool_)
         self._link_elementwise(graph, reached, offsets[:-1], sizes)
         others = np.array([False, False, *(_passing(row) is None for row in graph.primitives)])
         for node in np.flatnonzero(others[graph.opcode] & reached).tolist():
