@@ -212,6 +212,7 @@ class Node(Idioms):
             "use NumPy's functions (np.sin) instead of those of `math`",
         )
 
+    item = __float__
     __int__ = __float__
     __index__ = __float__
     __complex__ = __float__

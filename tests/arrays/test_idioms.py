@@ -187,6 +187,20 @@ def test_traced_values_are_not_written_to() -> None:
     assert "np.where" in caught.value.render()
 
 
+def test_a_traced_value_gives_no_number() -> None:
+    with pytest.raises(TraceError, match="has no number yet"):
+        dl.trace(lambda x: x[0, 0].item(), A)
+
+
+@pytest.mark.parametrize("target", ["auto", "numpy"])
+def test_masks_are_compiled(target: str) -> None:
+    def masked(x: Any) -> Any:
+        inside = (x > 0.5) & ~(x < 1)[::-1] | (x > 2) ^ (x[0] > 1)
+        return np.sum(np.where(inside, x**2, 0.0)) + x.max() * inside.any()
+
+    assert np.isclose(dl.compile(dl.trace(masked, A), target=target)(A), masked(A), rtol=1e-14)
+
+
 def test_a_filled_tensor_is_written_to_and_a_copy_has_its_own_memory() -> None:
     x = dl.tensor(A, requires_grad=True)
     out = np.zeros_like(x)
