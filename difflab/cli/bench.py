@@ -160,8 +160,9 @@ def adbench(
     from difflab.lab.benches import adbench as lab
     from difflab.report import adbench as report
 
-    found = lab.chosen(data, _listed(problems), large=large)
-    tools = ["difflab", *(name for name in _listed(peers) if name != "difflab")]
+    found = lab.chosen(data, parse_names(problems) or [], large=large)
+    others = parse_names(peers or None) or []
+    tools = ["difflab", *(name for name in others if name != "difflab")]
     rows = _measured(output / "adbench.csv", lab.LAYOUT, lab.tasks(data, found, tools))
     emit(report.text(rows))
     path = output / f"adbench.{form}"
@@ -170,11 +171,6 @@ def adbench(
     emit("".join(f"{path.with_suffix(suffix)}\n" for suffix in (path.suffix, ".json", ".csv")))
     if any(row["status"] == "wrong" for row in rows):
         raise typer.Exit(1)
-
-
-def _listed(text: str) -> list[str]:
-    """Return what stands between commas."""
-    return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
 @bench.command(cls=ExpressionCommand)

@@ -193,6 +193,11 @@ def test_adbench_without_its_data(difflab):
     assert (result.code, "nowhere holds no instance" in result.err) == (2, True)
 
 
+def test_adbench_of_a_name_that_is_empty(difflab):
+    result = difflab("bench", "adbench", "--data", "nowhere", "--problems", "hand,,ba")
+    assert (result.code, "an empty name in the list" in result.err) == (2, True)
+
+
 def test_points_that_differ_anywhere_have_keys_of_their_own() -> None:
     large = np.zeros(5000)
     other = large.copy()
