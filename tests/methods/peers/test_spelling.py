@@ -26,6 +26,12 @@ def test_numbers(text: str, x: tuple[float, ...], wanted: float) -> None:
     assert found == pytest.approx(wanted, rel=1e-15)
 
 
+def test_numbers_alone_are_computed_in_the_library() -> None:
+    (found,) = written(parse("2^0.5"), Spelling(np))()
+    assert type(found) is np.float64
+    assert found == pytest.approx(math.sqrt(2), rel=1e-15)
+
+
 def test_a_batch_of_arrays() -> None:
     (found,) = written(parse("A: [2, 2]; x: [2]; sum(A @ x)"), Spelling(np))(
         np.array([np.eye(2), 2 * np.eye(2)]), np.array([[1.0, 2.0], [3.0, 4.0]])
