@@ -322,6 +322,7 @@ def test_a_module_that_cannot_be_imported_says_so() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings(r"ignore:os\.fork\(\) was called:RuntimeWarning")  # JAX's, if it runs
 def test_a_forked_process_leaves_it_alone(symbolic: Symbolic, prepare: Prepare) -> None:
     derivative = prepare("x^3")
     worker = symbolic.running()

@@ -152,8 +152,13 @@ def test_the_door_gives_value_and_gradient(peer: Peer, points: int | None, text:
 
 def test_the_users_setting_of_jax_is_left_alone() -> None:
     jax = pytest.importorskip("jax", exc_type=ImportError)
-    derivative(peers()["jax"], "x^2", [3.0])  # type: ignore[arg-type]
-    assert jax.numpy.ones(1).dtype == np.float32
+    before = jax.config.jax_enable_x64  # other tests, in the same process, may have asked for it
+    jax.config.update("jax_enable_x64", False)
+    try:
+        derivative(peers()["jax"], "x^2", [3.0])  # type: ignore[arg-type]
+        assert jax.numpy.ones(1).dtype == np.float32
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 def test_a_comparison_has_its_row(peer: Peer) -> None:
