@@ -31,6 +31,7 @@ from difflab.cli.output import (
     check_picture,
     coloured,
     deliver,
+    report_format,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def compare(
     destination = None if output is None else check_destination(output)
     picture_file = None if plot is None else check_picture(plot)
     text = read_expression(expression)
-    chosen = _format(form, destination)
+    chosen = report_format(form, destination, Format)
     if explain_nan:
         point = _chosen(text, seed) if point is None else point
         explain_point(text, point, aside=chosen is not Format.TABLE or destination is not None)
@@ -150,14 +151,6 @@ def _deliver(
         shown = getattr(result, "stabilised", result)
         files[picture_file] = picture(shown, picture_file.suffix[1:].lower())
     deliver(report, destination, files)
-
-
-def _format(asked: Format | None, destination: Path | None) -> Format:
-    """Return the format asked for, otherwise what the file's name ends in, otherwise a table."""
-    if asked is not None:
-        return asked
-    endings = {".json": Format.JSON, ".csv": Format.CSV, ".md": Format.MD, ".html": Format.HTML}
-    return endings.get(destination.suffix.lower() if destination else "", Format.TABLE)
 
 
 def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> str:

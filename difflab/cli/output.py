@@ -10,9 +10,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
 from time import monotonic
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from difflab.errors import InputError, printable
 
@@ -24,9 +25,12 @@ __all__ = [
     "coloured",
     "deliver",
     "emit",
+    "report_format",
     "say",
     "write_files",
 ]
+
+_Kinds = TypeVar("_Kinds", bound=StrEnum)
 
 # What reports and formulas use beyond ASCII, for terminals that have nothing beyond it. What a
 # formula may hold becomes what the language reads as the same.
@@ -159,6 +163,29 @@ def check_picture(name: str) -> Path:
             hint=f"end the name in {', '.join('.' + kind for kind in FORMATS)}",
         )
     return path
+
+
+def report_format(asked: _Kinds | None, destination: Path | None, kinds: type[_Kinds]) -> _Kinds:
+    """Return the format asked for, otherwise what the file's name ends in, otherwise a table.
+
+    Raises
+    ------
+    InputError
+        The name ends in something that says no format.
+    """
+    if asked is not None:
+        return asked
+    ending = destination.suffix.lower() if destination else ""
+    if ending in ("", ".txt"):
+        return kinds("table")
+    try:
+        return kinds(ending[1:])
+    except ValueError:
+        endings = ", ".join(f".{kind}" for kind in kinds if kind != "table")
+        raise InputError(
+            f"cannot tell the format from {str(destination)!r}",
+            hint=f"end the name in .txt, {endings}, or add --format",
+        ) from None
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import shutil
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.options import At, Expression, Output, parse_point, read_expression
-from difflab.cli.output import check_destination, coloured, deliver, say
+from difflab.cli.output import check_destination, coloured, deliver, report_format, say
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -71,7 +70,7 @@ def trace(
     """Show how EXPR and its derivative are evaluated, step by step."""
     point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
-    chosen = _format(form, destination)
+    chosen = report_format(form, destination, Format)
     text = read_expression(expression)
     from difflab.language import parse
     from difflab.report.trace import SHOWN
@@ -95,14 +94,6 @@ def _chosen(function: Function) -> dict[str, Any]:
     if function.inputs:
         say("no --at: a point inside the domain was chosen")
     return choose_point(function)
-
-
-def _format(asked: Format | None, destination: Path | None) -> Format:
-    """Return the format asked for, otherwise what the file's name ends in, otherwise a table."""
-    if asked is not None:
-        return asked
-    endings = {".json": Format.JSON, ".md": Format.MD, ".html": Format.HTML}
-    return endings.get(destination.suffix.lower() if destination else "", Format.TABLE)
 
 
 def written(steps: Trace, form: Format, *, to_file: bool) -> str:

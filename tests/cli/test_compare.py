@@ -163,6 +163,7 @@ def test_arrays_from_files(difflab, tmp_path):
         ([SEED, "-o", "missing/a.json"], "does not exist", None),
         ([SEED, "-o", "a.json", "--plot", "missing/a.svg"], "does not exist", None),
         ([SEED, "-o", "a.json", "--plot", "a.bmp"], ".svg", None),
+        ([SEED, "-o", "a.xyz"], "cannot tell the format from 'a.xyz'", None),
         (["@missing.txt"], "no such file", None),
         (["[x*y, x]", "--order", "2"], "", None),
     ],
