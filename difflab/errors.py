@@ -16,6 +16,7 @@
     │   └── AnomalyError           a watched computation made a nan or an infinity
     ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
     │   └── MissingDependencyError an optional package is not installed
+    ├── ConsistencyError           two parts of difflab contradict each other: a fault of its own
     └── MethodTimeout              a method was stopped at its limit
 """
 
@@ -25,6 +26,7 @@ import unicodedata
 
 __all__ = [
     "AnomalyError",
+    "ConsistencyError",
     "DeviceError",
     "DifflabError",
     "DomainError",
@@ -213,6 +215,10 @@ class MissingDependencyError(UnsupportedError):
         super().__init__(f"{package} is not installed; add it with: pip install 'difflab[{extra}]'")
         self.package = package
         self.extra = extra
+
+
+class ConsistencyError(DifflabError):
+    """Two parts of difflab contradict each other: it stops before it gives a wrong number."""
 
 
 class MethodTimeout(DifflabError):

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.errors import ConsistencyError
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import engine
+from difflab.execute.native.bounds import check_rows, checked
 from difflab.execute.native.libraries import Host, host
 from difflab.execute.native.spelling import SPELLINGS
 from difflab.execute.native.writer import Writer
@@ -69,6 +71,7 @@ class NativeTarget:
     ) -> None:
         self.code = as_ufuncs(program, SPELLINGS)
         self._machine = machine
+        self._checked = checked()
         self.threads = threads
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
@@ -189,7 +192,9 @@ class NativeTarget:
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
         # A vector is computed whole, by what an earlier call left where the batch is shorter.
-        entry.run(*desk.starts, max(points, self.machine.width))
+        count = max(points, self.machine.width)
+        self._check(desk.owned[0], desk.inputs, desk.owned[1], desk.outputs, count)
+        entry.run(*desk.starts, count)
         stores = [room[:, :points].copy() for room in desk.outputs]
         desks.append(desk)
         return stores
@@ -224,6 +229,7 @@ class NativeTarget:
                         break
                     start, stop = points * turn // blocks, points * (turn + 1) // blocks
                     x, y = inputs.table(stage, start, stop), outputs.table(start)
+                    self._check(x, [*rows, stage], y, stores, stop - start)
                     entry.run(_start(x), _start(y), _start(memory), stop - start)
             except BaseException:
                 stopped.append(True)  # the other threads need not go on
@@ -231,6 +237,17 @@ class NativeTarget:
             self._memories.append(memory)
 
         share_out(work, self._workers(points, blocks))
+
+    def _check(
+        self, x: Array, inputs: Sequence[Array], y: Array, outputs: Sequence[Array], points: int
+    ) -> None:
+        """Hold the tables to the arrays that they are of, where accesses are checked."""
+        if not self._checked:
+            return
+        if points < self.machine.width:
+            raise ConsistencyError(f"{points} points are less than a vector")
+        check_rows(x, points, inputs)
+        check_rows(y, points, outputs)
 
     def _blocks(self, points: int, staged: int) -> int:
         """Return into how many blocks so many points are cut."""

@@ -5,13 +5,14 @@ For n points, they are tables of pointers to the points of each, and the loop ta
 points at a time; the last vector ends with the last point and may compute some points again, so
 n is at least a vector's width. More operations than fit in one function come in pieces, which
 pass values on in the memory v.
-May import `execute.ufuncs`, `spelling`, `functions`, `libraries`.
+May import `execute.ufuncs`, `spelling`, `functions`, `libraries`, `errors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from difflab.errors import ConsistencyError
 from difflab.execute.native.functions import Functions, constant, types
 from difflab.execute.native.libraries import Host
 from difflab.execute.native.spelling import SPELLINGS
@@ -236,6 +237,9 @@ class _Piece:
 
     def _cell(self, table: str, place: int, name: str, kind: str) -> str:
         """Return the address of an input's or an output's numbers at the point j."""
+        size = self.writer.code.inputs if table == "%x" else len(self.writer.code.outputs)
+        if not 0 <= place < size:
+            raise ConsistencyError(f"place {place} of {size} in the table {table}")
         if self.writer.width == 1:
             return self._address(table, place, f"a{name}")
         if name not in self.pointers:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import UnsupportedError
+from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.arrays.point import PointTarget, Space
 from difflab.execute.memory import MemoryPlan
 from difflab.execute.native import engine
@@ -23,6 +23,7 @@ from difflab.execute.native.arrays.groups import Layout
 from difflab.execute.native.arrays.instructions import Ref
 from difflab.execute.native.arrays.nests import Module
 from difflab.execute.native.arrays.rolling import rolled
+from difflab.execute.native.bounds import checked
 from difflab.execute.native.libraries import host
 from difflab.execute.schedule import Schedule
 
@@ -64,7 +65,7 @@ class NativeArrays(PointTarget):
         if sum(segment.period for segment in cut.segments) > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
         self.layout = Layout(self.program, cut)
-        self.module = Module(self.layout, host())
+        self.module = Module(self.layout, host(), checked=checked())
         self.output_shapes = function.output_shapes
         self.constants = np.array([*self.program.constants, 0.0])
         self.text = self.module.text()
@@ -97,7 +98,7 @@ class _Space:
     def __init__(self, target: NativeArrays) -> None:
         program = target.program
         self.target = target
-        self.table = np.zeros(program.inputs + 1, dtype=np.uintp)
+        self.table = np.zeros(program.inputs + 1, dtype=np.uintp)  # the last is for a fault
         self.memory = np.zeros(target.layout.room + 1)
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
         parts = (self.table, target.constants, self.memory)
@@ -117,6 +118,9 @@ class _Space:
             arrays.append(array)
             self.table[place] = array.ctypes.data
         self.target.entry_point.run(*self.addresses)
+        if self.table[-1]:
+            user = self.target.module.accesses[int(self.table[-1]) - 1]
+            raise ConsistencyError(f"machine code would leave its arrays: {user}")
         return tuple(
             [
                 self._owned(place, arrays if view is None else None)

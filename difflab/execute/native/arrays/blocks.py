@@ -107,16 +107,9 @@ class Block:
     def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
         """Return pointers that are so many points further along an axis."""
         return [
-            self._further(pointer, count, strides[axis])
+            self.module.moved(pointer, count, strides[axis]) if count != "0" else pointer
             for pointer, strides in zip(pointers, self.strides, strict=True)
         ]
-
-    def _further(self, pointer: str, count: str, stride: int) -> str:
-        if stride == 0 or count == "0":
-            return pointer
-        given = self.module.given
-        offset = count if stride == 1 else given(f"mul i64 {count}, {stride}")
-        return given(f"getelementptr double, ptr {pointer}, i64 {offset}")
 
     # --- one block --------------------------------------------------------------------------
 
@@ -126,8 +119,7 @@ class Block:
         cells = [(row, piece) for row in range(rows) for piece in pieces]
         places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
         before = [
-            module.given(f"load {types(width)['v']}, ptr {place}, align 8")
-            for place, (_, (_, width)) in zip(places, cells, strict=True)
+            module.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
         ]
         names = [module.name() for _ in cells]
         after: list[str] = []
@@ -149,14 +141,12 @@ class Block:
             module.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
         next(loop, None)
         for place, (_, (_, width)), result in zip(places, cells, after, strict=True):
-            module.add(f"store {types(width)['v']} {result}, ptr {place}, align 8")
+            module.store(result, place, width)
 
     def _at(self, pointer: str, slot: int, row: int, start: int) -> str:
         strides = self.strides[slot]
         offset = start * strides[self.inner] + (row * strides[self.row] if self.row >= 0 else 0)
-        if not offset:
-            return pointer
-        return self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
+        return self.module.moved(pointer, offset)
 
     def _operand(
         self, loaded: dict[object, str], pointer: str, slot: int, row: int, piece: Piece

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.errors import UnsupportedError
+from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.arrays.lowering import Lowering
 from difflab.execute.arrays.ops import Form, Lowered, Op
 from difflab.execute.arrays.tidy import drop_unused
@@ -75,29 +75,35 @@ class _Expansion:
         self.next = max([*(op.number for op in program.ops), *program.known, 0])
         self.next = max(self.next, len(program.input_shapes)) + 1
         self.refs: dict[int, tuple[Ref, Shape]] = {}
-        self.literals: dict[float, int] = {}
+        self.literals: dict[str, int] = {}
         for number, shape in enumerate(program.input_shapes):
             self.refs[number] = Ref(number, 0, contiguous(shape)), shape
+            self.result.sizes[number] = math.prod(shape)
         for number, array in program.known.items():
             self._known(number, np.asarray(array))
         for op in program.ops:
             getattr(self, f"_{op.form}", self._refused)(op)
-        self.result.outputs = [self.refs[number][0] for number in program.outputs]
+        for number in program.outputs:
+            ref, shape = self.refs[number]
+            self.result.check(ref, shape, "an output")
+            self.result.outputs.append(ref)
 
     def _known(self, number: int, array: Any) -> None:
         self.result.known[number] = len(self.result.constants)
+        self.result.sizes[number] = array.size
         self.result.constants += np.ravel(array).astype(np.float64).tolist()
         self.refs[number] = Ref(number, 0, contiguous(array.shape)), array.shape
         if array.dtype == BOOL:
             self.result.truths.add(number)
 
     def _literal(self, value: float) -> int:
-        """Return the number of a constant."""
-        if value not in self.literals:
+        """Return the number of a constant; 0 and -0 are two."""
+        key = repr(value)
+        if key not in self.literals:
             self.next += 1
-            self.literals[value] = self.next
+            self.literals[key] = self.next
             self._known(self.next, np.float64(value))
-        return self.literals[value]
+        return self.literals[key]
 
     def _refused(self, op: Op) -> None:
         raise UnsupportedError(f"'{op.form}' has no machine code for arrays")
@@ -117,6 +123,8 @@ class _Expansion:
         """Return a value as it is read along a nest that it is broadcast to."""
         ref, shape = self.refs[number]
         missing = len(domain) - len(shape)
+        if any(size not in (1, own) for size, own in zip(shape, domain[missing:], strict=True)):
+            raise ConsistencyError(f"numbers of the shape {shape} are read over {domain}")
         strides = [
             0 if size == 1 else stride for size, stride in zip(shape, ref.strides, strict=True)
         ]
@@ -126,7 +134,7 @@ class _Expansion:
         self, name: str, domain: Shape, out: Ref, args: Sequence[Ref], into: str = ""
     ) -> None:
         truth = out.root in self.result.truths
-        self.result.code.append(Instruction(name, domain, out, tuple(args), into, truth))
+        self.result.add(Instruction(name, domain, out, tuple(args), into, truth))
 
     # --- the forms --------------------------------------------------------------------------
 

@@ -3,16 +3,19 @@
 Neighbours over one domain are computed point by point together, and what only they read stays in
 registers. Every value that is kept has memory of its own; the turns of a loop lie one after the
 other, so that a place is a number plus a step a turn.
-May import `instructions`, `rolling`.
+May import `instructions`, `rolling`, `graph.ir` and `errors`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from difflab.errors import ConsistencyError
 from difflab.execute.native.arrays.instructions import Instruction, Instructions, Ref
 from difflab.execute.native.arrays.rolling import Place, Rolled, Segment
+from difflab.graph.ir import Shape
 
 __all__ = ["Address", "Group", "Layout", "squeezed"]
 
@@ -130,14 +133,37 @@ class Layout:
         """Return whether a value has memory."""
         return self.cut.places[root][:2] in self.kept
 
-    def address(self, ref: Ref, later: Ref | None = None) -> Address:
-        """Return where a value's numbers lie, given the same operand a turn later."""
+    def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
+        """Return where a value's numbers lie, given the same operand in all turns from this on.
+
+        Raises
+        ------
+        ConsistencyError
+            They do not move by one step from turn to turn.
+        """
         here = self._start(ref)
-        if later is None:
-            return here
-        there = self._start(later)
-        assert here.memory == there.memory
-        return Address(here.memory, here.start, there.start - here.start)
+        starts = [self._start(turn) for turn in turns]
+        step = starts[1].start - here.start if starts else 0
+        wanted = [Address(here.memory, here.start + turn * step, 0) for turn in range(len(starts))]
+        if starts != wanted:
+            raise ConsistencyError(f"an operand in {here.memory} moves unevenly")
+        return here._replace(step=step)
+
+    def capacity(self, memory: str) -> int:
+        """Return how many numbers a memory holds."""
+        if memory == "values":
+            return self.room
+        if memory == "constants":
+            return len(self.program.constants)
+        return self.program.sizes[int(memory.split()[1])]
+
+    def check(self, address: Address, ref: Ref, domain: Shape, turns: int) -> None:
+        """Raise `ConsistencyError` where the turns of a nest come to places outside of a memory."""
+        low, high = ref._replace(offset=address.start).reach(domain)
+        moved = address.step * (turns - 1)
+        low, high = low + min(moved, 0), high + max(moved, 0)
+        if low < 0 or high >= self.capacity(address.memory):
+            raise ConsistencyError(f"a nest over {domain} comes to {low} to {high} of {address}")
 
     def _start(self, ref: Ref) -> Address:
         known = self.program.known.get(ref.root)

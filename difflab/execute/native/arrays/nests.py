@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from difflab.execute.native.arrays.blocks import Block
 from difflab.execute.native.arrays.groups import Address, Group, Layout, squeezed
@@ -21,10 +22,18 @@ from difflab.execute.native.functions import Functions, types
 from difflab.execute.native.libraries import Host
 from difflab.execute.native.spelling import SPELLINGS
 
-__all__ = ["Module"]
+__all__ = ["Module", "Region"]
 
 _STRAIGHT = 4
 """Vectors along an axis that are written one after the other."""
+
+
+class Region(NamedTuple):
+    """The numbers that a pointer may come to, and what uses it."""
+
+    start: str
+    size: int
+    user: str
 
 
 class Module:
@@ -36,11 +45,18 @@ class Module:
         What is computed.
     host : Host
         What it is written for.
+    checked : bool
+        Whether every access is compared with the bounds of its value before it is made. One
+        outside of them ends the run, and its number in `accesses`, counted from 1, is left
+        behind the inputs' addresses.
     """
 
-    def __init__(self, layout: Layout, host: Host) -> None:
+    def __init__(self, layout: Layout, host: Host, *, checked: bool = False) -> None:
         self.layout = layout
         self.host = host
+        self.checked = checked
+        self.regions: dict[str, Region] = {}
+        self.accesses: list[str] = []
         self.functions = Functions(host)
         self.lines: list[str] = []
         self.operations = 0
@@ -51,6 +67,8 @@ class Module:
     def text(self) -> str:
         """Return the module."""
         inputs = range(self.layout.program.inputs)
+        if self.checked:
+            self.add(f"%fault = getelementptr i64, ptr %x, i64 {len(inputs)}")
         for number in inputs:
             self.add(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")
             self.add(f"%p{number} = load ptr, ptr %q{number}, align 8")
@@ -108,20 +126,65 @@ class Module:
 
     def vector(self, pointer: str, stride: int, width: int) -> str:
         """Return the numbers from a place on, evenly spaced."""
-        v = types(width)["v"]
         if stride == 1 or width == 1:
-            return self.given(f"load {v}, ptr {pointer}, align 8")
-        last = "poison"
+            return self.load(pointer, width)
+        v, last = types(width)["v"], "poison"
         for lane in range(width if stride else 1):
-            place = pointer
-            if lane:
-                place = self.given(f"getelementptr double, ptr {pointer}, i64 {lane * stride}")
-            number = self.given(f"load double, ptr {place}, align 8")
+            number = self.load(self.moved(pointer, lane * stride))
             last = self.given(f"insertelement {v} {last}, double {number}, i32 {lane}")
         if stride:
             return last
         zeros = f"<{width} x i32> zeroinitializer"
         return self.given(f"shufflevector {v} {last}, {v} poison, {zeros}")
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def moved(self, pointer: str, count: int | str, stride: int = 1) -> str:
+        """Return a pointer so many steps further: a number of them, or what holds one."""
+        offset = count if isinstance(count, str) else count * stride
+        if stride == 0 or offset == 0:
+            return pointer
+        if isinstance(count, str) and stride != 1:
+            offset = self.given(f"mul i64 {count}, {stride}")
+        name = self.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
+        if pointer in self.regions:
+            self.regions[name] = self.regions[pointer]
+        return name
+
+    def load(self, pointer: str, width: int = 1) -> str:
+        """Return the numbers that lie side by side from a place on."""
+        self._check(pointer, width)
+        return self.given(f"load {types(width)['v']}, ptr {pointer}, align 8")
+
+    def store(self, number: str, pointer: str, width: int = 1) -> None:
+        """Write numbers side by side from a place on."""
+        self._check(pointer, width)
+        self.add(f"store {types(width)['v']} {number}, ptr {pointer}, align 8")
+
+    def within(self, pointer: str, region: Region) -> str:
+        """Return a pointer that is held to a region wherever it is moved, where that is asked."""
+        if not self.checked:
+            return pointer
+        name = self.given(f"getelementptr double, ptr {pointer}, i64 0")
+        self.regions[name] = region
+        return name
+
+    def _check(self, pointer: str, width: int) -> None:
+        """Leave where numbers from a place on are not all in the pointer's region."""
+        if not self.checked:
+            return
+        start, size, user = self.regions[pointer]
+        self.accesses.append(user)
+        number = len(self.accesses)
+        here, there = (self.given(f"ptrtoint ptr {name} to i64") for name in (pointer, start))
+        offset = self.given(f"sub i64 {here}, {there}")
+        # Unsigned, so that what lies before the start is too large as well.
+        inside = self.given(f"icmp ult i64 {offset}, {8 * max(size - width + 1, 0)}")
+        self.add(f"br i1 {inside}, label %fine{number}, label %bad{number}")
+        self.add(f"bad{number}:")
+        self.add(f"store i64 {number}, ptr %fault, align 8")
+        self.add("ret void")
+        self.add(f"fine{number}:")
 
     # --- segments ---------------------------------------------------------------------------
 
@@ -143,9 +206,10 @@ class Module:
         first = segment.start + turn * segment.period
         for group in groups:
             steps = [code[first + place] for place in group.steps]
-            later: list[Instruction | None] = [None] * len(steps)
+            later: list[Sequence[Instruction]] = [()] * len(steps)
             if turn:
-                later = [code[first + segment.period + place] for place in group.steps]
+                stop = segment.start + segment.period * segment.count
+                later = [code[first + place : stop : segment.period] for place in group.steps]
             self.operations += len(steps)
             _Nest(self, steps, later).write()
 
@@ -159,14 +223,17 @@ class Module:
                 moved = self.given(f"mul i64 {self.turn}, {step}")
                 self.bases[key] = self.given(f"getelementptr double, ptr {base}, i64 {moved}")
             base = self.bases[key]
-        return self.given(f"getelementptr double, ptr {base}, i64 {start}") if start else base
+        return self.moved(base, start)
 
 
 class _Nest:
     """Writes the nest of a group."""
 
     def __init__(
-        self, module: Module, steps: Sequence[Instruction], later: Sequence[Instruction | None]
+        self,
+        module: Module,
+        steps: Sequence[Instruction],
+        later: Sequence[Sequence[Instruction]],
     ) -> None:
         self.module = module
         self.steps = steps
@@ -180,19 +247,32 @@ class _Nest:
         """Write it."""
         if math.prod(self.domain) == 0:
             return
-        module = self.module
         pointers: dict[tuple[int, int], str] = {}
         for place, (step, later) in enumerate(zip(self.steps, self.later, strict=True)):
             for slot, ref in enumerate((step.out, *step.args)):
-                if not self._in_memory(slot, ref, step):
-                    continue
-                after = None if later is None else (later.out, *later.args)[slot]
-                pointers[place, slot] = module.pointer(module.layout.address(ref, after))
+                if self._in_memory(slot, ref, step):
+                    turns = [(turn.out, *turn.args)[slot] for turn in later]
+                    pointers[place, slot] = self._pointer(step, ref, turns)
         block = self._block()
         if block is not None and block.fits:
             block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])
             return
         self._outer(list(self.axes[:-1]), pointers)
+
+    def _pointer(self, step: Instruction, ref: Ref, turns: Sequence[Ref]) -> str:
+        """Return a pointer to an operand in this turn, all of whose turns lie in its memory."""
+        module, layout = self.module, self.module.layout
+        address = layout.address(ref, turns)
+        layout.check(address, ref, step.domain, max(len(turns), 1))
+        pointer = module.pointer(address)
+        if not module.checked:
+            return pointer
+        user = f"{step.name} over {step.domain} at {ref}"
+        if address.memory == "constants":  # from turn to turn another constant
+            return module.within(pointer, Region("%y", layout.capacity(address.memory), user))
+        root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])
+        size = layout.program.sizes[ref.root]
+        return module.within(pointer, Region(module.pointer(root), size, user))
 
     def _block(self) -> Block | None:
         """Return how a nest of one instruction on several axes may be written in blocks."""
@@ -243,11 +323,7 @@ class _Nest:
                 stride = self._strides((step.out, *step.args)[slot], step)[axis]
                 if stride and stride not in steps:
                     steps[stride] = module.given(f"mul i64 {counter}, {stride}")
-                moved[place, slot] = (
-                    module.given(f"getelementptr double, ptr {pointer}, i64 {steps[stride]}")
-                    if stride
-                    else pointer
-                )
+                moved[place, slot] = module.moved(pointer, steps[stride]) if stride else pointer
             self._outer(rest, moved)
 
     def _inner(self, pointers: dict[tuple[int, int], str]) -> None:

@@ -1,6 +1,6 @@
 """The steps between numbers of arrays in memory, and of their views.
 
-May import `execute.arrays`, `graph.ir` and NumPy.
+May import `execute.arrays`, `graph.ir` and `errors`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from difflab.execute.arrays.ops import View, viewed
+from difflab.errors import ConsistencyError
+from difflab.execute.arrays.ops import View
 from difflab.graph.ir import Shape
 
 __all__ = ["contiguous", "reshaped", "runs", "seen"]
-
-_NOTHING = np.empty(1)
 
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
@@ -30,22 +27,56 @@ def contiguous(shape: Shape) -> tuple[int, ...]:
 def seen(shape: Shape, strides: Sequence[int], view: View) -> tuple[int, tuple[int, ...], Shape]:
     """Return where a view of numbers begins among them, its steps and its shape.
 
+    Reckoned from the view alone: no array is made to be looked at, since NumPy gives a copy for
+    some keys, whose address says nothing.
+
+    Raises
+    ------
+    ConsistencyError
+        The key picks what the numbers do not have.
+
     Examples
     --------
     >>> seen((4, 3), (3, 1), ("index", ((1, 4, 1), (0, 3, 2))))
     (3, (3, 2), (3, 2))
+    >>> seen((4, 3), (3, 1), ("index", (2, 1))), seen((4, 3), (3, 1), ("transpose", (1, 0)))
+    ((7, (), ()), (0, (1, 3), (3, 4)))
     """
-    whole = np.lib.stride_tricks.as_strided(
-        _NOTHING, shape, [8 * stride for stride in strides], writeable=False
-    )
-    part = viewed(whole, view)
-    offset = (_address(part) - _address(whole)) // 8
-    return offset, tuple([stride // 8 for stride in part.strides]), part.shape
+    name, detail = view
+    if name == "transpose":
+        turned = tuple([shape[axis] for axis in detail])
+        return 0, tuple([strides[axis] for axis in detail]), turned
+    if name != "index":
+        raise ConsistencyError(f"a view '{name}' has no steps of its own")
+    return _indexed(shape, strides, detail)
 
 
-def _address(array: Any) -> int:
-    place: int = array.__array_interface__["data"][0]
-    return place
+def _indexed(
+    shape: Shape, strides: Sequence[int], key: Sequence[Any]
+) -> tuple[int, tuple[int, ...], Shape]:
+    """Return the first place, the steps and the shape of what a key picks."""
+    axes = iter(zip(shape, strides, strict=True))
+    named = sum(entry is not None and entry is not Ellipsis for entry in key)
+    if named > len(shape):
+        raise ConsistencyError(f"{named} indices for the shape {shape}")
+    whole = len(shape) - named  # the axes that an ellipsis stands for, at the end without one
+    offset, picked = 0, list[tuple[int, int]]()
+    for entry in (*key, *([] if Ellipsis in key else [Ellipsis])):
+        if entry is None:
+            picked.append((1, 0))
+        elif entry is Ellipsis:
+            picked += [next(axes) for _ in range(whole)]
+        elif isinstance(entry, tuple):
+            size, step = next(axes)
+            places = range(size)[slice(*entry)]
+            offset += places.start * step if places else 0
+            picked.append((len(places), places.step * step))
+        else:
+            size, step = next(axes)
+            if not -size <= entry < size:
+                raise ConsistencyError(f"index {entry} is outside an axis of {size}")
+            offset += entry % size * step
+    return offset, tuple([step for _, step in picked]), tuple([size for size, _ in picked])
 
 
 def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, ...] | None:

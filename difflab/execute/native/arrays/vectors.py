@@ -75,7 +75,7 @@ class Vector:
         pointer, stride = self.operands[place, slot]
         key = (pointer, stride)
         if key not in self.numbers:
-            self.numbers[key] = self._load(pointer, stride)
+            self.numbers[key] = self.module.vector(self._at(pointer, stride), stride, self.width)
         return key
 
     def _compute(self, step: Instruction, keys: Sequence[object]) -> None:
@@ -115,50 +115,29 @@ class Vector:
 
     def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
         """Return a pointer to a point's number."""
-        if stride == 0:
-            return pointer
-        start = self.start
-        if start.startswith("%"):
-            moved = start if stride == 1 else self.module.given(f"mul i64 {start}, {stride}")
-            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {moved}")
-            start = "0"
-        offset = (int(start) + lane) * stride
-        if not offset:
-            return pointer
-        return self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
-
-    def _load(self, pointer: str, stride: int) -> str:
-        start = self.start
-        if start.startswith("%") and stride:
-            moved = start if stride == 1 else self.module.given(f"mul i64 {start}, {stride}")
-            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {moved}")
-        elif stride and start != "0":
-            offset = int(start) * stride
-            pointer = self.module.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
-        return self.module.vector(pointer, stride, self.width)
+        if not self.start.startswith("%"):
+            return self.module.moved(pointer, int(self.start) + lane, stride)
+        return self.module.moved(self.module.moved(pointer, self.start, stride), lane, stride)
 
     def _put(self, step: Instruction, operand: Operand) -> None:
         """Store a result, or join it to what is there."""
         pointer, stride = operand
-        v, module = self.types["v"], self.module
-        number = self._number(step.out.root)
-        if stride == 0 and self.width > 1:
+        width, number = self.width, self._number(step.out.root)
+        if stride == 0 and width > 1:
             number = self._folded(step.into, number) if step.into else self._first(number)
-            v = "double"
-        if stride in (0, 1) or self.width == 1:
-            place = self._at(pointer, stride)
-            if step.into:
-                there = module.given(f"load {v}, ptr {place}, align 8")
-                number = self._joined(step.into, v, there, number)
-            module.add(f"store {v} {number}, ptr {place}, align 8")
+            width = 1
+        if stride in (0, 1) or width == 1:
+            self._join(step, number, self._at(pointer, stride), width)
             return
-        for lane in range(self.width):
-            place = self._at(pointer, stride, lane)
-            one = module.given(f"extractelement {v} {number}, i32 {lane}")
-            if step.into:
-                there = module.given(f"load double, ptr {place}, align 8")
-                one = self._joined(step.into, "double", there, one)
-            module.add(f"store double {one}, ptr {place}, align 8")
+        for lane in range(width):
+            one = self.module.given(f"extractelement {self.types['v']} {number}, i32 {lane}")
+            self._join(step, one, self._at(pointer, stride, lane), 1)
+
+    def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
+        if step.into:
+            there = self.module.load(place, width)
+            number = self._joined(step.into, types(width)["v"], there, number)
+        self.module.store(number, place, width)
 
     def _first(self, number: str) -> str:
         return self.module.given(f"extractelement {self.types['v']} {number}, i32 0")

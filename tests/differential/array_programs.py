@@ -1,0 +1,373 @@
+"""Programs on arrays: a few steps, each a NumPy function of values before it.
+
+A step runs on NumPy's arrays, on JAX's, and on traced values; the family `arrays` compares them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from difflab import arrays
+from difflab.graph.node import Node
+
+__all__ = ["OPERATIONS", "Draw", "Step", "drawn_step", "loops", "run"]
+
+Draw = Callable[[Any], Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation on the values `args`: the inputs come first, then the steps' results."""
+
+    name: str
+    args: tuple[int, ...]
+    detail: Any = None
+
+
+def run(steps: Sequence[Step], inputs: Sequence[Any], xp: Any) -> list[Any]:
+    """Return the inputs and the result of every step."""
+    values = list(inputs)
+    for step in steps:
+        operands = [values[arg] for arg in step.args]
+        values.append(OPERATIONS[step.name].run(xp, operands, step.detail))
+    return values
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What a step does, and how one is drawn for operands of given shapes.
+
+    `detail` returns None where the operation does not take operands of these shapes.
+    """
+
+    run: Callable[[Any, Sequence[Any], Any], Any]
+    arity: int = 1
+    detail: Callable[[Draw, Sequence[Shape]], Any] = lambda draw, shapes: ()
+
+
+def drawn_step(draw: Draw, shapes: Sequence[Shape]) -> Step | None:
+    """Draw an operation on values of these shapes; None where its operands do not fit."""
+    name = draw(_NAMES)
+    operation = OPERATIONS[name]
+    last = len(shapes) - 1
+    # Late values more often than early ones, so that programs are deep.
+    args = [last - draw(st.integers(0, last)) // 2 for _ in range(operation.arity)]
+    args[0] = last - draw(st.integers(0, min(last, 1)))
+    detail = operation.detail(draw, [shapes[arg] for arg in args])
+    return None if detail is None else Step(name, tuple(args), detail)
+
+
+# --- what details are drawn ---------------------------------------------------------------------
+
+
+def _fitting(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+    return ()
+
+
+def _axis(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    rank = len(shapes[0])
+    return draw(st.integers(-rank, rank - 1)) if rank and math.prod(shapes[0]) else None
+
+
+def _axes(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """Axes of a reduction, and whether they are kept."""
+    rank = len(shapes[0])
+    if not math.prod(shapes[0]):
+        return None
+    keep = draw(st.booleans())
+    if not rank or draw(st.integers(0, 2)) == 0:
+        return (None, keep)
+    axes = draw(st.lists(st.integers(0, rank - 1), min_size=1, max_size=rank, unique=True))
+    return (axes[0] if len(axes) == 1 else tuple(axes), keep)
+
+
+def _key(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """An indexing key; slices as tuples, so that a program can be hashed and repeated."""
+    key: list[Any] = []
+    for size in shapes[0][: draw(st.integers(0, len(shapes[0])))]:
+        kind = draw(st.integers(0, 6))
+        if kind == 6:
+            key.append(None)
+        if kind <= 1 and size:
+            key.append(draw(st.integers(-size, size - 1)))
+        elif kind <= 3:
+            start, stop = draw(st.integers(-1, size)), draw(st.integers(-1, size + 1))
+            key.append((start, stop, draw(st.sampled_from((1, 2, -1)))))
+        else:
+            key.append(draw(st.sampled_from(((None, None, None), (None, None, -1), (1, None, 1)))))
+    if draw(st.integers(0, 4)) == 0:
+        key.insert(draw(st.integers(0, len(key))), ...)
+    return tuple(key)
+
+
+def _places(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """An axis and places along it, repeated ones too."""
+    if (axis := _axis(draw, shapes)) is None:
+        return None
+    size = shapes[0][axis]
+    places = draw(st.lists(st.integers(-size, size - 1), min_size=1, max_size=5))
+    return (axis, tuple(places))
+
+
+def _shape(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    size, found = math.prod(shapes[0]), list[int]()
+    if not size:
+        return None
+    for _ in range(draw(st.integers(0, 2))):
+        divisors = [n for n in range(1, size + 1) if size % n == 0]
+        found.append(draw(st.sampled_from(divisors)))
+        size //= found[-1]
+    found.insert(draw(st.integers(0, len(found))), size)
+    return tuple(found)
+
+
+def _order(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    return tuple(draw(st.permutations(range(len(shapes[0])))))
+
+
+def _joined(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    if not shapes[0] or len(shapes[0]) != len(shapes[1]):
+        return None
+    axis = draw(st.integers(0, len(shapes[0]) - 1))
+    rest = [shape[:axis] + shape[axis + 1 :] for shape in shapes]
+    return axis if rest[0] == rest[1] else None
+
+
+def _stacked(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    return draw(st.integers(0, len(shapes[0]))) if shapes[0] == shapes[1] else None
+
+
+def _opened(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    return draw(st.integers(0, len(shapes[0]))) if len(shapes[0]) < 4 else None
+
+
+def _wider(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    if len(shapes[0]) > 3:
+        return None
+    kept = [draw(st.integers(1, 3)) if size == 1 else size for size in shapes[0]]
+    return (*([draw(st.integers(1, 3))] if draw(st.booleans()) else []), *kept)
+
+
+def _product(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """Whether the second operand has to be turned for the matrices to fit."""
+    a, b = shapes
+    for turned in (False, True):
+        other = b[::-1] if turned else b
+        try:
+            if np.matmul(np.empty(a), np.empty(other)).ndim < 5:
+                return turned
+        except ValueError:
+            continue
+    return None
+
+
+def _einsum(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """Subscripts: equal sizes may share a letter, and any letters are kept."""
+    if not all(shapes):
+        return None
+    sizes: dict[str, int] = {}
+    parts = []
+    for shape in shapes:
+        part = ""
+        for size in shape:
+            spare = [n for n, s in sizes.items() if s == size and n not in part]
+            fresh = "abcdefgh"[len(sizes)]
+            part += draw(st.sampled_from([*spare, fresh]))
+            sizes.setdefault(part[-1], size)
+        parts.append(part)
+    kept = [letter for letter in sizes if draw(st.booleans())][:4]
+    return f"{','.join(parts)}->{''.join(kept)}"
+
+
+def _square(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    shape = shapes[0]
+    return () if len(shape) >= 2 and shape[-1] == shape[-2] and math.prod(shape) else None
+
+
+def _system(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    square = _square(draw, shapes) is not None and len(shapes[0]) == 2
+    return () if square and shapes[1][:1] == shapes[0][:1] and len(shapes[1]) <= 2 else None
+
+
+def _mask(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    size = math.prod(shapes[0])
+    return tuple(draw(st.lists(st.booleans(), min_size=size, max_size=size))) if size else None
+
+
+def _image(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    (a, b) = shapes if len(shapes) == 2 else (shapes[0], (1, 1))
+    if len(a) < 2 or len(b) != 2 or not math.prod(a) or not math.prod(b):
+        return None
+    rows, columns = a[-2], a[-1]
+    if b[0] > rows or b[1] > columns:
+        return None
+    return (draw(st.integers(1, 2)), draw(st.integers(0, 1)))
+
+
+# --- what steps run -----------------------------------------------------------------------------
+
+
+def _decoded(key: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(slice(*entry) if isinstance(entry, tuple) else entry for entry in key)
+
+
+def _softmax(xp: Any, x: Any, axis: int) -> Any:
+    if isinstance(x, Node):
+        return arrays.softmax(x, axis=axis)
+    e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
+    return e / xp.sum(e, axis=axis, keepdims=True)
+
+
+def _logsumexp(xp: Any, x: Any, axis: Any, keep: bool) -> Any:
+    if isinstance(x, Node):
+        return arrays.logsumexp(x, axis=axis, keepdims=keep)
+    largest = xp.max(x, axis=axis, keepdims=True)
+    total = xp.log(xp.sum(xp.exp(x - largest), axis=axis, keepdims=True)) + largest
+    return total if keep else xp.sum(total, axis=axis)
+
+
+def _tame(xp: Any, a: Any) -> Any:
+    """A matrix that is far from a singular one."""
+    return 3.0 * np.eye(a.shape[-1]) + 0.5 * xp.tanh(a)
+
+
+def _solved(xp: Any, a: Any, b: Any) -> Any:
+    if isinstance(b, Node) or b.ndim == 2:
+        return xp.linalg.solve(_tame(xp, a), b)
+    return xp.linalg.solve(_tame(xp, a), b[:, None])[:, 0]
+
+
+def _masked(xp: Any, x: Any, mask: Any) -> Any:
+    return xp.where(np.array(mask).reshape(x.shape), x, 2.0 - x * x)
+
+
+def _convolved(xp: Any, x: Any, w: Any, stride: int, padding: int) -> Any:
+    """One channel of images in, one out."""
+    rows, columns = x.shape[-2:]
+    images = xp.reshape(x, (math.prod(x.shape[:-2]), 1, rows, columns))
+    kernel = xp.reshape(w, (1, 1, *w.shape))
+    if isinstance(x, Node) or isinstance(w, Node):
+        return arrays.conv2d(images, kernel, stride=stride, padding=padding)[:, 0]
+    padded = xp.pad(images[:, 0], ((0, 0), (padding, padding), (padding, padding)))
+    down = (padded.shape[1] - w.shape[0]) // stride + 1
+    across = (padded.shape[2] - w.shape[1]) // stride + 1
+    return sum(
+        padded[:, i : i + stride * down : stride, j : j + stride * across : stride][:, :down, :across]
+        * w[i, j]
+        for i in range(w.shape[0])
+        for j in range(w.shape[1])
+    )
+
+
+def _elements(draw: Draw, shapes: Sequence[Shape]) -> Any:
+    """How many turns a loop over single numbers has, and how far apart its numbers are."""
+    if len(shapes[0]) != 1 or not shapes[0][0]:
+        return None
+    return (draw(st.integers(2, 12)), draw(st.integers(1, 3)))
+
+
+def _terms(xp: Any, x: Any, turns: int, apart: int) -> Any:
+    """A sum of equal terms, each of two numbers of a vector."""
+    total, size = 0.0, x.shape[0]
+    for k in range(turns):
+        total = total + xp.sin(x[k % size]) * x[(k * apart + 1) % size]
+    return total
+
+
+def _listed(xp: Any, x: Any, turns: int, apart: int) -> Any:
+    """A vector put together number by number."""
+    size = x.shape[0]
+    return xp.stack([x[k % size] * x[(k + apart) % size] + 0.5 * k for k in range(turns)])
+
+
+def _recurrence(xp: Any, x: Any, turns: int, apart: int) -> Any:
+    """A recurrence on the whole vector."""
+    state = x
+    for k in range(turns):
+        state = xp.tanh(state) * 0.75 + x[(k * apart) % x.shape[0]]
+    return state
+
+
+def loops(steps: Sequence[Step]) -> bool:
+    """Whether a program has a loop over numbers."""
+    return any(step.name in ("terms", "listed", "recurrence") for step in steps)
+
+
+def _unary(run: Callable[[Any, Any], Any]) -> Operation:
+    return Operation(lambda xp, v, d: run(xp, v[0]))
+
+
+def _binary(run: Callable[[Any, Any, Any], Any]) -> Operation:
+    return Operation(lambda xp, v, d: run(xp, v[0], v[1]), 2, _fitting)
+
+
+def _reduction(name: str) -> Operation:
+    return Operation(lambda xp, v, d: getattr(xp, name)(v[0], axis=d[0], keepdims=d[1]), 1, _axes)
+
+
+OPERATIONS: dict[str, Operation] = {
+    "sin": _unary(lambda xp, x: xp.sin(x)),
+    "tanh": _unary(lambda xp, x: xp.tanh(x)),
+    "bell": _unary(lambda xp, x: xp.exp(-x * x)),
+    "sqrt": _unary(lambda xp, x: xp.sqrt(1.0 + x * x)),
+    "log1p": _unary(lambda xp, x: xp.log1p(x**2)),
+    "cube": _unary(lambda xp, x: x**3),
+    "relu": _unary(lambda xp, x: xp.maximum(x, 0.0)),
+    "abs": _unary(lambda xp, x: xp.abs(x)),
+    "negative": _unary(lambda xp, x: -x),
+    "affine": _unary(lambda xp, x: 2.0 * x - 0.25),
+    "nothing": _unary(lambda xp, x: 0.0 * x + 1.0),
+    "sign": _unary(lambda xp, x: xp.sign(x) * x + xp.floor(x)),
+    "add": _binary(lambda xp, x, y: x + y),
+    "subtract": _binary(lambda xp, x, y: x - y),
+    "multiply": _binary(lambda xp, x, y: x * y),
+    "divide": _binary(lambda xp, x, y: x / (1.0 + y * y)),
+    "maximum": _binary(lambda xp, x, y: xp.maximum(x, y)),
+    "minimum": _binary(lambda xp, x, y: xp.minimum(x, y)),
+    "hypot": _binary(lambda xp, x, y: xp.hypot(x, y + 3.0)),
+    "where": _binary(lambda xp, x, y: xp.where(x > y, x * y, y - 1.0)),
+    "guarded": _binary(lambda xp, x, y: xp.where(x > 0.0, xp.sqrt(xp.maximum(x, 0.01)), y)),
+    "either": _binary(lambda xp, x, y: xp.where((x > 0.5) | (y < 0.0), x, 0.0)),
+    "sum": _reduction("sum"),
+    "mean": _reduction("mean"),
+    "max": _reduction("max"),
+    "min": _reduction("min"),
+    "prod": _reduction("prod"),
+    "logsumexp": Operation(lambda xp, v, d: _logsumexp(xp, v[0], *d), 1, _axes),
+    "softmax": Operation(lambda xp, v, d: _softmax(xp, v[0], d), 1, _axis),
+    "cumsum": Operation(lambda xp, v, d: xp.cumsum(v[0], axis=d), 1, _axis),
+    "argmax": Operation(lambda xp, v, d: xp.argmax(v[0], axis=d) * 0.5, 1, _axis),
+    "index": Operation(lambda xp, v, d: v[0][_decoded(d)], 1, _key),
+    "take": Operation(lambda xp, v, d: xp.take(v[0], np.array(d[1]), axis=d[0]), 1, _places),
+    "reshape": Operation(lambda xp, v, d: xp.reshape(v[0], d), 1, _shape),
+    "transpose": Operation(lambda xp, v, d: xp.transpose(v[0], d), 1, _order),
+    "squeeze": _unary(lambda xp, x: xp.squeeze(x)),
+    "concatenate": Operation(lambda xp, v, d: xp.concatenate(v, axis=d), 2, _joined),
+    "stack": Operation(lambda xp, v, d: xp.stack(v, axis=d), 2, _stacked),
+    "expand": Operation(lambda xp, v, d: xp.expand_dims(v[0], d), 1, _opened),
+    "broadcast": Operation(lambda xp, v, d: xp.broadcast_to(v[0], d), 1, _wider),
+    "masked": Operation(lambda xp, v, d: _masked(xp, v[0], d), 1, _mask),
+    "matmul": Operation(lambda xp, v, d: v[0] @ (v[1].T if d else v[1]), 2, _product),
+    "einsum": Operation(lambda xp, v, d: xp.einsum(d, v[0], v[1]), 2, _einsum),
+    "inv": Operation(lambda xp, v, d: xp.linalg.inv(_tame(xp, v[0])), 1, _square),
+    "det": Operation(lambda xp, v, d: xp.linalg.det(_tame(xp, v[0])) / 27.0, 1, _square),
+    "solve": Operation(lambda xp, v, d: _solved(xp, v[0], v[1]), 2, _system),
+    "convolve": Operation(lambda xp, v, d: _convolved(xp, v[0], v[1], *d), 2, _image),
+    "terms": Operation(lambda xp, v, d: _terms(xp, v[0], *d), 1, _elements),
+    "listed": Operation(lambda xp, v, d: _listed(xp, v[0], *d), 1, _elements),
+    "recurrence": Operation(lambda xp, v, d: _recurrence(xp, v[0], *d), 1, _elements),
+}
+
+_OFTEN = ("index", "index", "index", "reshape", "transpose", "matmul", "sum", "take", "where")
+_NAMES = st.sampled_from((*OPERATIONS, *_OFTEN))

@@ -1,0 +1,100 @@
+"""When two results of one computation differ by more than rounding.
+
+Both compute the same operations, each right to a few units in the last place, in orders of their
+own. Where results differ by more than `CLOSE` such units, the graph is evaluated with every
+operation's result and operands moved by about `MOVED`, relatively: what that changes, scaled down
+to a rounding error, is what rounding may change. A value is moved by its own bits, so that equal
+values stay equal and ties stay ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function, evaluate
+from difflab.primitives import max_, maximum, min_, minimum, where
+
+__all__ = ["agree", "noise"]
+
+CLOSE = 32
+"""Units in the last place that a few operations of 4 units each come to."""
+MOVED = 2.0**-36
+ROUNDINGS = 64
+"""Roundings of 2⁻⁵² that one operation may err by: a sum of 64 terms, a row of 4 units and more."""
+SAMPLES = 4
+_KEEPS = frozenset({max_, min_, maximum, minimum, where})
+
+
+class _Moved(ArrayInterpreter):
+    """Arithmetic whose results are moved by a fraction of themselves."""
+
+    def __init__(self, sample: int) -> None:
+        super().__init__()
+        self.sample = sample
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the kernel, moved where it rounds."""
+        kernel = primitive.computer(np)
+        if primitive.boolean or primitive.structural or primitive in _KEEPS:
+            return kernel
+        if primitive.shape is None:
+            return lambda *args, **params: self._moved(kernel(*args, **params))
+
+        def mixing(*args: Any, **params: Any) -> Any:
+            """Sums may cancel: every term is moved for itself."""
+            moved = [self._moved(arg, apart=1 + place) for place, arg in enumerate(args)]
+            return self._moved(kernel(*moved, **params))
+
+        return mixing
+
+    def _moved(self, value: Any, apart: int = 0) -> Any:
+        array = np.asarray(value)
+        if array.dtype.kind != "f":
+            return value
+        fraction = np.frexp(np.abs(array))[0] * (1e5 + 7919.0 * self.sample)
+        if apart:
+            fraction = fraction + np.arange(array.size).reshape(array.shape) * 0.618 + 0.3 * apart
+        return array * (1.0 + MOVED * (2.0 * (fraction - np.floor(fraction)) - 1.0))
+
+
+def noise(function: Function, values: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    """Return for every output how far rounding may move it, at one point or a batch."""
+    found = [np.zeros(np.shape(right)) for right in wanted]
+    with np.errstate(all="ignore"):
+        for sample in range(SAMPLES):
+            results = evaluate(function, [np.asarray(v) for v in values], _Moved(sample))
+            for place, (result, right) in enumerate(zip(results, wanted, strict=True)):
+                far = np.abs(np.subtract(result, right, dtype=np.float64))
+                same = np.equal(result, right) | (np.isnan(result) & np.isnan(right))
+                far = np.where(same, 0.0, np.where(np.isnan(far), np.inf, far))
+                found[place] = np.maximum(found[place], far)
+    return [ROUNDINGS * (2.0**-52 / MOVED) * far + 1e-300 for far in found]
+
+
+def agree(
+    found: Sequence[Any], wanted: Sequence[Any], moves: Callable[[], Sequence[Any]], what: str
+) -> None:
+    """Raise AssertionError where outputs differ by more than rounding."""
+    assert len(found) == len(wanted), f"{what}: {len(found)} outputs, not {len(wanted)}"
+    moved: Sequence[Any] | None = None
+    for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        assert np.shape(one) == np.shape(other), f"{what}: {np.shape(one)}, not {np.shape(other)}"
+        a, b = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
+        if a.tobytes() == b.tobytes():
+            continue
+        with np.errstate(all="ignore"):
+            far = np.abs(a - b)
+            same = (far <= CLOSE * np.spacing(np.abs(b))) | (a == b) | (np.isnan(a) & np.isnan(b))
+            if same.all():
+                continue
+            moved = moves() if moved is None else moved
+            same |= (far <= moved[place]) | np.isinf(moved[place])
+        assert same.all(), (
+            f"{what}: output {place}\n{one!r}\nis not\n{other!r}\n"
+            f"they differ by {np.where(same, 0, far).max()}, rounding explains {moved[place]!r}"
+        )
