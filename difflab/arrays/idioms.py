@@ -17,6 +17,7 @@ from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.numpy_names import clipped, rounded, swapped, taken, way_out
 from difflab.arrays.shapes import valued
+from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError
 from difflab.primitives import as_number, floor, not_equal
@@ -88,7 +89,7 @@ class Idioms:
         return (self[position] for position in range(len(self)))
 
     def __pos__(self) -> Any:
-        return self
+        return unchanged(self)
 
     def __floordiv__(self, other: Any) -> Any:
         return floor(self / other)

@@ -16,6 +16,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
+from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.primitives import TABLE, clip, floor, maximum, minimum, round_
@@ -82,7 +83,7 @@ def clipped(
     low = a_min if min is None else min
     high = a_max if max is None else max
     if low is None:
-        return a if high is None else minimum(high, a)
+        return unchanged(a) if high is None else minimum(high, a)
     return maximum(low, a) if high is None else clip(a, low, high)
 
 
@@ -172,7 +173,7 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "isinf": lambda x: abs(x) == math.inf,
     "isnan": lambda x: x != x,
     "logical_xor": truths.exclusive,
-    "positive": lambda x: x,
+    "positive": unchanged,
     "rad2deg": lambda x: x * (180 / math.pi),
     "radians": lambda x: x * (math.pi / 180),
     "square": lambda x: x * x,

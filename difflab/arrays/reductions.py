@@ -14,6 +14,7 @@ import numpy as np
 from difflab import primitives as rows
 from difflab.arrays.shapes import Array, Axis, Shape, counted, mismatch, reshape, shape_of
 from difflab.core.apply import apply
+from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 
 __all__ = [
@@ -40,7 +41,7 @@ def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
 
 def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdims: bool) -> Array:
     if not axes:
-        return apply(rows.absolute, x) if row is rows.norm else x
+        return apply(rows.absolute, x) if row is rows.norm else _same(x)
     if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
         raise mismatch(f"{row.name} of no numbers, of the shape {shape}")
     found = apply(row, x, axes=axes, rank=len(shape))
@@ -48,6 +49,11 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
         return found
     rank = len(shape)
     return reshape(found, [1 if k - rank in axes else size for k, size in enumerate(shape)])
+
+
+def _same(x: Array) -> Array:
+    """Return the result of a reduction over no axis, which is no view."""
+    return x.copy() if isinstance(x, np.ndarray) else unchanged(x)
 
 
 def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from difflab import primitives as rows
 from difflab.core.apply import apply
+from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Shape
 from difflab.errors import ShapeError
@@ -115,7 +116,9 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
         new = tuple(size // known if entry == -1 else entry for entry in new)
     if math.prod(new) != size or min(new, default=1) < 0:
         raise mismatch(f"reshape cannot turn the shape {old} into {new}")
-    return x if new == old else apply(rows.reshape, x, shape=new, rank=len(old))
+    if new == old:
+        return unchanged(x)
+    return apply(rows.reshape, x, shape=new, rank=len(old))
 
 
 def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
@@ -134,7 +137,9 @@ def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
     old, new = shape_of(x), tuple(shape)
     if not fits(old, new):
         raise mismatch(f"broadcast_to cannot turn the shape {old} into {new}")
-    return x if old == new else apply(rows.broadcast, x, shape=new, rank=len(old))
+    if old == new:
+        return unchanged(x)
+    return apply(rows.broadcast, x, shape=new, rank=len(old))
 
 
 def fits(old: Shape, new: Shape) -> bool:
@@ -183,7 +188,7 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     ):
         raise mismatch(f"transpose cannot order the axes of the shape {shape} as {order}")
     places = tuple(place % rank - rank for place in order)
-    return x if rank < 2 else apply(rows.transpose, x, axes=places)
+    return unchanged(x) if rank < 2 else apply(rows.transpose, x, axes=places)
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
@@ -210,7 +215,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
         if len(shape) != rank or others[0] != others[1]:
             raise mismatch(f"concatenate cannot join the shapes {shapes[0]} and {shape}")
     if len(arrays) == 1:
-        return arrays[0]
+        return unchanged(arrays[0])
     return apply(rows.concatenate, *arrays, axis=place, rank=rank)
 
 

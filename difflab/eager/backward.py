@@ -62,7 +62,11 @@ def pull_back(
             value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
         if step.hooks or step.retained is not None:
             value, mask = show(step, calculator.settled(value, mask)), None
-        for edge, bar, live in SPREAD[step.plan.kind](step, value, mask, calculator, narrow):
+        plan = step.plan
+        for edge, bar, live in SPREAD[plan.kind](step, value, mask, calculator, narrow):
+            dtype = (edge.plan or edge).dtype
+            if dtype is not plan.dtype and dtype is not None:
+                bar = calculator.cast(bar, dtype)
             if type(edge) is not Step:
                 calculator.join(leaves.setdefault(edge, []), bar, live)
             elif edge.number in waiting:
@@ -94,15 +98,15 @@ def _elementwise(
     for place, position in enumerate(plan.positions):
         edge, shape, found = edges[position], plan.shapes[position], plan.recipes[place]
         if found is None:
-            contributions.append((edge, calculator.zeros(shape), None))
+            contributions.append((edge, calculator.zeros(shape, plan.dtype), None))
             continue
         if numbers:
             found = recipe(plan.maps[place], len(edges), numbers)
         bar, live = value, mask
         if plan.computes and not found.passes:
-            bar = calculator.whole(_result(found, slots, calculator), value.shape)
+            bar = _result(found, slots, calculator)
         if selects:
-            bar, live = value, both(calculator, mask, bar)
+            bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
         if bar.shape != shape:
             narrow[edge] = shape  # summed where it arrives, together with others of its shape
         elif live is not None and type(edge) is not Step:
@@ -113,10 +117,6 @@ def _elementwise(
 
 def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
     """Return the one result of a recipe."""
-    if not found.steps:
-        (result,) = found.results
-        # x * 0: what is left is the constant 0, of the cotangent's shape.
-        return slots[result] if result < len(slots) else calculator.zeros(slots[0].shape)
     return found.run(slots, calculator.kernels)[found.results[0]]
 
 
@@ -159,11 +159,9 @@ def _mixed(
         ends = plan.product and type(edge) is not Step
         live = None if mask is None or ends else calculator.reached(mask, shape)
         if recipes is None:
-            contributions.append((edge, calculator.zeros(shape), live))
+            contributions.append((edge, calculator.zeros(shape, plan.dtype), live))
             continue
-        bar, *masks = [
-            calculator.whole(_result(each, slots, calculator), shape) for each in recipes
-        ]
+        bar, *masks = [_result(each, slots, calculator) for each in recipes]
         if masks:
             live = both(calculator, live, masks[0])
         if type(edge) is not Step and live is not None:

@@ -85,7 +85,7 @@ def make_gate(
 
 def make_portal(gate: Step, place: int, data: Any, storage: Storage | None = None) -> Tensor:
     """Return the tensor of a value that comes out of a gate."""
-    plan = Plan(_row(_Portal, gate.name), 0, {"place": place}, (), ())
+    plan = Plan(_row(_Portal, gate.name), 0, {"place": place}, (), (), data.dtype)
     return Tensor(data, Step(plan, (gate,)), storage)
 
 

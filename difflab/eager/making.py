@@ -61,4 +61,4 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
         raise InputError(f"a tensor is made of real numbers, not of {array.dtype}")
     if requires_grad:
         require_floating(array)
-    return Tensor(array, Accumulation() if requires_grad else None)
+    return Tensor(array, Accumulation(array.dtype) if requires_grad else None)

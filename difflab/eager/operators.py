@@ -20,7 +20,8 @@ from difflab.core.place import at_users_line, python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
 from difflab.eager.record import Operation, Recorded, apply_one, apply_two, record
-from difflab.eager.tape import Accumulation, storage_of
+from difflab.eager.rows import cast
+from difflab.eager.tape import Accumulation, Storage, storage_of
 from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
@@ -219,13 +220,15 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
     data = target._data
     if new._data.shape != data.shape:
         raise ShapeError(f"{what} cannot give shape {new._data.shape} to a tensor of {data.shape}")
-    if not isinstance(data, np.generic) and data.base is None:
-        data[...] = new._data
-    else:
-        target._data = module_of(data).array(new._data)
-        if not isinstance(data, np.generic):  # a view: what it is a view of stays as it is
-            target._storage = None
+    if new._data.dtype != data.dtype:
+        new = record(cast, (new,), {"dtype": data.dtype})
     storage = storage_of(target)
+    holders = storage.holders(target)
+    if not isinstance(data, np.generic) and data.base is not None:
+        storage = Storage()  # a view: what it is a view of stays as it is
+        storage.join(*holders)
+    for holder in holders:  # a new array: whatever else has the old one keeps its numbers
+        holder._data, holder._storage = new._data, storage
     storage.changes += 1
     place = python_place()
     storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"

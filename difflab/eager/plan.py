@@ -103,8 +103,9 @@ def _bound(
 def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe:
     """Return the recipe of a map ``(t, y, *args)``, of which some arguments are plain numbers.
 
-    The identities that graphs are simplified by then apply: x ** 2 has the derivative 2 * x,
-    and no power is taken.
+    The exact identities that graphs are simplified by then apply: x ** 2 has the derivative
+    2 * x, and no power is taken. A coefficient 0 is multiplied by like any other, because
+    0 * inf is nan.
     """
     if not numbers:
         found = template(rule_map, arity)
@@ -112,6 +113,7 @@ def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = (
         return Recipe(arity + 2, list(found.constants), steps, (found.result,))
     known = dict(numbers)
     builder = Builder(simplify=True)
+    builder.annihilates = False
     inputs = [builder.input(name) for name in _names(arity)]
     slots = [
         Node(builder, builder.constant(known[slot]) if slot in known else node)
@@ -192,6 +194,8 @@ class Plan:
         Its static parameters.
     shapes : tuple of tuple of int
         The shapes of the arguments.
+    dtype : dtype or None
+        The type of the result, and so of its cotangent; None where it has none of its own.
     kind : type
         The kind of its rule.
     product : bool
@@ -216,6 +220,7 @@ class Plan:
     __slots__ = (
         "blank",
         "computes",
+        "dtype",
         "keep",
         "kind",
         "maps",
@@ -229,12 +234,19 @@ class Plan:
     )
 
     def __init__(
-        self, row: Primitive, needs: int, params: Mapping[str, Any], shapes: Shapes, shape: Shape
+        self,
+        row: Primitive,
+        needs: int,
+        params: Mapping[str, Any],
+        shapes: Shapes,
+        shape: Shape,
+        dtype: np.dtype[Any] | None = None,
     ) -> None:
         arity = len(shapes)
         self.row = row
         self.params = params
         self.shapes = shapes
+        self.dtype = dtype
         self.kind = type(row.rule)
         self.regular = self.kind in (ByArgument, Elementwise, Linear, Select)
         self.product = isinstance(row.rule, ByArgument) and row.rule.is_product

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from difflab.core.devices import HOST, apart, array_module, module_of
+from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.plan import NUMBERS, REMEMBERED, Plan
 from difflab.eager.tape import Accumulation, Step, Storage, storage_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.call import Call
+from difflab.primitives import reshape
 
 __all__ = [
     "FLOAT64",
@@ -54,6 +56,10 @@ class Recorded:
     ) -> Any:
         return record(primitive, args, params)
 
+    def __difflab_unchanged__(self) -> Any:
+        shape = self._data.shape
+        return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
+
     def __difflab_custom__(self, call: Call, args: Sequence[Any]) -> Any:
         from difflab.eager.custom import record_custom  # it is made of tensors
 
@@ -63,7 +69,7 @@ class Recorded:
 class Operation:
     """A row with its parameters, and what is known of applying it: kernels and plans."""
 
-    __slots__ = ("given", "kernels", "params", "plain", "plans", "row")
+    __slots__ = ("given", "kernels", "others", "params", "plain", "plans", "row")
 
     def __init__(self, row: Primitive, params: Mapping[str, Any] = NOTHING) -> None:
         self.row = row
@@ -71,6 +77,7 @@ class Operation:
         self.given = tuple(params.items())
         self.kernels: dict[Any, Any] = {}
         self.plans: dict[Any, Plan] = {}
+        self.others: dict[Any, dict[Any, Plan]] = {}
         self.plain = row.boolean
 
     def kernel(self, xp: Any) -> Any:
@@ -90,17 +97,24 @@ class Operation:
                 raise apart(values, self.row.name)
         return xp
 
-    def plan(self, key: Any, shape: tuple[int, ...]) -> Plan:
-        """Return a plan that is met for the first time; its key is what is active, and shapes."""
+    def plans_of(self, dtype: np.dtype[Any]) -> dict[Any, Plan]:
+        """Return the plans of results of a type."""
+        return self.plans if dtype is FLOAT64 else self.others.setdefault(dtype, {})
+
+    def plan(self, plans: dict[Any, Plan], key: Any, y: Any) -> Plan:
+        """Return a plan that is needed for the first time; its key is what is active, and shapes.
+
+        The result `y` says of which shape and type.
+        """
         rank = self.params.get("rank")
         if rank is not None and len(key[1]) != rank:
             raise ShapeError(
                 f"{self.row.name} was built for {rank} axes, and is given a tensor of {key[1]}",
                 hint="rules of tensors know no batches: use NumPy's function, or dl.vmap",
             )
-        if len(self.plans) >= REMEMBERED:
-            self.plans.clear()
-        plan = self.plans[key] = Plan(self.row, key[0], self.params, key[1:], shape)
+        if len(plans) >= REMEMBERED:
+            plans.clear()
+        plan = plans[key] = Plan(self.row, key[0], self.params, key[1:], y.shape, y.dtype)
         return plan
 
 
@@ -127,12 +141,15 @@ def apply_one(operation: Operation, a: Any) -> Any:
     """Do what `apply_many` does, for one argument, a tensor."""
     x, edge = a._data, a._step
     xp = np if type(x) in HOST else operation.module((a,), (x,))
+    plans = operation.plans
     try:
         y = (operation.kernels.get(xp) or operation.kernel(xp))(x)
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, (x,), y)
+            plans = operation.plans_of(y.dtype)
     except (TypeError, ValueError) as error:
         y = _retried(operation, (x,), error)
+        plans = operation.plans_of(y.dtype)
     made = _new(type(a))
     made._data = y
     made._grad = made._step = made._storage = None
@@ -142,7 +159,7 @@ def apply_one(operation: Operation, a: Any) -> Any:
         MODE.met |= edge is not None
         return made
     key = (1, x.shape)
-    plan = operation.plans.get(key) or operation.plan(key, y.shape)
+    plan = plans.get(key) or operation.plan(plans, key, y)
     made._step = step = Step(plan, (edge,))
     if plan.keep:
         _keep(step, plan, (a, made), (x,))
@@ -171,12 +188,15 @@ def apply_two(operation: Operation, a: Any, b: Any) -> Any:
         y, other = b if type(b) in PLAIN else _operand(b), None
     on_host = type(x) in HOST and type(y) in HOST
     xp = np if on_host else operation.module((a, b), (x, y))
+    plans = operation.plans
     try:
         z = (operation.kernels.get(xp) or operation.kernel(xp))(x, y)
         if z.dtype is not FLOAT64:
             z = _as_in_graphs(operation, (x, y), z)
+            plans = operation.plans_of(z.dtype)
     except (TypeError, ValueError) as error:
         z = _retried(operation, (x, y), error)
+        plans = operation.plans_of(z.dtype)
     made = _new(kind)
     made._data = z
     made._grad = made._step = made._storage = None
@@ -184,7 +204,7 @@ def apply_two(operation: Operation, a: Any, b: Any) -> Any:
         MODE.met |= needs > 0
         return made
     key = (needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
-    plan = operation.plans.get(key) or operation.plan(key, z.shape)
+    plan = plans.get(key) or operation.plan(plans, key, z)
     made._step = step = Step(plan, (edge, other))
     if plan.keep:
         _keep(step, plan, (a, b, made), (x, y))
@@ -212,12 +232,15 @@ def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
             edges.append(None)
         bit += bit
     xp = operation.module(args, values)
+    plans = operation.plans
     try:
         y = (operation.kernels.get(xp) or operation.kernel(xp))(*values)
         if y.dtype is not FLOAT64:
             y = _as_in_graphs(operation, values, y)
+            plans = operation.plans_of(y.dtype)
     except (TypeError, ValueError) as error:
         y = _retried(operation, values, error)
+        plans = operation.plans_of(y.dtype)
     made = _new(kind)
     made._data = y
     made._grad = made._step = None
@@ -226,7 +249,7 @@ def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
         MODE.met |= needs > 0
         return made
     key = (needs, *[getattr(value, "shape", ()) for value in values])
-    plan = operation.plans.get(key) or operation.plan(key, y.shape)
+    plan = plans.get(key) or operation.plan(plans, key, y)
     made._step = step = Step(plan, tuple(edges))
     if plan.keep:
         _keep(step, plan, (*args, made), values)
@@ -260,9 +283,9 @@ def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) 
 
 def _private(value: Any) -> Any:
     """Return an array as it is now: its owner may change it before backward."""
-    if isinstance(value, np.ndarray):
-        return value.copy() if value.flags.writeable else value
-    return value if isinstance(value, np.generic) else value.copy()
+    if isinstance(value, np.generic) or is_constant(value):
+        return value
+    return value.copy()
 
 
 def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:

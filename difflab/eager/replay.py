@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.autodiff.argumentwise import any_of
-from difflab.autodiff.sweep import spread
 from difflab.core.devices import module_of
-from difflab.core.primitive import Primitive
 from difflab.eager.backward import pull_back
 from difflab.eager.plan import NUMBERS, recipe_of
+from difflab.eager.rows import cast, zeros
 from difflab.eager.script import Sweep, written
 from difflab.eager.tape import Accumulation, Step
-from difflab.eager.values import CarrierCalculator
+from difflab.eager.values import CarrierCalculator, Scattered
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
@@ -137,6 +136,7 @@ def _walk(root: Step) -> Tape | None:
                 if isinstance(edge, Accumulation):
                     place = places[edge] = -place  # a leaf is not taken for a step
                     leaves.append(edge)
+                    key.append(edge.dtype)
                 elif following is None:
                     following = edge
                 else:
@@ -155,7 +155,7 @@ class _Recorder(CarrierCalculator):
 
     def __init__(self, tape: Tape, shape: Shape) -> None:
         super().__init__(self._input)
-        self.builder = Builder(simplify=True)
+        self.builder = Builder()
         self.seed = Node(self.builder, self.builder.input("seed", shape))
         self.places = {step: place for place, step in enumerate(tape.steps)}
         self.reads: dict[tuple[int, int], Node] = {}
@@ -169,19 +169,16 @@ class _Recorder(CarrierCalculator):
             self.reads[read] = Node(self.builder, node)
         return self.reads[read]
 
-    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
-        """Write an operation."""
-        shapes = [getattr(arg, "shape", ()) for arg in args]
-        result = super().emit(primitive, args, params)
-        return self.whole(result, np.broadcast_shapes(*shapes)) if not params else result
-
-    def zeros(self, shape: Shape, dtype: type = float) -> Any:
+    def zeros(self, shape: Shape, dtype: Any) -> Any:
         """Return zeros."""
-        return spread(Node(self.builder, self.builder.constant(0)), shape)
+        params = (("dtype", dtype), ("shape", shape))
+        return Node(self.builder, self.builder.emit(zeros, (), params))
 
-    def whole(self, value: Any, shape: Shape) -> Any:
-        """Return a result spread to its shape; one that is constant was simplified to a number."""
-        return value if value.shape == shape else spread(value, shape)
+    def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
+        """Write the change of type, which the nodes of a graph have none of."""
+        if type(value) is Scattered:
+            return super().cast(value, dtype)
+        return self.emit(cast, (value,), (("dtype", dtype),))
 
     def reached(self, mask: Any, shape: Shape) -> Any:
         """Return the mask of `shape` that holds where any number of `mask` does."""

@@ -91,7 +91,9 @@ def _recognized(
             known.add(edge)
             targets.append(names[edge])
             if isinstance(edge, Accumulation):
-                refused.append(f"type({names[edge]}) is not Accumulation")
+                a = names[edge]
+                scope[f"d{a}"] = edge.dtype
+                refused.append(f"type({a}) is not Accumulation or {a}.dtype is not d{a}")
         lines.append(f" {', '.join(targets)}, = {s}.edges or {s}.check()")
         lines += [f" if {' or '.join(refused)}: return"] if refused else []
     if len(leaves) > 1:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
 
 from difflab.eager.plan import Plan
 from difflab.errors import TapeError
@@ -20,13 +23,27 @@ next_number = count(1).__next__
 
 
 class Storage:
-    """How often an array has been changed in place, and how it was last.
+    """How often an array has been changed in place, how it was last, and which tensors hold it.
 
     Most never are, so that most storages hold nothing of their own.
     """
 
     changes = 0
     last = ""
+    twins: WeakValueDictionary[int, Any] | None = None
+    """Tensors of one array, by their identity: a tensor and what its `detach` returned."""
+
+    def join(self, *tensors: Any) -> None:
+        """Let tensors be changed together from now on."""
+        if self.twins is None:
+            self.twins = WeakValueDictionary()
+        self.twins.update({id(tensor): tensor for tensor in tensors})
+
+    def holders(self, tensor: Any) -> list[Any]:
+        """Return the tensors that hold the array of `tensor`, itself included."""
+        data = tensor._data
+        found = [twin for twin in (self.twins or {}).values() if twin._data is data]
+        return found or [tensor]
 
 
 def storage_of(tensor: Any) -> Storage:
@@ -38,15 +55,16 @@ def storage_of(tensor: Any) -> Storage:
 
 
 class Accumulation:
-    """The end of the tape at a leaf: what arrives is added to `grad`."""
+    """The end of the tape at a leaf: what arrives is added to `grad`, in the leaf's `dtype`."""
 
-    __slots__ = ("grad", "hooks")
+    __slots__ = ("dtype", "grad", "hooks")
 
     name = "accumulate"
     next_functions = ()
     plan = None
 
-    def __init__(self, grad: Any = None) -> None:
+    def __init__(self, dtype: np.dtype[Any], grad: Any = None) -> None:
+        self.dtype = dtype
         self.grad = grad
         self.hooks: dict[int, Callable[..., Any]] | None = None
 

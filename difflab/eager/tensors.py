@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from difflab.core.devices import HOST, array_module, module_of, on_host
+from difflab.core.place import at_users_line
 from difflab.eager.backward import pull_back
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.operators import Operators
-from difflab.eager.record import FLOAT64, require_floating
+from difflab.eager.record import FLOAT64, record, require_floating
 from difflab.eager.replay import replayed
+from difflab.eager.rows import cast
 from difflab.eager.tape import Accumulation, Hook, Step, storage_of
 from difflab.eager.values import Calculator, CarrierCalculator
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
@@ -83,7 +85,7 @@ class Tensor(Operators):
         grad = self.grad
         if wanted:
             require_floating(self._data)
-        self._step = Accumulation(grad) if wanted else None
+        self._step = Accumulation(self.dtype, grad) if wanted else None
         self._grad = grad
 
     @property
@@ -168,8 +170,11 @@ class Tensor(Operators):
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def detach(self) -> Tensor:
-        """Return the same values, in the same memory, without the tape."""
-        return Tensor(self._data, None, storage_of(self))
+        """Return the same values without the tape; what changes one in place changes both."""
+        storage = storage_of(self)
+        twin = Tensor(self._data, None, storage)
+        storage.join(self, twin)
+        return twin
 
     def _number(self, convert: Callable[[Any], Any]) -> Any:
         if self._step is not None:
@@ -275,7 +280,7 @@ class Tensor(Operators):
             MODE.watch.check(self, keep=retain_graph or create_graph)
         before, MODE.enabled = MODE.enabled, create_graph
         try:
-            _arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph))
+            _arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph), seed)
         finally:
             MODE.enabled = before
 
@@ -307,20 +312,40 @@ class Tensor(Operators):
             if data.shape or type(data) not in HOST:
                 seed = module_of(data).full(data.shape, seed)
         else:
-            seed = gradient
-            if not isinstance(gradient, Tensor):
-                seed = module_of(gradient).array(gradient, self.dtype)
-                array_module((self._data, seed), "backward()", ("the tensor", "its gradient"))
+            seed = gradient if isinstance(gradient, Tensor) else self._numbers(gradient)
+            array_module(
+                (self._data, getattr(seed, "_data", seed)),
+                "backward()",
+                ("the tensor", "its gradient"),
+            )
             if seed.shape != self.shape:
                 raise ShapeError(f"a gradient of shape {seed.shape} for a tensor of {self.shape}")
         if create_graph:
-            return seed if isinstance(seed, Tensor) else Tensor(seed)
-        return seed._data.copy() if isinstance(seed, Tensor) else seed
+            seed = seed if isinstance(seed, Tensor) else Tensor(seed)
+            return seed if seed.dtype == self.dtype else seed._cast(self.dtype)
+        return seed._data.astype(self.dtype) if isinstance(seed, Tensor) else seed
+
+    def _numbers(self, gradient: Any) -> Any:
+        """Return a gradient that is no tensor as an array of this tensor's type."""
+        try:
+            return module_of(gradient).array(gradient, self.dtype)
+        except (TypeError, ValueError):
+            raise at_users_line(
+                InputError,
+                f"backward() takes a gradient of numbers, not {type(gradient).__name__}",
+                f"pass an array or a tensor of the shape {self.shape}, or nothing for one number",
+            ) from None
+
+    def _cast(self, dtype: np.dtype[Any]) -> Tensor:
+        """Return the same numbers in another type; derivatives flow through."""
+        found: Tensor = record(cast, (self,), {"dtype": dtype})
+        return found
 
 
 def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
     """Return a leaf with memory of its own."""
-    leaf = Tensor(module_of(data).array(data), Accumulation() if requires_grad else None)
+    own = module_of(data).array(data)
+    leaf = Tensor(own, Accumulation(own.dtype) if requires_grad else None)
     if grad is not None:
         leaf.grad = Tensor(module_of(grad).array(grad))
     return leaf
@@ -332,20 +357,26 @@ def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
 
 
 def _hooked(hooks: Mapping[int, Callable[[Tensor], Any]], bar: Any) -> Any:
-    """Show a cotangent to hooks, each of which may replace it."""
+    """Show a cotangent to hooks, each of which may replace it.
+
+    A hook is given a tensor of its own: what it does to that in place changes nothing else.
+    """
     plain = not isinstance(bar, Tensor)
-    gradient = Tensor(bar) if plain else bar
+    data = bar if plain else bar._data
+    step = None if plain else bar._step
     for hook in tuple(hooks.values()):
-        replaced = hook(gradient)
+        replaced = hook(Tensor(data, step))
         if replaced is None:
             continue
         replaced = replaced if isinstance(replaced, Tensor) else Tensor(np.array(replaced))
-        if replaced.shape != gradient.shape:
+        if replaced.shape != data.shape:
             raise ShapeError(
-                f"a hook returned shape {replaced.shape} for a gradient of {gradient.shape}"
+                f"a hook returned shape {replaced.shape} for a gradient of {data.shape}"
             )
-        gradient = replaced
-    return gradient._data if plain else gradient
+        if replaced.dtype != data.dtype:
+            replaced = replaced._cast(data.dtype)
+        data, step = replaced._data, replaced._step
+    return data if plain else Tensor(data, step)
 
 
 def _show(step: Step, bar: Any) -> Any:
@@ -354,25 +385,25 @@ def _show(step: Step, bar: Any) -> Any:
         bar = _hooked(step.hooks, bar)
     keeper = step.retained and step.retained()
     if keeper is not None:
-        gradient = bar if isinstance(bar, Tensor) else Tensor(bar.copy())
+        gradient = bar.copy() if isinstance(bar, Tensor) else Tensor(bar.copy())
         keeper._grad = gradient if keeper._grad is None else keeper._grad + gradient
     return bar
 
 
-def _arrive(found: list[tuple[Any, Any]]) -> None:
+def _arrive(found: list[tuple[Any, Any]], seed: Any) -> None:
     """Add cotangents to the gradients of leaves; every gradient has memory of its own."""
-    taken: set[int] = set()
+    taken = {id(seed)}
     for leaf, bar in found:
+        lent = id(bar) in taken
+        taken.add(id(bar))
         if leaf.hooks:
-            bar = _hooked(leaf.hooks, bar)
+            bar, lent = _hooked(leaf.hooks, bar), True
         if leaf.grad is not None:
             with np.errstate(all="ignore"):
                 leaf.grad = (
                     leaf.grad + bar if isinstance(bar, Tensor) else Tensor(leaf.grad._data + bar)
                 )
-        elif isinstance(bar, Tensor):
-            leaf.grad = bar
-        else:
-            own = bar.base is None and id(bar) not in taken
-            leaf.grad = Tensor(bar if own else bar.copy())
-            taken.add(id(bar))
+            continue
+        lent = lent or getattr(bar, "_data", bar).base is not None
+        own = bar.copy() if lent else bar
+        leaf.grad = own if isinstance(own, Tensor) else Tensor(own)

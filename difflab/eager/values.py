@@ -15,6 +15,7 @@ import numpy as np
 
 from difflab.autodiff.masked import Masked, accumulate
 from difflab.core.primitive import Primitive
+from difflab.eager.rows import cast
 from difflab.eager.tape import Step
 from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, not_equal, scatter, where
@@ -65,13 +66,22 @@ class Calculator:
         dense = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
         return primitive(*dense, **dict(params))
 
-    def zeros(self, shape: Shape, dtype: type = float) -> Any:
+    def zeros(self, shape: Shape, dtype: Any) -> Any:
         """Return zeros: what comes through a map that nothing flows through."""
         return self.xp.zeros(shape, dtype)
 
-    def whole(self, value: Any, shape: Shape) -> Any:
-        """Return a result of the shape that it has where nothing is simplified."""
-        return value
+    def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
+        """Return a cotangent in the type of what it is the cotangent of."""
+        if type(value) is Scattered:
+            return Scattered(self.cast(value.part, dtype), value.key, value.shape)
+        same = getattr(value, "dtype", None) == dtype
+        return value if same else self.emit(cast, (value,), (("dtype", dtype),))
+
+    def spread(self, mask: Any, shape: Shape) -> Any:
+        """Return a mask in the shape of the values that it is for."""
+        if mask.shape == shape:
+            return mask
+        return self.emit(broadcast, (mask,), (("rank", len(mask.shape)), ("shape", shape)))
 
     def constant(self, value: float) -> Any:
         """Return the number itself."""
@@ -150,11 +160,8 @@ class Calculator:
         return result
 
     def reached(self, mask: Any, shape: Shape) -> Any:
-        """Return the mask of `shape` where every number depends on all that `mask` is for.
-
-        None where it holds, which values tell at once.
-        """
-        return None if self.truths(mask).any() else self.zeros(shape, bool)
+        """Return the mask of `shape` where every number depends on all that `mask` is for."""
+        return self.xp.broadcast_to(self.truths(mask).any(), shape)
 
     def truths(self, mask: Any) -> Any:
         """Return a mask as an array."""

@@ -59,6 +59,8 @@ class Builder:
     ----------
     folds : bool
         Whether operations on numbers are folded, which rounds them, when it simplifies.
+    annihilates : bool
+        Whether a factor that is the constant 0 makes a product 0, whatever the other factor is.
 
     Examples
     --------
@@ -75,7 +77,7 @@ class Builder:
     def __init__(self, source: Source | None = None, *, simplify: bool = False) -> None:
         self.source = source or Source()
         self.simplify = simplify
-        self.folds = True
+        self.folds = self.annihilates = True
         self.span = NOWHERE
         self.opcode = array("h")
         self.starts = array("q", [0])

@@ -1,7 +1,8 @@
 """Identities that a simplifying builder applies as nodes are emitted.
 
 Every one is exact in floating point (up to the sign of a zero), except that a factor that is
-the constant 0 annihilates: in a derivative it stands for "no dependence". Constants fold to
+the constant 0 annihilates, unless the builder says otherwise: in a derivative it stands for "no
+dependence". Constants fold to
 the value that NumPy computes. May import `ir`, `primitives`, `core`.
 """
 
@@ -185,7 +186,7 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
                 return other
             if number == -1:
                 return builder.emit(negative, (other,))
-            if number == 0:
+            if number == 0 and builder.annihilates:
                 return builder.constant(0)
             scaled = _scaled(builder, factor, other)
             if scaled is not None:
@@ -214,7 +215,7 @@ def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
     a, b = args
     if builder.number(b) == 1 and _same_shape(builder, a, args):
         return a
-    if builder.number(a) == 0:
+    if builder.number(a) == 0 and builder.annihilates:
         return builder.constant(0)
     for position, node in enumerate(args):
         positive = _negated(builder, node)

@@ -1,0 +1,37 @@
+"""Rows that only the tape has: the change of a type of numbers, and zeros.
+
+May import `core`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive, elementwise, linear
+
+__all__ = ["cast", "zeros"]
+
+cast: Primitive = Primitive(
+    name="cast",
+    arity=1,
+    kernel=lambda xp, x, *, dtype: x.astype(dtype, copy=False),
+    rule=linear(lambda t, position, shapes, *, dtype: t),  # the sweep casts to the type it goes to
+    structural=True,
+    shape=lambda shapes, *, dtype: shapes[0],
+)
+
+
+def _zeros(xp: Any, *, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    return xp.zeros(shape, dtype)
+
+
+zeros: Primitive = Primitive(
+    name="zeros",
+    arity=0,
+    kernel=_zeros,
+    rule=elementwise(),
+    structural=True,
+    shape=lambda shapes, *, shape, dtype: shape,
+)
