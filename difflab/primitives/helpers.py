@@ -8,11 +8,11 @@ Imports nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 __all__ = ["PYTHON", "C", "used"]
 
-PYTHON: Mapping[str, str] = {
+PYTHON: dict[str, str] = {
     "clip": """\
 def clip(x, low, high):
     y = x if x > low or x != x else low
@@ -36,7 +36,7 @@ def dlog1mexp(x):
 }
 """Python functions of floats, over `math` and each other, in an order that defines before use."""
 
-C: Mapping[str, str] = {
+C: dict[str, str] = {
     "maximum": """\
 static double maximum(double a, double b)
 {
@@ -90,7 +90,7 @@ static double dlog1mexp(double x)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def used(texts: Iterable[str], helpers: Mapping[str, str]) -> dict[str, str]:
+def used(texts: Iterable[str], helpers: dict[str, str]) -> dict[str, str]:
     """Return the helpers that `texts` call, and those that these call, in order.
 
     Examples
