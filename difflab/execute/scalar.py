@@ -1,10 +1,8 @@
-"""Each row on Python's floats: the template that spells it, and the function behind the name.
+"""Each row on Python's floats: the spelling of the table, and the functions behind its names.
 
-Most rows have a template over `math` in the table. Where the plain template differs from NumPy
-at nan or in the tails, and for companions, which have none, it is stated here; a row that
-`math` does not know calls its kernel. Plain templates raise where NumPy gives nan or inf; the
-guarded ones never raise.
-May import `core` and NumPy.
+Spellings raise where NumPy gives nan or inf and `math` does not know the answer; the guarded
+ones never raise.
+May import `primitives`, `core` and NumPy.
 """
 
 from __future__ import annotations
@@ -17,74 +15,27 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.primitives import helpers
 
 __all__ = ["guarded", "plain", "single"]
 
-# {0} and {1} written twice are named first, so nothing is computed twice.
-_TEMPLATES = {
-    "absolute": "fabs({0})",
-    "ceil": "copysign(float(ceil({0})), {0})",
-    "clip": "clip({0}, {1}, {2})",
-    "dacosh": "1.0 / (sqrt({0} - 1.0) * sqrt({0} + 1.0))",
-    "dasin": "1.0 / sqrt((1.0 - {0}) * (1.0 + {0}))",
-    "datan2": "({0} / hypot({0}, {1}) / hypot({0}, {1}))",
-    "datanh": "dlog((1.0 - {0}) * (1.0 + {0}))",
-    "derf": f"({2 / math.sqrt(math.pi)!r} * exp(-({{0}} * {{0}})))",
-    "dhypot": "({0} / (hypot({0}, {1}) or 1.0))",
-    "dlog": "(1.0 / {0} if {0} >= 0.0 else nan)",
-    "dpower": "(0.0 if {1} == 0.0 else {1} * pow({0}, {1} - 1.0))",
-    "dpower_exponent": "(0.0 if {0} == 0.0 and {1} > 0.0 else pow({0}, {1}) * log({0}))",
-    "dsigmoid": "dsigmoid({0})",
-    "floor": "copysign(float(floor({0})), {0})",
-    "heaviside": "({0} if {0} != {0} else 0.5 if {0} == 0.0 else 1.0 if {0} > 0.0 else 0.0)",
-    "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
-    "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
-    "relu": "({0} if {0} > 0.0 or {0} != {0} else 0.0)",
-    "round": "copysign(float(round({0})), {0})",
-    "sigmoid": "sigmoid({0})",
-    "sign": "({0} if {0} != {0} or {0} == 0.0 else 1.0 if {0} > 0.0 else -1.0)",
-    "softplus": "softplus({0})",
-}
-# Here `math` and SciPy differ by more than four units in the last place.
+# Here `math` and SciPy differ by more than four units in the last place: kernels are called.
 _KERNELS = frozenset({"erfc", "gamma", "loggamma"})
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
 
 
-def _clip(x: float, low: float, high: float) -> float:
-    y = x if x > low or x != x else low
-    return y if y < high or y != y else high
+def _names() -> dict[str, Any]:
+    names = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
+    exec("\n".join(helpers.PYTHON.values()), names)  # noqa: S102 - the table's own text
+    return names
 
 
-def _dlog(x: float) -> float:
-    return 1.0 / x if x >= 0.0 else math.nan
-
-
-def _sigmoid(x: float) -> float:
-    decay = math.exp(x if x < 0.0 else -x)
-    return (decay if x < 0.0 else 1.0) / (1.0 + decay)
-
-
-def _dsigmoid(x: float) -> float:
-    return _sigmoid(x) * _sigmoid(-x)
-
-
-def _softplus(x: float) -> float:
-    return (x if x > 0.0 else 0.0) + math.log1p(math.exp(-x if x > 0.0 else x))
-
-
-NAMES: dict[str, Any] = {
-    **{name: getattr(math, name) for name in dir(math) if not name.startswith("_")},
-    "clip": _clip,
-    "dlog": _dlog,
-    "dsigmoid": _dsigmoid,
-    "sigmoid": _sigmoid,
-    "softplus": _softplus,
-}
-"""What the plain templates may name, besides Python's `abs`, `float`, `max`, `min`, `round`."""
+NAMES: dict[str, Any] = _names()
+"""What spellings may name, besides Python's `abs`, `float` and `round`."""
 
 
 def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
-    """Return the row's template on floats, and what it names.
+    """Return the row's spelling on floats, and what it names.
 
     Examples
     --------
@@ -92,7 +43,7 @@ def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
     >>> plain(sin)[0], plain(digamma)[0]
     ('sin({0})', 'of_digamma({0})')
     """
-    template = _TEMPLATES.get(row.name, row.python)
+    template = row.python
     if not template or row.name in _KERNELS:
         places = ", ".join(f"{{{place}}}" for place in range(row.arity or 0))
         return f"of_{row.name}({places})", {f"of_{row.name}": single(row)}
@@ -101,7 +52,7 @@ def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
 
 
 def guarded(row: Primitive) -> tuple[str, dict[str, Any]]:
-    """Return the row's template that gives nan and inf as NumPy does, and what it names.
+    """Return the row's spelling that gives nan and inf as NumPy does, and what it names.
 
     Examples
     --------

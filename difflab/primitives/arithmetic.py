@@ -118,7 +118,7 @@ negative: Primitive = Primitive(
 power: Primitive = Primitive(
     name="power",
     arity=2,
-    kernel="power",
+    kernel=kernels.power,
     rule=elementwise(
         lambda t, y, x, p: t * dpower(x, p),
         lambda t, y, x, p: t * dpower_exponent(x, p),
@@ -141,6 +141,8 @@ dpower: Primitive = Primitive(
         lambda t, y, x, p: t * (p * dpower(x, p - 1)),
         lambda t, y, x, p: t * (power(x, p - 1) + p * dpower_exponent(x, p - 1)),
     ),
+    c="({1} == 0.0 ? 0.0 : {1} * pow({0}, {1} - 1.0))",
+    python="(0.0 if {1} == 0.0 else {1} * pow({0}, {1} - 1.0))",
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: p * power(x, p - 1),
 )
@@ -152,6 +154,8 @@ dpower_exponent: Primitive = Primitive(
         lambda t, y, x, p: t * (power(x, p - 1) + p * dpower_exponent(x, p - 1)),
         lambda t, y, x, p: t * where(equal(x, 0), y, y * log(x)),
     ),
+    c="({0} == 0.0 && {1} > 0.0 ? 0.0 : pow({0}, {1}) * log({0}))",
+    python="(0.0 if {0} == 0.0 and {1} > 0.0 else pow({0}, {1}) * log({0}))",
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: power(x, p) * log(x),
 )
@@ -211,6 +215,8 @@ dhypot: Primitive = Primitive(
         lambda t, y, a, b: t * (dhypot(b, a) * dhypot(b, a) / hypot(a, b)),
         lambda t, y, a, b: -(t * (y * dhypot(b, a) / hypot(a, b))),
     ),
+    c="({0} == 0.0 && {1} == 0.0 ? 0.0 : {0} / hypot({0}, {1}))",
+    python="({0} / (hypot({0}, {1}) or 1.0))",
     samples=(REAL, POSITIVE),
     expansion=lambda a, b: a / hypot(a, b),
 )

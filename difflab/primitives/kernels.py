@@ -33,6 +33,7 @@ __all__ = [
     "loggamma",
     "logical_value",
     "polygamma",
+    "power",
     "power_derivative",
     "sech",
     "sigmoid",
@@ -140,9 +141,16 @@ def square_difference(xp: ModuleType, a: Array, b: Array) -> Array:
 
 
 def loggamma(xp: ModuleType, x: Array) -> Array:
-    """log|Γ(x)| on the reals; its analytic continuation near the positive axis."""
+    """log|Γ(x)| on the reals; its analytic continuation near the positive axis.
+
+    SciPy's is infinite for subnormal x, where Γ(x) is 1/x, and -∞ at -∞, where C's is ∞.
+    """
     special = special_functions(xp)
-    return special.loggamma(x) if xp.iscomplexobj(x) else special.gammaln(x)
+    if xp.iscomplexobj(x):
+        return special.loggamma(x)
+    size = xp.abs(x)
+    regular = special.gammaln(xp.where(x == -math.inf, math.inf, x))
+    return xp.where(size < 1e-300, -xp.log(size), regular)
 
 
 def polygamma(xp: ModuleType, order: Array, x: Array) -> Array:
@@ -207,12 +215,23 @@ def hypot_derivative(xp: ModuleType, x: Array, y: Array) -> Array:
     return xp.where(radius == 0, 0.0, x / xp.where(radius == 0, 1.0, radius))
 
 
+def power(xp: ModuleType, x: Array, p: Array) -> Array:
+    """xᵖ as IEEE 754 defines it, whatever the shapes of base and exponent are.
+
+    NumPy takes the square root where the exponent ½ is one number for a whole array. That is
+    nan at -∞ and -0 at -0, where the power is ∞ and 0.
+    """
+    result = xp.power(x, p)
+    if (isinstance(p, float) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p):
+        return result
+    return xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), result)
+
+
 def power_derivative(xp: ModuleType, x: Array, p: Array) -> Array:
     """p·xᵖ⁻¹, and 0 for p = 0 also at x = 0."""
-    return xp.where(p == 0, 0.0, p * xp.power(x, p - 1.0))
+    return xp.where(p == 0, 0.0, p * power(xp, x, p - 1.0))
 
 
 def exponent_derivative(xp: ModuleType, x: Array, p: Array) -> Array:
     """xᵖ·log x with its limit 0 at x = 0 for p > 0."""
-    power = xp.power(x, p)
-    return xp.where((x == 0) & (p > 0), 0.0, power * xp.log(x))
+    return xp.where((x == 0) & (p > 0), 0.0, power(xp, x, p) * xp.log(x))

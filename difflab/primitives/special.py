@@ -32,6 +32,8 @@ derf: Primitive = Primitive(
     arity=1,
     kernel=kernels.erf_derivative,
     rule=elementwise(lambda t, y, x: t * (y * (-2 * x))),
+    c=f"({SLOPE!r} * exp(-({{0}} * {{0}})))",
+    python=f"({SLOPE!r} * exp(-({{0}} * {{0}})))",
     samples=(REAL,),
     expansion=lambda x: SLOPE * exp(-(x * x)),
 )

@@ -165,6 +165,8 @@ dasin: Primitive = Primitive(
     arity=1,
     kernel=kernels.asin_derivative,
     rule=elementwise(lambda t, y, x: t * (x * y * y * y)),
+    c="(1.0 / sqrt((1.0 - {0}) * (1.0 + {0})))",
+    python="(1.0 / sqrt((1.0 - {0}) * (1.0 + {0})))",
     samples=(UNIT,),
     expansion=lambda x: 1 / sqrt(1 - x * x),
 )
@@ -173,6 +175,8 @@ dacosh: Primitive = Primitive(
     arity=1,
     kernel=kernels.acosh_derivative,
     rule=elementwise(lambda t, y, x: -(t * (x * y * y * y))),
+    c="(1.0 / (sqrt({0} - 1.0) * sqrt({0} + 1.0)))",
+    python="(1.0 / (sqrt({0} - 1.0) * sqrt({0} + 1.0)))",
     samples=((1.3, 4.0),),
     expansion=lambda x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
 )
@@ -181,6 +185,8 @@ datanh: Primitive = Primitive(
     arity=1,
     kernel=kernels.atanh_derivative,
     rule=elementwise(lambda t, y, x: t * (2 * (x * (y * y)))),
+    c="dlog((1.0 - {0}) * (1.0 + {0}))",
+    python="dlog((1.0 - {0}) * (1.0 + {0}))",
     samples=(UNIT,),
     defined="-1 < x < 1",
     expansion=lambda x: 1 / ((1 - x) * (1 + x)),
@@ -193,6 +199,8 @@ datan2: Primitive = Primitive(
         lambda t, r, x, y: t * (datan2(y, x) * datan2(y, x) - r * r),
         lambda t, r, x, y: -(t * (2 * (r * datan2(y, x)))),
     ),
+    c="({0} / hypot({0}, {1}) / hypot({0}, {1}))",
+    python="({0} / hypot({0}, {1}) / hypot({0}, {1}))",
     samples=(REAL, (0.2, 3.0)),
     expansion=lambda x, y: x / (x * x + y * y),
 )

@@ -10,7 +10,7 @@ from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
 from difflab.language.printers.straight import Straight
-from difflab.primitives import TABLE
+from difflab.primitives import TABLE, helpers
 
 __all__ = ["c"]
 
@@ -41,8 +41,9 @@ def c(function: Function) -> str:
     Returns
     -------
     str
-        Its source. `x` holds the inputs one after the other, in the order of
-        ``function.inputs``, and `y` receives the outputs; arrays are flat and row-major.
+        Its source, functions that C99 lacks defined above it. `x` holds the inputs one after
+        the other, in the order of ``function.inputs``, and `y` receives the outputs; arrays are
+        flat and row-major.
         Intermediate arrays live on the stack, or where they are large in memory that each call
         allocates and frees; if there is none, all outputs are NAN.
 
@@ -96,10 +97,15 @@ class _C(Straight):
             "#include <math.h>",
             *(["#include <stdlib.h>"] if begins else []),
             "",
+            *[line for text in self._helpers() for line in (text, "")],
             f"/* {self.point}: {inputs}; {self.result}: {outputs} */",
             f"void f(const double *{self.point}, double *{self.result})",
         ]
         return "\n".join([*head, "{", *begins, *self.lines, *ends, "}"])
+
+    def _helpers(self) -> list[str]:
+        """Return the definitions of the functions that the rows are spelled with."""
+        return list(helpers.used([row.c for row in self.forms], helpers.C).values())
 
     def _workspace(self) -> tuple[list[str], list[str]]:
         """Move arrays that are large together off the stack; return what begins and ends that."""

@@ -9,7 +9,7 @@ import re
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.language.printers.straight import Straight
-from difflab.primitives import TABLE
+from difflab.primitives import TABLE, helpers
 
 __all__ = ["python"]
 
@@ -30,8 +30,10 @@ def python(function: Function) -> str:
     Returns
     -------
     str
-        Its source. The arguments are the inputs in order; arrays are flat sequences in
-        row-major order, going in and coming out. Several outputs are returned as a tuple.
+        Its source, functions that `math` lacks defined above it. The arguments are the inputs
+        in order; arrays are flat sequences in row-major order, going in and coming out. Several
+        outputs are returned as a tuple. The function raises ArithmeticError or ValueError where
+        `math` does: where an operation is undefined or overflows.
 
     Raises
     ------
@@ -42,11 +44,11 @@ def python(function: Function) -> str:
     --------
     >>> import difflab as dl
     >>> print(python(dl.gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))))
-    from math import cos
+    from math import cos, nan
     <BLANKLINE>
     <BLANKLINE>
     def f(x1, x2):
-        return [x2 + 1.0 / x1, x1 - cos(x2)]
+        return [x2 + (1.0 / x1 if x1 >= 0.0 else nan), x1 - cos(x2)]
     """
     return _Python(function).source()
 
@@ -56,9 +58,10 @@ class _Python(Straight):
 
     def __init__(self, function: Function) -> None:
         super().__init__(function, _RESERVED)
-        self.imports = {
-            word for row in self.forms for word in _WORD.findall(row.python) if word in _MATH
-        }
+        spellings = [row.python for row in self.forms]
+        self.helpers = helpers.used(spellings, helpers.PYTHON)
+        texts = [*spellings, *self.helpers.values()]
+        self.imports = {word for text in texts for word in _WORD.findall(text)} & _MATH
         for node, name in zip(
             self.view.function.input_nodes, self.view.function.inputs, strict=True
         ):
@@ -72,6 +75,7 @@ class _Python(Straight):
         head = []
         if self.imports:
             head = [f"from math import {', '.join(sorted(self.imports))}", "", ""]
+        head += [line for text in self.helpers.values() for line in (text, "", "")]
         body = [*self.lines, f"{self.indent}return {', '.join(results)}"]
         return "\n".join([*head, f"def f({parameters}):", *body])
 

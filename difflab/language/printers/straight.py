@@ -47,11 +47,14 @@ class Straight(ABC):
     indent = "    "
 
     def __init__(self, function: Function, reserved: Set[str]) -> None:
-        self.view = View(function)
+        self.view = View(function, companions=True)
         self.graph = self.view.graph
         self.fresh = Names(reserved=reserved)
         self.forms: dict[Primitive, Form] = {}
+        printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
         for row in self.graph.primitives:
+            if row not in printed:
+                continue
             if row.shape is None:
                 self.forms[row] = self._form(row)
             elif row not in MOVED:

@@ -67,11 +67,13 @@ class View:
     unsaid : set of Primitive
         Rows that the notation implies; a broadcast too is skipped where the shapes of its
         neighbours imply it. None skips nothing.
+    companions : bool
+        Whether companions such as ``dlog`` are kept, for a language that spells them.
 
     Attributes
     ----------
     function : Function
-        The function, companions written out.
+        The function, companions written out where the notation has none.
     children : list of list of int
         The arguments of each node, as printed.
     uses : list of int
@@ -80,8 +82,14 @@ class View:
         The output nodes, as printed.
     """
 
-    def __init__(self, function: Function, unsaid: Set[Primitive] | None = None) -> None:
-        self.function = written_out(function)
+    def __init__(
+        self,
+        function: Function,
+        unsaid: Set[Primitive] | None = None,
+        *,
+        companions: bool = False,
+    ) -> None:
+        self.function = function if companions else written_out(function)
         self.graph = self.function.graph
         self.children = [args for _, args in self.graph.rows()]
         self.rows: list[Primitive | None] = [

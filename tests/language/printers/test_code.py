@@ -2,13 +2,14 @@
 
 import ctypes
 import math
-import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import c, python
-from difflab.primitives import by_spelling
+from difflab.primitives import by_spelling, helpers
 from tests.language.programs import programs
 
 COMPILER = shutil.which("cc")
@@ -125,17 +126,31 @@ def test_random_programs_agree_in_python(program: str) -> None:
     np.testing.assert_allclose(result[defined], expected[defined], rtol=1e-9, atol=1e-12)
 
 
+def compiled(functions: Sequence[Function], folder: Path) -> ctypes.CDLL:
+    """Compile functions f0, f1, … into one library; what several define is defined once."""
+    sources = [c(function) for function in functions]
+    shared = {text for text in helpers.C.values() if any(text in source for source in sources)}
+    for text in shared:
+        sources = [source.replace(text, "") for source in sources]
+    bodies = [source.replace("void f(", f"void f{k}(") for k, source in enumerate(sources)]
+    head = ["#include <math.h>", *(text for text in helpers.C.values() if text in shared)]
+    (folder / "f.c").write_text("\n".join([*head, *bodies]), encoding="utf-8")
+    command = f"{COMPILER} -std=c99 -Wall -Werror -O1 -fPIC -shared -o f.so f.c -lm"
+    subprocess.run(command.split(), cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "f.so"))
+
+
+def in_c(folder: Path, function: Function, point: Sequence[float]) -> list[float]:
+    library = compiled([function], folder)
+    result = (ctypes.c_double * function.m)()
+    library.f0((ctypes.c_double * function.n)(*point), result)
+    return list(result)
+
+
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler called cc")
 def test_c_compiles_without_a_warning_and_agrees(tmp_path: Path) -> None:
     every = functions()
-    source = "\n".join(
-        re.sub(r"\bvoid f\(", f"void f{number}(", c(function))
-        for number, function in enumerate(every)
-    )
-    (tmp_path / "f.c").write_text(source, encoding="utf-8")
-    command = f"{COMPILER} -std=c99 -Wall -Werror -O1 -fPIC -shared -o f.so f.c -lm"
-    subprocess.run(command.split(), cwd=tmp_path, check=True)
-    library = ctypes.CDLL(str(tmp_path / "f.so"))
+    library = compiled(every, tmp_path)
     for number, function in enumerate(every):
         point = point_of(function)
         packed = (ctypes.c_double * function.n)(*point)
@@ -163,10 +178,59 @@ def test_expressions_stay_short_enough_for_any_compiler(printer: Any) -> None:
         assert max(map(len, printer(parse(program)).splitlines())) < 400
 
 
-def test_companions_are_printed_in_plain_operations() -> None:
+def test_companions_are_printed_as_they_are_computed() -> None:
     gradient = dl.gradient(parse("asin(x) + ln(y)"))
-    assert "1.0 / sqrt(1.0 - x * x)" in python(gradient)
-    assert "1.0 / y" in c(gradient)
+    assert "1.0 / sqrt((1.0 - x) * (1.0 + x))" in python(gradient)
+    assert "1.0 / y if y >= 0.0 else nan" in python(gradient)
+    assert "y >= 0.0 ? 1.0 / y : NAN" in c(gradient)
+
+
+EDGES = [
+    ("sigmoid(x)", (-40.0,), "exp(x)/(1 + exp(x))"),
+    ("max(x, y)", (1.0, math.nan), "nan"),
+    ("min(x, y)", (1.0, math.nan), "nan"),
+    ("clip(x, 0, 1)", (math.nan,), "nan"),
+    ("relu(x)", (math.nan,), "nan"),
+    ("sign(x)", (math.nan,), "nan"),
+    ("heaviside(x)", (math.nan,), "nan"),
+    ("logaddexp(x, y)", (math.inf, math.inf), "inf"),
+    ("mod(x, y)", (1e300, 3.0), "mpf(10.0**300) % 3"),
+    ("derivative of logaddexp(x, 40)", (1.0,), "1/(1 + exp(39))"),
+    ("derivative of ln(x)", (-2.0,), "nan"),
+    ("derivative of log2(x)", (-2.0,), "nan"),
+    ("derivative of log1p(x)", (-2.0,), "nan"),
+    ("derivative of atanh(x)", (2.0,), "nan"),
+    ("derivative of log1mexp(x)", (2.0,), "nan"),
+    ("derivative of hypot(x, 0)", (0.0,), "mpf(0)"),
+    ("derivative of sigmoid(x)", (-40.0,), "exp(x)/(1 + exp(x))**2"),
+]
+
+
+@pytest.mark.parametrize("printer", ["python", "c"])
+@pytest.mark.parametrize(("program", "point", "exact"), EDGES)
+def test_printed_code_keeps_digits_and_nan(
+    program: str, point: tuple[float, ...], exact: str, printer: str, tmp_path: Path
+) -> None:
+    function = parse(program.removeprefix("derivative of "))
+    if program.startswith("derivative"):
+        function = dl.gradient(function)
+    with mpmath.workdps(40):
+        names = {"x": mpmath.mpf(point[0]), "exp": mpmath.exp, "mpf": mpmath.mpf}
+        expected = float(eval(exact, {**names, "nan": math.nan, "inf": math.inf}))
+    if printer == "c" and COMPILER is None:
+        pytest.skip("needs a C compiler called cc")
+    call = in_python if printer == "python" else partial(in_c, tmp_path)
+    try:
+        (found,) = call(function, point)
+    except ValueError:
+        found = math.nan  # as Python says that a function is undefined
+    assert found == pytest.approx(expected, rel=1e-15, abs=0.0, nan_ok=True)
+
+
+def test_what_is_not_used_is_not_defined() -> None:
+    assert "def " not in python(parse("exp(x)")).removesuffix("def f(x):\n    return exp(x)")
+    assert c(parse("max(x, 1)")).count("static double") == 1
+    assert "static" not in c(parse("exp(x)"))
 
 
 def test_repetition_is_written_as_loops() -> None:

@@ -1,0 +1,198 @@
+"""How far two right computations of the same program may differ, point by point.
+
+Each operation of a program on numbers is computed by its kernel, and again with its operands
+moved by their bounds: the largest change, and the rounding of the operation itself, bound its
+result. No derivative rule is used. A bound of 0 asks for equality, nan and infinities included;
+an infinite one says that no digit is left to be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Elementwise, Primitive, Select
+from difflab.execute.schedule import Program
+
+__all__ = ["Bounded", "bounded", "exact_row"]
+
+Array = NDArray[Any]
+
+ULPS = 8.0
+"""Of one operation, 4 for each of two implementations: what `tests/execute/test_table.py` holds."""
+ROUNDED_ULPS = 1.0
+"""Of operations that IEEE 754 rounds correctly."""
+SPECIAL_ULPS = 32.0
+"""Of SciPy's special functions and products of powers and logarithms."""
+ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
+SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "dpower_exponent"}
+SHARE = 1e-3
+"""A bound above this share of the value, or above it itself, is infinite: no digit is left."""
+LARGEST = np.finfo(float).max
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Values of a program's cells at some points, and by how much they may be wrong."""
+
+    values: dict[int, Any]
+    bounds: dict[int, Any]
+
+    def outputs(self, program: Program) -> tuple[Array, Array]:
+        """Return the flattened outputs and their bounds, ``(points, numbers)``."""
+        cells = [int(cell) for output in program.outputs for cell in output.ravel()]
+        shape = (len(cells), len(self.values[0]))
+        values, bounds = np.empty(shape), np.empty(shape)
+        for row, cell in enumerate(cells):
+            values[row], bounds[row] = self.values[cell], self.bounds[cell]
+        return values.T, bounds.T
+
+
+@cache
+def exact_row(row: Primitive) -> bool:
+    """Whether a row rounds nothing: selections, comparisons, roundings to whole numbers, signs."""
+    if row.name in {"negative", "absolute"}:
+        return True
+    if row.structural or isinstance(row.rule, Select):
+        return True
+    rule = row.rule
+    return isinstance(rule, Elementwise) and not any(rule.maps)
+
+
+def bounded(
+    program: Program, points: Array, *, outside: bool, literals: Collection[float] | None = None
+) -> Bounded:
+    """Compute a program at points ``(n, points)`` with bounds.
+
+    Parameters
+    ----------
+    program : Program
+        On single numbers.
+    points : array
+        The inputs, which are exact.
+    outside : bool
+        Whether results are held to real arithmetic or to another order of the operations, where
+        overflow is an error like any other, or to another target, where it must be the same.
+    literals : collection of float, optional
+        The constants that are exact; others were computed, and nothing is known of their errors.
+    """
+    values: dict[int, Any] = dict(enumerate(points))
+    bounds: dict[int, Any] = dict.fromkeys(range(program.inputs), 0.0)
+    values.update({cell: np.float64(value) for cell, value in program.known.items()})
+    count = points.shape[1]
+    for cell, value in program.known.items():
+        exact = literals is None or value in literals
+        bounds[cell] = 0.0 if exact else np.full(count, np.inf)
+    with np.errstate(all="ignore"):
+        for cell, row, args, _ in program.steps:
+            operands = [values[arg] for arg in args]
+            errors = [bounds[arg] for arg in args]
+            values[cell], bounds[cell] = _operation(row, operands, errors, count, outside)
+    return Bounded(values, bounds)
+
+
+def _operation(
+    row: Primitive, operands: list[Any], errors: list[Any], count: int, outside: bool
+) -> tuple[Array, Any]:
+    kernel = row.computer(np)
+    moved = [_moved(x, e) if np.ndim(e) else None for x, e in zip(operands, errors, strict=True)]
+    variants = [np.broadcast_to(x, (1, count)) for x in operands]
+    if any(shifts is not None for shifts in moved):
+        for place, shifts in enumerate(moved):
+            if shifts is not None:
+                variants = [
+                    np.concatenate([v, shifts if k == place else _repeated(v, len(shifts))])
+                    for k, v in enumerate(variants)
+                ]
+    found = np.asarray(kernel(*variants))
+    value = found[0]
+    if found.dtype == bool:
+        uncertain = np.any(found != value, axis=0) | _lost(row, errors)
+        return value, uncertain if np.any(uncertain) else 0.0
+    spread = _spread(found)
+    if not isinstance(row.rule, Select):
+        spread = np.where(_lost(row, errors), np.inf, spread)
+    bound = spread if exact_row(row) else spread + _rounding(row, operands, value, spread)
+    if outside and not exact_row(row):
+        bound = np.where(_overflows(row, operands, value), np.inf, bound)
+    bound = np.where(np.isnan(bound), np.inf, bound)
+    unjudged = (bound > SHARE * np.maximum(np.abs(value), 1.0)) | (np.abs(value) + bound > LARGEST)
+    bound = np.where(unjudged & (bound > 0), np.inf, bound)
+    return value, bound if np.any(bound) else 0.0
+
+
+def _repeated(variant: Array, times: int) -> Array:
+    return np.broadcast_to(variant[0], (times, variant.shape[1]))
+
+
+def _moved(value: Any, error: Array) -> Array:
+    """Return a value moved up and down by its bound, and to the zero in between."""
+    if np.asarray(value).dtype == bool:
+        return (value ^ error)[None]
+    shifts = [value + error, value - error]
+    near = (np.abs(value) <= error) | (value == 0)
+    if np.any(near):
+        shifts.append(np.where(near, np.where(value == 0, -value, 0.0), value))
+    return np.stack(shifts)
+
+
+def _spread(found: Array) -> Any:
+    """Return how far the variants are from the first: 0 where both are nan, or infinite alike."""
+    if len(found) == 1:
+        return 0.0
+    value, others = found[0], found[1:]
+    change = np.abs(others - value)
+    change = np.where((others == value) | (np.isnan(others) & np.isnan(value)), 0.0, change)
+    return np.sum(np.where(np.isnan(change), np.inf, change), axis=0)
+
+
+def _lost(row: Primitive, errors: list[Any]) -> Any:
+    """Whether an operand has no digit left; truth values are judged by what they select."""
+    lost: Any = False
+    for place, error in enumerate(errors):
+        if np.ndim(error) and place not in row.truths:
+            lost = lost | (error == np.inf)
+    return lost
+
+
+def _rounding(row: Primitive, operands: list[Any], value: Array, spread: Any) -> Any:
+    ulps = ROUNDED_ULPS if row.name in ROUNDED else SPECIAL_ULPS if row.name in SPECIAL else ULPS
+    rounding = np.where(np.isfinite(value), ulps * np.spacing(np.abs(value)), 0.0)
+    zero = value == 0
+    if np.any(zero):
+        exact = ~_underflows(row, operands, value)
+        rounding = np.where(zero & exact & (spread == 0), 0.0, rounding)
+    return rounding
+
+
+def _beside(row: Primitive, operands: list[Any]) -> Any:
+    """Return the results at operands that are a little larger."""
+    return row.computer(np)(*[x * (1 + 2.0**-20) for x in operands])
+
+
+def _regular(operands: list[Any]) -> Any:
+    """Whether all operands are finite and not zero."""
+    regular: Any = True
+    for x in operands:
+        regular = regular & np.isfinite(x) & (x != 0)
+    return regular
+
+
+def _underflows(row: Primitive, operands: list[Any], value: Array) -> Any:
+    """Whether a zero stands for a number that is too small: beside it there are only zeros."""
+    return (value == 0) & _regular(operands) & (_beside(row, operands) == 0)
+
+
+def _overflows(row: Primitive, operands: list[Any], value: Array) -> Any:
+    """Whether an infinity stands for a number that is too large, and not for a pole."""
+    infinite = np.isinf(value)
+    if not np.any(infinite):
+        return False
+    finite = np.all([np.isfinite(np.broadcast_to(x, value.shape)) for x in operands], axis=0)
+    zero = np.any([np.broadcast_to(x == 0, value.shape) for x in operands], axis=0)
+    return infinite & finite & ~zero & np.isinf(_beside(row, operands))

@@ -1,0 +1,153 @@
+"""Walks the table: every spelling of every row is executed and held to the row's kernel.
+
+The kernel is the rule at the edges too: zeros, infinities, nan, subnormal and huge numbers. Not
+kept is the sign of a zero. The kernels themselves are held to mpmath in `test_table.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Primitive
+from difflab.execute.scalar import guarded, plain
+from difflab.primitives import TABLE, helpers
+
+Array = NDArray[np.float64]
+
+COMPILER = shutil.which("gcc")
+TINY = 5e-324
+EDGES = [0.0, 1.0, 0.5, 2.5, 3.0, 40.0, 700.0, 800.0, 1e-160, 1e160, 1e300, TINY, 1e-310, math.inf]
+EDGES = [*EDGES, *(-x for x in EDGES), math.nan]
+PAIRS = 3000
+"""Drawn where there are more combinations of edges."""
+ULPS = {"erfc": 8.0, "gamma": 16.0, "dpower_exponent": 8.0}
+"""SciPy's special functions and products of two roundings; `OTHER_ULPS` for every other row."""
+OTHER_ULPS = 4.0
+LOGGAMMA_ATOL = 2.0**-49
+"""Near its zeros at 1, 2 and between the negative integers only the absolute error is small."""
+
+SPELLED = {
+    name: row
+    for name, row in TABLE.items()
+    if row.shape is None and row.c and row.arity is not None
+}
+
+
+def points(row: Primitive) -> Array:
+    """Return sampled points, then combinations of edges."""
+    rng = np.random.default_rng(11)
+    boxes = np.array(row.samples)
+    sampled = rng.uniform(boxes[:, 0], boxes[:, 1], (40, len(boxes)))
+    every = list(itertools.product(EDGES, repeat=len(boxes)))
+    if len(every) > PAIRS:
+        every = [every[k] for k in rng.choice(len(every), PAIRS, replace=False)]
+    found: Array = np.concatenate([sampled, every])
+    for position in row.truths:
+        found[:, position] = found[:, position] > 0.7
+    return found
+
+
+def kernel(row: Primitive, at: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.asarray(row.computer(np)(*at.T), dtype=float)
+
+
+def assert_spelled(row: Primitive, at: Array, found: Sequence[float], what: str) -> None:
+    expected, got = kernel(row, at), np.asarray(found, dtype=float)
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    allowed = ULPS.get(row.name, OTHER_ULPS) * np.spacing(np.abs(expected))
+    if row.name == "loggamma":
+        allowed = np.maximum(allowed, LOGGAMMA_ATOL)
+    with np.errstate(all="ignore"):
+        wrong = np.flatnonzero(~(same | (np.abs(got - expected) <= allowed)))
+    told = [f"{at[k].tolist()}: {got[k]}, not {expected[k]}" for k in wrong[:6]]
+    assert not told, f"{row.name} in {what} at {'; '.join(told)}"
+
+
+def in_python(row: Primitive, forms: Callable[[Primitive], Any]) -> Callable[..., float]:
+    template, names = forms(row)
+    letters = "abc"[: row.arity]
+    found: Callable[..., float] = eval(
+        f"lambda {', '.join(letters)}: {template.format(*letters)}", dict(names)
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_python_gives_the_kernels_value_or_raises(name: str) -> None:
+    """Where `math` raises the kernel has no finite value, or the spelling overflows on the way."""
+    row = SPELLED[name]
+    at = points(row)
+    spelled = in_python(row, lambda row: (row.python, plain(row)[1] | printed_names(row)))
+    expected, kept, found = kernel(row, at), [], []
+    for place, point in enumerate(at.tolist()):
+        try:
+            found.append(float(spelled(*point)))
+            kept.append(place)
+        except (ArithmeticError, ValueError):
+            assert not math.isfinite(expected[place]) or expected[place] == 0.0, (name, point)
+    assert len(kept) >= 40
+    assert_spelled(row, at[kept], found, "Python")
+
+
+def printed_names(row: Primitive) -> dict[str, Any]:
+    """Return what the row's spelling names when it is printed."""
+    names: dict[str, Any] = {}
+    exec("from math import *\n" + "\n".join(helpers.PYTHON.values()), names)
+    return names
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_the_guarded_spelling_gives_the_kernels_value_everywhere(name: str) -> None:
+    row = SPELLED[name]
+    at = points(row)
+    spelled = in_python(row, guarded)
+    assert_spelled(row, at, [spelled(*point) for point in at.tolist()], "guarded Python")
+
+
+@pytest.mark.skipif(COMPILER is None, reason="needs gcc")
+def test_c_gives_the_kernels_value_everywhere(tmp_path: Path) -> None:
+    lines = ["#include <math.h>", *helpers.C.values()]
+    for name, row in SPELLED.items():
+        called = row.c.format(*(f"x[{k}]" for k in range(row.arity or 0)))
+        lines += [
+            f"void all_{name}(const double *x, double *y, int n)",
+            f"{{ for (int i = 0; i < n; i++, x += {row.arity}) y[i] = {called}; }}",
+        ]
+    (tmp_path / "table.c").write_text("\n".join(lines), encoding="utf-8")
+    command = f"{COMPILER} -std=c99 -O1 -ffp-contract=off -fPIC -shared -o table.so table.c -lm"
+    subprocess.run(command.split(), cwd=tmp_path, check=True)
+    library = ctypes.CDLL(str(tmp_path / "table.so"))
+    pointer = ctypes.POINTER(ctypes.c_double)
+    for name, row in SPELLED.items():
+        at = np.ascontiguousarray(points(row))
+        found = np.empty(len(at))
+        getattr(library, f"all_{name}")(
+            at.ctypes.data_as(pointer), found.ctypes.data_as(pointer), len(at)
+        )
+        assert_spelled(row, at, found.tolist(), "C")
+
+
+def test_every_row_on_numbers_is_spelled_or_has_no_function() -> None:
+    """A companion without a spelling would be printed in other operations than it computes."""
+    unspelled = {
+        name for name, row in TABLE.items() if row.shape is None and not (row.c and row.python)
+    }
+    assert unspelled == {"digamma", "polygamma"}
+
+
+def test_helpers_define_before_they_use() -> None:
+    for definitions in (helpers.PYTHON, helpers.C):
+        for name, text in definitions.items():
+            assert list(helpers.used([text], definitions))[-1] == name
