@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from difflab.errors import DifflabError, DomainError, InputError, PointError
 from difflab.testing.message import Component, describe, diagnose
-from difflab.testing.truth import Truth, argument, estimated, observed, refereed, traced
+from difflab.testing.truth import Truth, argument, estimated, observed, refereed, rounds, traced
 from difflab.testing.verdict import Tolerance, Verdicts, doubt, judged
 
 if TYPE_CHECKING:
@@ -147,13 +147,17 @@ def check_gradient(
         coarse = ~(truth.bar <= rtol * np.abs(truth.value))
         if (verdicts.wrong | verdicts.unjudged | coarse).any():
             function = traced(f, point, values)
-            if function is not None:
-                truth = refereed(function, f, point, truth)
             noise = _wavering(gradient, function, point, values)
-            doubts = doubt(yours, truth, judged(yours, truth, allowed, noise))
+            if function is not None:
+                exact = refereed(function, f, point, truth)
+                verdicts = judged(yours, exact, allowed, noise)
+                if not (verdicts.wrong.any() and rounds(function)):
+                    truth = exact
+            verdicts = judged(yours, truth, allowed, noise)
+            doubts = doubt(yours, truth, verdicts)
             if doubts.entries.any():
                 truth = observed(f, point, values, truth, doubts)
-            verdicts = judged(yours, truth, allowed, noise)
+                verdicts = judged(yours, truth, allowed, noise)
     _report(yours, truth, verdicts, allowed, _Names(point.shape, values.shape), unjudged)
 
 

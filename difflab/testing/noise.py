@@ -49,6 +49,7 @@ _RESOLVED = 10.0  # how far the coefficients must fall for a function to be reso
 _LEVEL = 0.2  # coefficients that fall by less than this have met the noise
 _ALIKE = 2.5  # levels in neighbouring windows of one and the same noise
 _SMALL = 1e-3  # what is taken for noise in one window alone, relative to the change there
+_KINKED = 0.7  # an even part that falls by less from window to window than this is a kink's
 _SAFETY = 3.0
 _ROUNDINGS = 8.0  # noise above so many roundings of the values is more than that
 _EPS = float(np.finfo(float64).eps)
@@ -122,15 +123,18 @@ class Look:
             return Seen(0 * noise, lost, 0 * noise, 0 * noise)
         with np.errstate(all="ignore"):
             read = [_read(window, np.maximum(noise, window.rounding)) for window in windows]
-            bars = np.array([bar for _, bar in read])
+            slopes, bars = (np.array(each) for each in zip(*read, strict=True))
             best, columns = bars.argmin(axis=0), np.arange(noise.size)
-            level = _RESOLVED * np.maximum(noise, self.rounding)
-            rises = [window.rise * (window.rise > level) / window.half for window in windows]
+            least = np.maximum(noise, self.rounding)
+            rises = [
+                window.rise * (window.rise > _RESOLVED * least) / window.half for window in windows
+            ]
+            half_jump, error = _half_jump(windows, least)
             return Seen(
-                slope=np.array([slope for slope, _ in read])[best, columns],
-                bar=bars[best, columns],
+                slope=slopes[best, columns],
+                bar=bars[best, columns] + np.where(noise > 0, _apart(slopes, best), 0.0) + error,
                 rise=np.max(rises, axis=0),
-                half_jump=_half_jump(windows, level),
+                half_jump=half_jump,
             )
 
 
@@ -242,6 +246,18 @@ def _read(window: _Window, noise: Array) -> tuple[Array, Array]:
     return slope, np.where(usable, bar, np.inf)
 
 
+def _apart(slopes: Array, best: NDArray[np.intp]) -> Array:
+    """Return how far the slope of the next narrower window is from that of the best, ``(m,)``.
+
+    The errors of code that chooses its own steps have a smooth part, which is larger than the
+    jumps that show them.
+    """
+    columns = np.arange(best.size)
+    following = np.minimum(best + 1, len(slopes) - 1)
+    gap: Array = np.abs(slopes[following, columns] - slopes[best, columns])
+    return gap
+
+
 def _noise(windows: list[_Window]) -> Array:
     """Return the noise of coefficients ``(m,)`` that the windows show."""
     sizes = [np.abs(window.odd) for window in windows]
@@ -262,22 +278,23 @@ def _noise(windows: list[_Window]) -> Array:
     return highest
 
 
-def _half_jump(windows: list[_Window], level: Array) -> Array:
-    """Return half the difference of the one-sided derivatives, zero where there is no kink.
+def _half_jump(windows: list[_Window], noise: Array) -> tuple[Array, Array]:
+    """Return half the difference of the one-sided derivatives, and its error; zero without a kink.
 
     The even part of a smooth function rises with the square of the distance, that of a kink
     with the distance.
     """
-    result = np.zeros_like(level)
-    for output in range(level.size):
-        rises = [
-            float(window.even[output])
-            for window in windows
-            if abs(window.even[output]) * window.inner > 2 * level[output]
-        ]
-        if len(rises) > 1 and rises[-1] / rises[-2] > 0.7:
-            result[output] = rises[-1]
-    return result
+    inner = np.array([window.inner for window in windows])[:, None]
+    rise = np.array([window.even for window in windows])
+    doubt = 4.0 * noise / inner
+    jump, error = np.zeros_like(noise), np.zeros_like(noise)
+    for output in range(noise.size):
+        clear = np.flatnonzero(np.abs(rise[:, output]) > 5.0 * doubt[:, output])
+        wide, narrow = rise[clear[:-1], output], rise[clear[1:], output]
+        if clear.size > 1 and narrow[-1] / wide[-1] > _KINKED:
+            bar = np.abs(wide - narrow) + doubt[clear[1:], output]
+            jump[output], error[output] = narrow[bar.argmin()], bar.min()
+    return jump, error
 
 
 def _stair(values: _Counted, center: Array, output: int, windows: list[_Window], x: float) -> float:

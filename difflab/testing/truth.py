@@ -19,7 +19,7 @@ from difflab.testing.noise import Look, look
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["TRUSTED", "Doubt", "Truth", "argument", "estimated", "observed", "refereed", "traced"]
+__all__ = ["TRUSTED", "Doubt", "Truth", "argument", "estimated", "observed", "refereed", "rounds", "traced"]
 
 Array = NDArray[float64]
 Mask = NDArray[np.bool_]
@@ -135,12 +135,7 @@ def traced(f: Callee, point: Array, values: Array) -> Function | None:
 
 
 def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth:
-    """Put the referee's derivative where it settled one.
-
-    It is not final where the code rounds: its derivative is then zero between the jumps, and
-    what is asked for may be the derivative of the function that was rounded. Nor does it count
-    where the code computes something else with numbers than what was traced.
-    """
+    """Put the referee's derivative where it settled one, if the code computes what was traced."""
     from difflab.lab.referee import refer
     from difflab.lab.ulp import nearest
 
@@ -161,7 +156,7 @@ def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth
         bar=np.where(settled, found.bounds, truth.bar),
         left=left,
         right=right,
-        final=settled & (not _rounds(function)),
+        final=settled,
         smooth=smooth,
         source=source if settled.all() else truth.source,
     )
@@ -181,8 +176,12 @@ def _same(function: Function, f: Callee, point: Array, magnitude: float) -> bool
     return True
 
 
-def _rounds(function: Function) -> bool:
-    """Return whether a graph has operations whose results move in steps, such as `round`."""
+def rounds(function: Function) -> bool:
+    """Return whether a graph has operations whose results move in steps, such as `round`.
+
+    Its derivative is that of the pieces, zero where the result itself is rounded. What is asked
+    for may also be the derivative of the function that was rounded.
+    """
     return any(row.name in ("floor", "ceil", "round") for row in function.graph.primitives)
 
 
@@ -210,7 +209,8 @@ def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt)
     if not columns:
         return replace(truth, final=final)
     looks = {j: observer.along(j, entries[:, j]) for j in columns[:_CHOSEN]}
-    noise = np.max([each.noise for each in (*looks.values(), observer.across())], axis=0)
+    across = [observer.across()] if len(looks) < point.size else []
+    noise = np.max([each.noise for each in (*looks.values(), *across)], axis=0)
     rest = [j for j in columns[_CHOSEN:] if noise.any() or not doubt.wrong[:, j].any()]
     looks |= {j: observer.along(j, entries[:, j]) for j in rest}
     noise = np.max([noise, *(each.noise for each in looks.values())], axis=0)
@@ -232,13 +232,15 @@ def _enter(truth: Truth, j: int, taken: Look, chosen: Mask) -> None:
     found = np.isfinite(seen.bar)
     # Two estimates without noise that exclude each other say that one of them is deceived.
     apart = found & ~noisy & (gap > bar + seen.bar + np.abs(seen.half_jump))
+    # The method looks nearer: where it sees no kink, the one that is seen is beside the point.
+    kink = chosen & (seen.half_jump != 0) & (noisy | ~(bar < 0.5 * np.abs(seen.half_jump)))
+    found &= kink | (seen.half_jump == 0)
     better = noisy | (found & ~(bar <= seen.bar))
     better &= chosen & bool(taken.windows)
-    lost = chosen & ~noisy & ~found & np.isfinite(value) & bool(taken.windows)
+    lost = chosen & ~noisy & np.isinf(seen.bar) & np.isfinite(value) & bool(taken.windows)
     truth.value[:, j] = np.where(better, seen.slope, value)
     truth.bar[:, j] = np.where(better, seen.bar, np.where(lost, np.inf, bar))
     truth.bar[:, j] += np.where(apart & chosen, gap, 0.0)
-    kink = chosen & (seen.half_jump != 0)
     truth.smooth[:, j] = np.where(better, ~kink, truth.smooth[:, j] & ~kink)
     truth.left[:, j] = truth.value[:, j] - np.where(kink, seen.half_jump, 0.0)
     truth.right[:, j] = truth.value[:, j] + np.where(kink, seen.half_jump, 0.0)
