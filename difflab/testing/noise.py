@@ -26,7 +26,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["Look", "Seen", "look"]
+__all__ = ["Look", "Seen", "look", "look_aside"]
 
 Array = NDArray[float64]
 Values = Callable[[Array], Array]
@@ -49,6 +49,8 @@ _RESOLVED = 10.0  # how far the coefficients must fall for a function to be reso
 _LEVEL = 0.2  # coefficients that fall by less than this have met the noise
 _ALIKE = 2.5  # levels in neighbouring windows of one and the same noise
 _SMALL = 1e-3  # what is taken for noise in one window alone, relative to the change there
+_ASIDE = 0.65  # where windows are that do not contain the point
+_CLEAR = 1e2  # how far above the last coefficients a smooth function's first one is
 _KINKED = 0.7  # an even part that falls by less from window to window than this is a kink's
 _SAFETY = 3.0
 _ROUNDINGS = 8.0  # noise above so many roundings of the values is more than that
@@ -99,21 +101,16 @@ class Look:
     noise : ndarray (m,)
         The size of the errors of the values that is visible here; zero where it is none but
         rounding.
+    pieces : ndarray (m,)
+        The same where the values are smooth beside the point, and jump further out.
     rounding : ndarray (m,)
         The rounding of the values.
-    flat : ndarray of bool (m,)
-        Where the values do not change at all, in any window.
-    stair : ndarray (m,)
-        For values that are constant beside the point the least change further out, if any.
-    evaluations : int
     """
 
     windows: list[_Window]
     noise: Array
+    pieces: Array
     rounding: Array
-    flat: NDArray[np.bool_]
-    stair: Array
-    evaluations: int
 
     def seen(self, noise: Array) -> Seen:
         """Return the derivative, where errors of size `noise` (m,) are in the values."""
@@ -171,10 +168,25 @@ def look(values: Values, center: Array, x: float, wanted: NDArray[np.bool_] | No
         still = windows[-1].flat if windows else np.zeros(center.shape, dtype=bool)
         for output in np.flatnonzero(still & wanted):
             stair[output] = _stair(counted, center, int(output), windows, x)
-        noise = np.maximum(_noise(windows), 0.5 * stair) if windows else stair
-        flat = np.array([window.flat for window in windows]).all(axis=0) & still
-    noise = np.where(noise > _ROUNDINGS * rounding, noise, 0.0)
-    return Look(windows, noise, rounding, flat, stair, counted.count)
+        noise, pieces = _noise(windows) if windows else (stair, stair)
+        noise = np.maximum(noise, 0.5 * stair)
+        noise = np.where(noise > _ROUNDINGS * rounding, noise, 0.0)
+    return Look(windows, noise, np.minimum(pieces, noise), rounding)
+
+
+def look_aside(values: Values, center: Array) -> Array:
+    """Return the jumps between smooth pieces ``(m,)`` that show to both sides of the point."""
+    counted = _Counted(values)
+    found = np.zeros_like(center)
+    with np.errstate(all="ignore"):
+        for side in (-_ASIDE, _ASIDE):
+            middle = counted(np.array([side]))[0]
+            window = _window(lambda moves, side=side: counted(side + moves), middle, _TOP)
+            if window is None:
+                continue
+            noise, _ = _noise([window])
+            found = np.fmax(found, np.where(noise > _ROUNDINGS * window.rounding, noise, 0.0))
+    return found
 
 
 class _Counted:
@@ -208,7 +220,7 @@ def _windows(values: _Counted, center: Array, x: float, wanted: NDArray[np.bool_
     return found
 
 
-def _window(values: _Counted, center: Array, half: float) -> _Window | None:
+def _window(values: Values, center: Array, half: float) -> _Window | None:
     """Return one window, None where it leaves the domain."""
     moves = half * _POSITIVE
     ends = values(np.array([moves[0], -moves[0]]))
@@ -258,24 +270,45 @@ def _apart(slopes: Array, best: NDArray[np.intp]) -> Array:
     return gap
 
 
-def _noise(windows: list[_Window]) -> Array:
-    """Return the noise of coefficients ``(m,)`` that the windows show."""
-    sizes = [np.abs(window.odd) for window in windows]
-    levels = np.array([size[-3:].max(axis=0) for size in sizes])
-    tops = np.array([size.max(axis=0) for size in sizes])
-    before = np.array([size[-4:-2].max(axis=0) for size in sizes])
-    after = np.array([size[-2:].max(axis=0) for size in sizes])
-    met = (after >= _LEVEL * before) & (levels > 0)
-    counts = met & (tops >= _RESOLVED * levels)
-    # A kink or a branch beside the point is no noise, and shows in other windows otherwise.
+def _noise(windows: list[_Window]) -> tuple[Array, Array]:
+    """Return the noise of coefficients ``(m,)`` that the windows show, and that of smooth pieces.
+
+    Code that iterates to a tolerance is smooth near the point, and jumps further out.
+    """
+    size = np.abs([window.odd for window in windows])
+    level, top = size[:, -3:].max(axis=1), size.max(axis=1)
+    met = (level > 0) & (size[:, -2:].max(axis=1) >= _LEVEL * size[:, -4:-2].max(axis=1))
+    met &= ~_kinked(windows, level)
+    counts = met & (top >= _RESOLVED * level)
     alike = np.zeros_like(counts)
-    low, high = np.minimum(levels[1:], levels[:-1]), np.maximum(levels[1:], levels[:-1])
+    low, high = np.minimum(level[1:], level[:-1]), np.maximum(level[1:], level[:-1])
     near = met[1:] & met[:-1] & (high <= _ALIKE * low)
     alike[1:] |= near
     alike[:-1] |= near
-    counts &= alike | (levels <= _SMALL * tops)
-    highest: Array = np.where(counts, levels, 0.0).max(axis=0)
-    return highest
+    # Where narrow windows show a smooth function, a large jump further out is its own.
+    clear = top[-1] >= _CLEAR * level[-1]
+    clear &= top[-1] > 0
+    counts &= (alike & ~clear) | (level <= _SMALL * top)
+    noise: Array = np.where(counts, level, 0.0).max(axis=0)
+    return noise, np.where(clear & (noise > _CLEAR * level[-1]), noise, 0.0)
+
+
+def _kinked(windows: list[_Window], level: Array) -> NDArray[np.bool_]:
+    """Return in which windows the even part is that of a kink ``(K, m)``.
+
+    Where the kink is not at the point itself the odd part jumps there by its distance.
+    """
+    rise = np.array([window.even for window in windows])
+    inner = np.array([window.inner for window in windows])[:, None]
+    clear = np.abs(rise) * inner > 2.0 * level
+    ratio = rise[1:] / rise[:-1]
+    pair = (ratio > _KINKED) & (ratio < 1.0 / _KINKED) & clear[1:] & clear[:-1]
+    result = np.zeros_like(clear)
+    result[1:] |= pair
+    result[:-1] |= pair
+    # The window in which the distance to the kink begins to matter is no better.
+    result[1:] |= result[:-1]
+    return result
 
 
 def _half_jump(windows: list[_Window], noise: Array) -> tuple[Array, Array]:

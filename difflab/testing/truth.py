@@ -14,12 +14,22 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import DomainError
-from difflab.testing.noise import Look, look
+from difflab.testing.noise import Look, look, look_aside
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["TRUSTED", "Doubt", "Truth", "argument", "estimated", "observed", "refereed", "rounds", "traced"]
+__all__ = [
+    "TRUSTED",
+    "Doubt",
+    "Truth",
+    "argument",
+    "estimated",
+    "observed",
+    "refereed",
+    "rounds",
+    "traced",
+]
 
 Array = NDArray[float64]
 Mask = NDArray[np.bool_]
@@ -31,6 +41,9 @@ TRUSTED = 0.1
 _LARGEST = 20_000  # operations times inputs that the referee is asked to take on
 _PATIENCE = 5.0  # seconds that it gets
 _SAME = 1e4  # roundings by which the traced function may differ from the code
+# Code whose values jump has errors with a smooth part, too: the values do not show it. It may be
+# so many times larger than the jumps, but a right derivative is at least this accurate.
+_BIAS, _MOST = 1e5, 5e-4
 _CHOSEN = 8  # components whose values are looked at for noise before all are
 _EPS = float(np.finfo(float64).eps)
 _HIDDEN = 32.0  # roundings of the value: a function that first moves by so little was hidden
@@ -90,6 +103,11 @@ class Doubt:
     entries: Mask
     zero: Mask
     size: Array
+
+
+def size_of(point: Array) -> Array:
+    """Return the length over which a function of each component is assumed to change, ``(n,)``."""
+    return np.where(point == 0, 1.0, np.abs(point)).ravel()
 
 
 def argument(point: Array) -> Any:
@@ -211,6 +229,9 @@ def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt)
     looks = {j: observer.along(j, entries[:, j]) for j in columns[:_CHOSEN]}
     across = [observer.across()] if len(looks) < point.size else []
     noise = np.max([each.noise for each in (*looks.values(), *across)], axis=0)
+    pieces = np.max([each.pieces for each in (*looks.values(), *across)], axis=0)
+    if not noise.any():
+        pieces = observer.aside()
     rest = [j for j in columns[_CHOSEN:] if noise.any() or not doubt.wrong[:, j].any()]
     looks |= {j: observer.along(j, entries[:, j]) for j in rest}
     noise = np.max([noise, *(each.noise for each in looks.values())], axis=0)
@@ -219,6 +240,8 @@ def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt)
     new = replace(truth, **parts, final=final, noise=noise)
     for column, each in looks.items():
         _enter(new, column, each, entries[:, column])
+    rough = np.fmin(_BIAS * pieces[:, None] / size_of(point), _MOST * np.abs(new.value))
+    new.bar[entries] += rough[entries]
     fitted = f"polynomials through {observer.count} values of f"
     return replace(new, source=fitted if noise.any() else f"{truth.source}; {fitted}")
 
@@ -264,10 +287,16 @@ class _Observer:
 
     def across(self) -> Look:
         """Look along a direction that moves every component, for the noise."""
+        return look(self._moved(self._direction()), self.center, 1.0)
+
+    def aside(self) -> Array:
+        """Look for jumps of the values to both sides, with every component moved."""
+        return look_aside(self._moved(self._direction()), self.center)
+
+    def _direction(self) -> Array:
         draw = np.random.default_rng(0)
-        size = np.where(self.point == 0, 1.0, np.abs(self.point)).ravel()
-        unit = draw.choice((-1.0, 1.0), size.size) * draw.uniform(0.5, 1.0, size.size) * size
-        return look(self._moved(unit), self.center, 1.0)
+        size = size_of(self.point)
+        return draw.choice((-1.0, 1.0), size.size) * draw.uniform(0.5, 1.0, size.size) * size
 
     def constant(self, j: int) -> Mask:
         """Return which outputs do not change with a component, nor hide that they do.
