@@ -5,30 +5,29 @@ May import every floor below `testing`: the numeric methods, tracing and the ref
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
-from difflab.errors import DifflabError, DomainError, PointError
+from difflab.errors import DifflabError, DomainError, InputError, PointError
 from difflab.testing.message import Component, describe, diagnose
+from difflab.testing.truth import Truth, argument, estimated, observed, refereed, rounds, traced
+from difflab.testing.verdict import Tolerance, Verdicts, doubt, judged
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["GradientMismatch", "check_gradient"]
+__all__ = ["GradientMismatch", "GradientUnjudged", "check_gradient"]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 
 _NEIGHBOURS = 4
 _REACH = 2  # ULPs of the input within which a right gradient may waver
-_LARGEST = 20_000  # operations times inputs that the referee is asked to take on
-_PATIENCE = 5.0  # seconds that it gets
-_TRUSTED = 0.1  # a bar above this share of the value may be a kink, so wavering excuses nothing
 
 
 class GradientMismatch(DifflabError, AssertionError):
@@ -37,23 +36,24 @@ class GradientMismatch(DifflabError, AssertionError):
     Attributes
     ----------
     components : tuple of Component
-        The wrong components, with both values and the numeric method's error bar.
+        The wrong components, with both values and the error bar of the numeric one.
+    unjudged : tuple of Component
+        Those that could not be judged.
     """
 
-    def __init__(self, message: str, components: tuple[Component, ...] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        components: tuple[Component, ...] = (),
+        unjudged: tuple[Component, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.components = components
+        self.unjudged = unjudged
 
 
-@dataclass(frozen=True)
-class _Truth:
-    """Numeric derivatives ``(m, n)`` with their error bars, and where they come from."""
-
-    value: Array
-    bar: Array
-    left: Array
-    right: Array
-    source: str
+class GradientUnjudged(GradientMismatch):
+    """No component is wrong, but some could not be judged: the message says which, and why."""
 
 
 def check_gradient(
@@ -62,13 +62,15 @@ def check_gradient(
     x: ArrayLike,
     *,
     rtol: float = 1e-8,
+    atol: float = 0.0,
+    unjudged: Literal["fail", "warn"] = "fail",
     method: str = "richardson",
 ) -> None:
     r"""Raise `GradientMismatch` unless `gradient` is the derivative of `f` at `x`.
 
     Every component is judged on its own scale: it passes when
 
-    .. math:: |g - d| \le \mathrm{rtol}\,|d| + \Delta,
+    .. math:: |g - d| \le \mathrm{rtol}\,|d| + \mathrm{atol} + \Delta,
 
     where :math:`d` is the numeric derivative and :math:`\Delta` its error bar, so a wrong
     component that is tiny beside the others fails, and a right one of an ill-conditioned
@@ -76,6 +78,12 @@ def check_gradient(
     high precision decide, and :math:`\Delta` is then how far `gradient` itself wavers between
     neighbouring floating-point inputs. At a kink every value between the one-sided derivatives
     passes.
+
+    Before code that cannot be traced is said to have a wrong gradient, the noise of its values
+    is estimated from values further out: code that rounds its result, iterates to a tolerance
+    or chooses its own steps has errors far larger than a rounding, which :math:`\Delta` then
+    contains. A component whose :math:`\Delta` is more than a tenth of the derivative, so that a
+    wrong one would pass as well, could not be judged, and the check fails.
 
     Parameters
     ----------
@@ -89,6 +97,10 @@ def check_gradient(
         The point.
     rtol : float
         The relative error that is allowed beside the error bar.
+    atol : float
+        The absolute error that does not matter: a component known to `atol` can be judged.
+    unjudged : {"fail", "warn"}
+        Whether components that could not be judged fail the check, or only warn.
     method : str
         The numeric method, one of `difflab.methods`.
 
@@ -97,6 +109,8 @@ def check_gradient(
     GradientMismatch
         A component is wrong, not a number, or the shape does not fit. It is an
         `AssertionError`, so tests fail with its message.
+    GradientUnjudged
+        No component is wrong, but some could not be judged. It is a `GradientMismatch`.
     difflab.errors.DomainError
         `f` is not finite at `x`.
 
@@ -109,22 +123,42 @@ def check_gradient(
         ...
     difflab.testing.gradient.GradientMismatch: the gradient is wrong in 2 of 2 components
     ...
+
+    The second term is lost in the rounding of the first, and ``float`` keeps the function from
+    being traced:
+
+    >>> f = lambda x: float(1e12 * x[0] ** 2 + 1e-6 * x[1])
+    >>> check_gradient(f, lambda x: [2e12 * x[0], 5e-6], [1.0, 2.0])
+    Traceback (most recent call last):
+        ...
+    difflab.testing.gradient.GradientUnjudged: could not judge component x[1]
+    ...
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
+    if unjudged not in ("fail", "warn"):
+        raise InputError(f"unjudged is 'fail' or 'warn', not {unjudged!r}")
+    allowed = Tolerance(rtol, atol)
     point = _point(x)
     values = _value(f, point)
     with np.errstate(all="ignore"):
         yours = _jacobian(gradient, point, values)
-        truth = _estimate(f, point, values, method)
-        wrong = _outside(yours, truth, rtol, np.zeros_like(yours))
-        doubtful = wrong | ~(truth.bar <= rtol * np.abs(truth.value))
-        if doubtful.any():
-            function = _traced(f, point, values)
-            truth, steady = _refereed(function, point, truth)
+        truth = estimated(f, point, values, method)
+        verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
+        coarse = ~(truth.bar <= rtol * np.abs(truth.value))
+        if (verdicts.wrong | verdicts.unjudged | coarse).any():
+            function = traced(f, point, values)
             noise = _wavering(gradient, function, point, values)
-            wrong = _outside(yours, truth, rtol, np.where(steady, noise, 0.0))
-    if wrong.any():
-        raise _mismatch(yours, truth, wrong, rtol, point, values)
+            if function is not None:
+                exact = refereed(function, f, point, truth)
+                verdicts = judged(yours, exact, allowed, noise)
+                if not (verdicts.wrong.any() and rounds(function)):
+                    truth = exact
+            verdicts = judged(yours, truth, allowed, noise)
+            doubts = doubt(yours, truth, verdicts)
+            if doubts.entries.any():
+                truth = observed(f, point, values, truth, doubts)
+                verdicts = judged(yours, truth, allowed, noise)
+    _report(yours, truth, verdicts, allowed, _Names(point.shape, values.shape), unjudged)
 
 
 def _point(x: ArrayLike) -> Array:
@@ -139,14 +173,9 @@ def _point(x: ArrayLike) -> Array:
     return point
 
 
-def _argument(point: Array) -> Any:
-    """Return the point as `f` expects it: its own copy, a number where it is one."""
-    return float(point) if point.ndim == 0 else point.copy()
-
-
 def _value(f: Callee, point: Array) -> Array:
     with np.errstate(all="ignore"):
-        result = f(_argument(point))
+        result = f(argument(point))
     try:
         values = np.asarray(result, dtype=float64)
     except (TypeError, ValueError) as error:
@@ -158,7 +187,7 @@ def _value(f: Callee, point: Array) -> Array:
 
 def _jacobian(gradient: Callee | ArrayLike, point: Array, values: Array) -> Array:
     """Return the gradient under test as an ``(m, n)`` Jacobian."""
-    result = gradient(_argument(point)) if callable(gradient) else gradient
+    result = gradient(argument(point)) if callable(gradient) else gradient
     try:
         given = np.asarray(result, dtype=float64)
     except (TypeError, ValueError) as error:
@@ -175,57 +204,6 @@ def _jacobian(gradient: Callee | ArrayLike, point: Array, values: Array) -> Arra
             f"{values.shape}, so the shape must be {values.shape + point.shape}"
         )
     return given.reshape(m, n)
-
-
-def _estimate(f: Callee, point: Array, values: Array, method: str) -> _Truth:
-    from difflab.methods.differentiate import differentiate
-
-    def isolated(x: Any) -> Any:
-        return f(x.copy() if isinstance(x, np.ndarray) else x)
-
-    found = differentiate(isolated, point, method=method)
-    shape = (values.size, point.size)
-    value = np.reshape(found.value, shape)
-    bar = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
-    return _Truth(value, bar, value, value, f"{method}, {found.evaluations} evaluations of f")
-
-
-def _traced(f: Callee, point: Array, values: Array) -> Function | None:
-    """Return the graph of `f`, or None where Python decides what it computes, or it is large."""
-    from difflab.graph.counts import count
-    from difflab.graph.trace import trace
-
-    try:
-        function = trace(f, _argument(point))
-        small = count(function).operations * point.size <= _LARGEST
-    except Exception:  # whatever the user's code does when it meets a value that is no number
-        return None
-    return function if small and function.m == values.size else None
-
-
-def _refereed(
-    function: Function | None, point: Array, truth: _Truth
-) -> tuple[_Truth, NDArray[np.bool_]]:
-    """Put the referee's derivative where it settled one; also return where there is no kink.
-
-    Only there may wavering excuse an error: next to a kink a right gradient leaps.
-    """
-    if function is None:
-        return truth, truth.bar <= _TRUSTED * np.abs(truth.value)
-    from difflab.lab.referee import refer
-    from difflab.lab.ulp import nearest
-
-    found = refer(function, point.ravel().tolist(), timeout=_PATIENCE)
-    settled = ~np.isin(found.regularity, ("undefined", "unsettled"))
-    smooth = found.regularity == "smooth"
-    value = np.where(settled, found.jacobian, truth.value)
-    left, right = (
-        np.where(settled & ~smooth, np.reshape([nearest(v) for v in side.flat], side.shape), value)
-        for side in (found.left, found.right)
-    )
-    source = f"differences of mpmath values, {found.evaluations} evaluations"
-    bar = np.where(settled, found.bounds, truth.bar)
-    return _Truth(value, bar, left, right, source if settled.all() else truth.source), smooth
 
 
 def _wavering(
@@ -261,46 +239,55 @@ def _wavering(
     return 2 * widest
 
 
-def _outside(yours: Array, truth: _Truth, rtol: float, noise: Array) -> NDArray[np.bool_]:
-    """Return which components lie outside what the truth allows; not-a-number always does."""
-    room = truth.bar + noise
-    low = np.fmin(truth.left, truth.right)  # at an edge of the domain one side is nan
-    high = np.fmax(truth.left, truth.right)
-    low = low - rtol * np.abs(low) - room
-    high = high + rtol * np.abs(high) + room
-    inside: NDArray[np.bool_] = (low <= yours) & (yours <= high)
-    wrong: NDArray[np.bool_] = ~(inside | (yours == truth.value))
-    return wrong
-
-
-def _mismatch(
+def _report(
     yours: Array,
-    truth: _Truth,
-    wrong: NDArray[np.bool_],
-    rtol: float,
-    point: Array,
-    values: Array,
-) -> GradientMismatch:
-    components = tuple(
+    truth: Truth,
+    verdicts: Verdicts,
+    allowed: Tolerance,
+    names: _Names,
+    unjudged: str,
+) -> None:
+    """Raise, or warn, about the components that did not pass."""
+    __tracebackhide__ = True
+    if not (verdicts.wrong.any() or verdicts.unjudged.any()):
+        return
+    wrong, open_ = (_components(yours, truth, mask, names) for mask in verdicts)
+    hint = diagnose(yours, truth.value, verdicts.wrong) if wrong else ""
+    message = describe(wrong, open_, yours.size, source=truth.source, allowed=allowed, hint=hint)
+    if wrong:
+        raise GradientMismatch(message, wrong, open_)
+    if unjudged == "fail":
+        raise GradientUnjudged(message, wrong, open_)
+    warnings.warn(message, stacklevel=3)
+
+
+def _components(
+    yours: Array, truth: Truth, chosen: NDArray[np.bool_], names: _Names
+) -> tuple[Component, ...]:
+    return tuple(
         Component(
-            name=_name(int(i), int(j), point, values),
+            name=names.of(int(i), int(j)),
             yours=float(yours[i, j]),
             numeric=float(truth.value[i, j]),
             bar=float(truth.bar[i, j]),
             left=float(truth.left[i, j]),
             right=float(truth.right[i, j]),
+            noise=float(truth.noise[i]),
         )
-        for i, j in np.argwhere(wrong)
+        for i, j in np.argwhere(chosen)
     )
-    hint = diagnose(yours, truth.value, wrong)
-    message = describe(list(components), yours.size, truth.source, rtol, hint)
-    return GradientMismatch(message, components)
 
 
-def _name(row: int, column: int, point: Array, values: Array) -> str:
-    """Return the component's name, such as ``x[1]`` or ``dy[0]/dx[1]``."""
-    x = "x" + _subscript(column, point.shape)
-    return x if values.ndim == 0 else f"dy{_subscript(row, values.shape)}/d{x}"
+class _Names(NamedTuple):
+    """Names of components, such as ``x[1]`` or ``dy[0]/dx[1]``."""
+
+    into: tuple[int, ...]
+    out: tuple[int, ...]
+
+    def of(self, row: int, column: int) -> str:
+        """Return the name of one entry of the Jacobian."""
+        x = "x" + _subscript(column, self.into)
+        return f"dy{_subscript(row, self.out)}/d{x}" if self.out else x
 
 
 def _subscript(flat: int, shape: tuple[int, ...]) -> str:

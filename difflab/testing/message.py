@@ -5,11 +5,16 @@ May import NumPy and `difflab.errors`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from difflab.testing.verdict import Tolerance
 
 __all__ = ["Component", "describe", "diagnose", "ulps"]
 
@@ -29,6 +34,8 @@ class Component:
         The value under test, the numeric value, and the numeric method's own error bar.
     left, right : float
         The one-sided derivatives; they differ at a kink.
+    noise : float
+        The errors of the function's values, where they were found to be more than rounding.
     """
 
     name: str
@@ -37,6 +44,7 @@ class Component:
     bar: float
     left: float
     right: float
+    noise: float = 0.0
 
     @property
     def kink(self) -> bool:
@@ -70,40 +78,75 @@ def ulps(value: float, truth: float) -> float:
         return float(abs(value - truth) / np.spacing(abs(float64(truth))))
 
 
-def describe(wrong: list[Component], total: int, source: str, rtol: float, hint: str) -> str:
+def describe(
+    wrong: Sequence[Component],
+    unjudged: Sequence[Component],
+    total: int,
+    *,
+    source: str,
+    allowed: Tolerance,
+    hint: str,
+) -> str:
     """Return the whole message.
 
     Parameters
     ----------
-    wrong : list of Component
-        The components that failed, in order.
+    wrong, unjudged : sequence of Component
+        The components that failed, and those that could not be judged, in order.
     total : int
         How many components there are.
     source : str
         Where the numeric values come from.
-    rtol : float
-        The relative tolerance that was allowed beside the error bar.
+    allowed : Tolerance
+        The errors that were allowed beside the error bar.
     hint : str
         What the mistake looks like, or nothing.
     """
-    noun = "component" if total == 1 else "components"
-    lines = [f"the gradient is wrong in {len(wrong)} of {total} {noun}"]
+    lines = []
+    if wrong:
+        noun = "component" if total == 1 else "components"
+        lines += [f"the gradient is wrong in {len(wrong)} of {total} {noun}", *_table(wrong)]
+        if any(component.kink for component in wrong):
+            lines.append("at a kink any value between the one-sided derivatives would pass")
+        if hint:
+            lines.append(hint)
+    if unjudged:
+        lines += _unjudged(unjudged, total)
+    noise = max((component.noise for component in (*wrong, *unjudged)), default=0.0)
+    if noise:
+        lines.append(f"the values of f are off by about {noise:.0e}, as values further out show")
+    beside = f"rtol={allowed.rtol:g}" + (f" and atol={allowed.atol:g}" if allowed.atol else "")
+    lines.append(f"numeric values: {source}; allowed: {beside} beside the error bar")
+    return "\n".join(lines)
+
+
+def _unjudged(components: Sequence[Component], total: int) -> list[str]:
+    """Return the lines about components that could not be judged."""
+    if len(components) == 1:
+        head = f"could not judge component {components[0].name}"
+    else:
+        head = f"could not judge {len(components)} of {total} components"
+    return [
+        head,
+        *_table(components),
+        "a wrong value would lie within such an error bar as well: give atol= for the error that"
+        " does not matter, or check the hidden term by itself",
+    ]
+
+
+def _table(components: Sequence[Component]) -> list[str]:
+    """Return a line for each component, aligned, below their heads."""
     head = ("component", "yours", "numeric", "error bar", "relative", "ULPs")
-    cells = [head, *(component.line() for component in wrong[:_SHOWN])]
+    cells = [head, *(component.line() for component in components[:_SHOWN])]
     widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
-    lines += [
+    lines = [
         "  "
         + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
-    if len(wrong) > _SHOWN:
-        lines.append(f"  … and {len(wrong) - _SHOWN} more")
-    if any(component.kink for component in wrong):
-        lines.append("at a kink any value between the one-sided derivatives would pass")
-    if hint:
-        lines.append(hint)
-    lines.append(f"numeric values: {source}; allowed: rtol={rtol:g} beside the error bar")
-    return "\n".join(lines)
+    if len(components) > _SHOWN:
+        lines.append(f"  … and {len(components) - _SHOWN} more")
+    return lines
 
 
 def diagnose(yours: NDArray[float64], numeric: NDArray[float64], wrong: NDArray[np.bool_]) -> str:

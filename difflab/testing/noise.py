@@ -1,0 +1,377 @@
+r"""How noisy a function's values are, and the slopes that can still be read from them.
+
+May import NumPy only.
+
+Code that rounds its result, iterates to a tolerance or chooses its own steps returns values
+that are off by far more than a rounding. Close to a point such errors are constant or change
+smoothly, so neighbouring values do not show them: they show as stairs, and as jumps further out.
+So one component at a time is moved through windows of many sizes around the point. In each, the
+odd part of the function is interpolated at Chebyshev points,
+
+.. math:: \tfrac12 (f(x + t) - f(x - t)) = \sum_{j\ \mathrm{odd}} c_j T_j(t / H),
+
+whose coefficients fall geometrically until they meet the noise, and stay at its level (J. L.
+Aurentz and L. N. Trefethen, *Chopping a Chebyshev series*, ACM Trans. Math. Softw. 43, 2017; the
+thought is that of R. W. Hamming's tables of differences and of J. J. Moré and S. M. Wild,
+*Estimating computational noise*, SIAM J. Sci. Comput. 33, 2011). The noise of the noisiest window
+counts in all of them, and the slope is taken where noise and truncation together are least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+__all__ = ["Look", "Seen", "look", "look_aside"]
+
+Array = NDArray[float64]
+Values = Callable[[Array], Array]
+"""Moves of one component ``(K,)`` to the function's flattened values there ``(K, m)``."""
+
+_NODES = 17
+_ANGLES = np.pi * (np.arange(_NODES // 2) + 0.5) / _NODES
+_POSITIVE = np.cos(_ANGLES)  # Chebyshev points of the first kind; the middle one is x itself
+_ODD = np.arange(1, _NODES, 2)
+_TO_COEFFICIENTS = (4.0 / _NODES) * np.cos(np.outer(_ODD, _ANGLES))
+_SLOPES = _ODD * (-1.0) ** (_ODD // 2)  # T_j'(0) for odd j
+_SQUARES = np.sqrt(np.cumsum(_ODD.astype(float) ** 2))
+
+_TOP = 0.3
+_RATIO = 8.0
+_LEAST = 4  # windows, beneath the size of x
+_NARROWEST = 2.0**-30
+_WORSE = 4.0  # a window this much worse than the best, twice in a row, is the last
+_RESOLVED = 10.0  # how far the coefficients must fall for a function to be resolved
+_LEVEL = 0.2  # coefficients that fall by less than this have met the noise
+_ALIKE = 2.5  # levels in neighbouring windows of one and the same noise
+_SMALL = 1e-3  # what is taken for noise in one window alone, relative to the change there
+_ASIDE = 0.65  # where windows are that do not contain the point
+_CLEAR = 1e2  # how far above the last coefficients a smooth function's first one is
+_KINKED = 0.7  # an even part that falls by less from window to window than this is a kink's
+_SAFETY = 3.0
+_ROUNDINGS = 8.0  # noise above so many roundings of the values is more than that
+_EPS = float(np.finfo(float64).eps)
+
+_GROWTH, _GROWINGS, _HALVINGS = 16.0, 10, 30
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the values show along one component, for each of the ``m`` outputs.
+
+    Attributes
+    ----------
+    slope, bar : ndarray (m,)
+        The derivative and a bound on its error: infinite where no window resolves the function.
+    rise : ndarray (m,)
+        The steepest mean slope from the point to one of the windows' ends.
+    half_jump : ndarray (m,)
+        Half the difference of the one-sided derivatives, where there is a kink.
+    """
+
+    slope: Array
+    bar: Array
+    rise: Array
+    half_jump: Array
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Values in one window: its half-width, the odd part's coefficients, and sizes."""
+
+    half: float
+    odd: Array  # (8, m) coefficients
+    even: Array  # (m,) rise of the even part at the innermost nodes, over their distance
+    inner: float  # that distance
+    rise: Array  # (m,) largest change from the centre
+    rounding: Array  # (m,)
+    flat: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Look:
+    """The values along one component, or along a direction.
+
+    Attributes
+    ----------
+    noise : ndarray (m,)
+        The size of the errors of the values that is visible here; zero where it is none but
+        rounding.
+    pieces : ndarray (m,)
+        The same where the values are smooth beside the point, and jump further out.
+    rounding : ndarray (m,)
+        The rounding of the values.
+    """
+
+    windows: list[_Window]
+    noise: Array
+    pieces: Array
+    rounding: Array
+
+    def seen(self, noise: Array) -> Seen:
+        """Return the derivative, where errors of size `noise` (m,) are in the values."""
+        windows = self.windows
+        if not windows:
+            lost = np.full_like(noise, np.inf)
+            return Seen(0 * noise, lost, 0 * noise, 0 * noise)
+        with np.errstate(all="ignore"):
+            read = [_read(window, np.maximum(noise, window.rounding)) for window in windows]
+            slopes, bars = (np.array(each) for each in zip(*read, strict=True))
+            best, columns = bars.argmin(axis=0), np.arange(noise.size)
+            least = np.maximum(noise, self.rounding)
+            rises = [
+                window.rise * (window.rise > _RESOLVED * least) / window.half for window in windows
+            ]
+            half_jump, error = _half_jump(windows, least)
+            return Seen(
+                slope=slopes[best, columns],
+                bar=bars[best, columns] + np.where(noise > 0, _apart(slopes, best), 0.0) + error,
+                rise=np.max(rises, axis=0),
+                half_jump=half_jump,
+            )
+
+
+def look(values: Values, center: Array, x: float, wanted: NDArray[np.bool_] | None = None) -> Look:
+    """Take values along one component, whose value is `x`.
+
+    Parameters
+    ----------
+    values : callable
+        Moves of the component ``(K,)`` to values ``(K, m)``; nan outside of the domain.
+    center : ndarray (m,)
+        The values at the point.
+    x : float
+        The component.
+    wanted : ndarray of bool (m,), optional
+        The outputs that matter.
+
+    Examples
+    --------
+    >>> rounded = lambda t: np.round(np.sin(1.0 + t), 4)[:, None]
+    >>> taken = look(rounded, rounded(np.zeros(1))[0], 1.0)
+    >>> bool(1e-5 < taken.noise[0] < 2e-4)
+    True
+    >>> seen = taken.seen(taken.noise)
+    >>> bool(abs(seen.slope[0] - np.cos(1.0)) <= seen.bar[0] < 0.01)
+    True
+    """
+    counted = _Counted(values)
+    wanted = np.ones(center.shape, dtype=bool) if wanted is None else wanted
+    with np.errstate(all="ignore"):
+        windows = _windows(counted, center, x, wanted)
+        rounding = windows[-1].rounding if windows else _EPS * np.abs(center)
+        stair = np.zeros_like(center)
+        still = windows[-1].flat if windows else np.zeros(center.shape, dtype=bool)
+        for output in np.flatnonzero(still & wanted):
+            stair[output] = _stair(counted, center, int(output), windows, x)
+        noise, pieces = _noise(windows) if windows else (stair, stair)
+        noise = np.maximum(noise, 0.5 * stair)
+        noise = np.where(noise > _ROUNDINGS * rounding, noise, 0.0)
+    return Look(windows, noise, np.minimum(pieces, noise), rounding)
+
+
+def look_aside(values: Values, center: Array) -> Array:
+    """Return the jumps between smooth pieces ``(m,)`` that show to both sides of the point."""
+    counted = _Counted(values)
+    found = np.zeros_like(center)
+    with np.errstate(all="ignore"):
+        for side in (-_ASIDE, _ASIDE):
+            middle = counted(np.array([side]))[0]
+            window = _window(lambda moves, side=side: counted(side + moves), middle, _TOP)
+            if window is None:
+                continue
+            noise, _ = _noise([window])
+            found = np.fmax(found, np.where(noise > _ROUNDINGS * window.rounding, noise, 0.0))
+    return found
+
+
+class _Counted:
+    """The values, and how many were taken."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.count = 0
+
+    def __call__(self, moves: Array) -> Array:
+        self.count += moves.size
+        return self.values(moves)
+
+
+def _windows(values: _Counted, center: Array, x: float, wanted: NDArray[np.bool_]) -> list[_Window]:
+    """Take values in windows from the widest to where narrower ones show less and less."""
+    size = abs(x)
+    half, last = _TOP * max(size, 1.0), _NARROWEST * (min(size, 1.0) or 1.0)
+    found: list[_Window] = []
+    bars: list[Array] = []
+    while half > last:
+        window = _window(values, center, half)
+        if window is not None:
+            found.append(window)
+            bars.append(_read(window, window.rounding)[1][wanted])
+        half /= _RATIO
+        if len(bars) >= _LEAST:
+            best = np.min(bars, axis=0)
+            if (np.minimum(bars[-1], bars[-2]) >= _WORSE * best).all() and np.isfinite(best).all():
+                break
+    return found
+
+
+def _window(values: Values, center: Array, half: float) -> _Window | None:
+    """Return one window, None where it leaves the domain."""
+    moves = half * _POSITIVE
+    ends = values(np.array([moves[0], -moves[0]]))
+    if not np.isfinite(ends).all():
+        return None
+    rest = values(np.concatenate([moves[1:], -moves[1:]]))
+    count = moves.size - 1
+    up = np.concatenate([ends[:1], rest[:count]]) - center
+    down = np.concatenate([ends[1:], rest[count:]]) - center
+    if not (np.isfinite(up).all() and np.isfinite(down).all()):
+        return None
+    change = np.fmax(np.abs(up), np.abs(down)).max(axis=0)
+    return _Window(
+        half=half,
+        odd=_TO_COEFFICIENTS @ (0.5 * (up - down)),
+        even=0.5 * (up[-1] + down[-1]) / moves[-1],
+        inner=float(moves[-1]),
+        rise=change,
+        rounding=_EPS * (np.abs(center) + change),
+        flat=change == 0,
+    )
+
+
+def _read(window: _Window, noise: Array) -> tuple[Array, Array]:
+    """Return the slope that a window shows, given the noise of coefficients, and its bar."""
+    size = np.abs(window.odd)
+    level = np.maximum(size[-3:].max(axis=0), noise)
+    above = size > _SAFETY * level
+    # The last coefficient that stands out, or the first.
+    last = np.where(above.any(axis=0), len(size) - 1 - above[::-1].argmax(axis=0), 0)
+    kept = np.arange(len(size))[:, None] <= last
+    slope = (_SLOPES[:, None] * window.odd * kept).sum(axis=0) / window.half
+    bar = _SAFETY * level * (_SQUARES[last] + _ODD[last] + 2.0) / window.half
+    usable = (size.max(axis=0) >= _RESOLVED * level) | (level <= 4.0 * noise)
+    return slope, np.where(usable, bar, np.inf)
+
+
+def _apart(slopes: Array, best: NDArray[np.intp]) -> Array:
+    """Return how far the slope of the next narrower window is from that of the best, ``(m,)``.
+
+    The errors of code that chooses its own steps have a smooth part, which is larger than the
+    jumps that show them.
+    """
+    columns = np.arange(best.size)
+    following = np.minimum(best + 1, len(slopes) - 1)
+    gap: Array = np.abs(slopes[following, columns] - slopes[best, columns])
+    return gap
+
+
+def _noise(windows: list[_Window]) -> tuple[Array, Array]:
+    """Return the noise of coefficients ``(m,)`` that the windows show, and that of smooth pieces.
+
+    Code that iterates to a tolerance is smooth near the point, and jumps further out.
+    """
+    size = np.abs([window.odd for window in windows])
+    level, top = size[:, -3:].max(axis=1), size.max(axis=1)
+    met = (level > 0) & (size[:, -2:].max(axis=1) >= _LEVEL * size[:, -4:-2].max(axis=1))
+    met &= ~_kinked(windows, level)
+    counts = met & (top >= _RESOLVED * level)
+    alike = np.zeros_like(counts)
+    low, high = np.minimum(level[1:], level[:-1]), np.maximum(level[1:], level[:-1])
+    near = met[1:] & met[:-1] & (high <= _ALIKE * low)
+    alike[1:] |= near
+    alike[:-1] |= near
+    # Where narrow windows show a smooth function, a large jump further out is its own.
+    clear = top[-1] >= _CLEAR * level[-1]
+    clear &= top[-1] > 0
+    counts &= (alike & ~clear) | (level <= _SMALL * top)
+    noise: Array = np.where(counts, level, 0.0).max(axis=0)
+    return noise, np.where(clear & (noise > _CLEAR * level[-1]), noise, 0.0)
+
+
+def _kinked(windows: list[_Window], level: Array) -> NDArray[np.bool_]:
+    """Return in which windows the even part is that of a kink ``(K, m)``.
+
+    Where the kink is not at the point itself the odd part jumps there by its distance.
+    """
+    rise = np.array([window.even for window in windows])
+    inner = np.array([window.inner for window in windows])[:, None]
+    clear = np.abs(rise) * inner > 2.0 * level
+    ratio = rise[1:] / rise[:-1]
+    pair = (ratio > _KINKED) & (ratio < 1.0 / _KINKED) & clear[1:] & clear[:-1]
+    result = np.zeros_like(clear)
+    result[1:] |= pair
+    result[:-1] |= pair
+    # The window in which the distance to the kink begins to matter is no better.
+    result[1:] |= result[:-1]
+    return result
+
+
+def _half_jump(windows: list[_Window], noise: Array) -> tuple[Array, Array]:
+    """Return half the difference of the one-sided derivatives, and its error; zero without a kink.
+
+    The even part of a smooth function rises with the square of the distance, that of a kink
+    with the distance.
+    """
+    inner = np.array([window.inner for window in windows])[:, None]
+    rise = np.array([window.even for window in windows])
+    doubt = 4.0 * noise / inner
+    jump, error = np.zeros_like(noise), np.zeros_like(noise)
+    for output in range(noise.size):
+        clear = np.flatnonzero(np.abs(rise[:, output]) > 5.0 * doubt[:, output])
+        wide, narrow = rise[clear[:-1], output], rise[clear[1:], output]
+        if clear.size > 1 and narrow[-1] / wide[-1] > _KINKED:
+            bar = np.abs(wide - narrow) + doubt[clear[1:], output]
+            jump[output], error[output] = narrow[bar.argmin()], bar.min()
+    return jump, error
+
+
+def _stair(values: _Counted, center: Array, output: int, windows: list[_Window], x: float) -> float:
+    """Return the height of the first change of an output that is constant beside the point."""
+    near = 0.0
+    far = 0.0
+    for window in reversed(windows):
+        if not window.flat[output]:
+            far = window.half
+            break
+        near = window.half
+    if far == 0.0:
+        far = _beyond(values, center, output, max(abs(x), near))
+    if far == 0.0:
+        return 0.0
+    near *= _POSITIVE[0]
+    side = 1.0
+    height = 0.0
+    for sign in (1.0, -1.0):
+        change = _change(values, center, output, sign * far)
+        if change:
+            side, height = sign, change
+            break
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (near + far)
+        change = _change(values, center, output, side * middle)
+        if change:
+            far, height = middle, change
+        else:
+            near = middle
+    return height
+
+
+def _beyond(values: _Counted, center: Array, output: int, step: float) -> float:
+    """Return a distance at which an output changes, zero where none is found."""
+    for _ in range(_GROWINGS):
+        step *= _GROWTH
+        for sign in (1.0, -1.0):
+            if _change(values, center, output, sign * step):
+                return step
+    return 0.0
+
+
+def _change(values: _Counted, center: Array, output: int, move: float) -> float:
+    """Return how far an output changes by a move, zero where it is not a number."""
+    change = float(abs(values(np.array([move]))[0, output] - center[output]))
+    return change if np.isfinite(change) else 0.0

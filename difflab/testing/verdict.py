@@ -1,0 +1,85 @@
+"""Right, wrong, or not to be judged: every component of a gradient beside what is known of it.
+
+May import `difflab.testing` (truth) and NumPy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.testing.truth import TRUSTED, Doubt, Truth
+
+__all__ = ["Tolerance", "Verdicts", "doubt", "judged"]
+
+Array = NDArray[float64]
+Mask = NDArray[np.bool_]
+
+_OF_RISE = 0.01
+"""A derivative this small beside the slopes around it may be known no better than they are."""
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What is allowed beside the error bar: relative to the derivative, and absolute."""
+
+    rtol: float
+    atol: float
+
+
+class Verdicts(NamedTuple):
+    """Which components are wrong, and which could not be judged; the others are right."""
+
+    wrong: Mask
+    unjudged: Mask
+
+
+def judged(yours: Array, truth: Truth, allowed: Tolerance, wavering: Array) -> Verdicts:
+    r"""Return the verdicts on a Jacobian ``(m, n)``.
+
+    A component that lies within its room is right only if the room is small: less than a tenth
+    of the derivative, or a thousandth of the slopes around the point, or `atol`. Otherwise a
+    wrong one would lie within it as well.
+
+    Parameters
+    ----------
+    yours : ndarray (m, n)
+        The Jacobian under test; what is not a number is wrong.
+    truth : Truth
+        What it is held to.
+    allowed : Tolerance
+        The relative and the absolute error allowed.
+    wavering : ndarray (m, n)
+        How far the Jacobian itself moves between neighbouring inputs, which is no fault of its.
+        Next to a kink it leaps instead, so there it excuses nothing.
+    """
+    room = truth.bar + allowed.atol
+    excuse = np.where(truth.smooth, wavering, 0.0)
+    low = np.fmin(truth.left, truth.right)  # at an edge of the domain one side is nan
+    high = np.fmax(truth.left, truth.right)
+    low, high = low - allowed.rtol * np.abs(low) - room, high + allowed.rtol * np.abs(high) + room
+    unknown = np.isnan(low) | np.isnan(high)
+    strict = (low <= yours) & (yours <= high)
+    inside = (low - excuse <= yours) & (yours <= high + excuse)
+    same = yours == truth.value
+    size = np.fmax(np.fmax(np.abs(yours), np.abs(truth.value)), _OF_RISE * truth.rise)
+    limit = np.fmax(TRUSTED * size, allowed.atol)
+    vague = inside & ~truth.final & ~(truth.bar <= limit)
+    excused = inside & ~strict & (np.abs(yours - truth.value) > limit)
+    unjudged = np.isfinite(yours) & (vague | (~same & (excused | unknown)))
+    return Verdicts(wrong=~(inside | same | unjudged), unjudged=unjudged)
+
+
+def doubt(yours: Array, truth: Truth, verdicts: Verdicts) -> Doubt:
+    """Return the entries of which a numeric method alone cannot tell."""
+    size = np.abs(yours - truth.value) / (truth.bar + np.abs(truth.value))
+    return Doubt(
+        wrong=verdicts.wrong & ~truth.final & ~np.isnan(yours),
+        entries=(verdicts.wrong | verdicts.unjudged) & ~truth.final & ~np.isnan(yours),
+        zero=(yours == 0) & (truth.value == 0),
+        size=np.nan_to_num(size, nan=np.inf),
+    )
