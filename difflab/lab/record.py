@@ -121,8 +121,9 @@ class MethodRow:
         The largest of the method's own error estimates.
     prepare_seconds, call_seconds : float or None
         Time to prepare, and of the fastest call; seconds.
-    samples : tuple of float
-        The raw samples behind `call_seconds`; kept here and not in the JSON form.
+    samples, prepare_samples : tuple of float
+        The raw samples behind `call_seconds` and `prepare_seconds`; the JSON form has them in
+        its environment.
     """
 
     name: str
@@ -142,6 +143,7 @@ class MethodRow:
     call_seconds: float | None = None
     peak_bytes: int | None = None
     samples: tuple[float, ...] = ()
+    prepare_samples: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
@@ -230,7 +232,22 @@ class Comparison:
             "value": _json_array(self.value),
             "reference": self.reference.to_dict(),
             "methods": [row.to_dict() for row in self.methods],
-            "environment": dict(self.environment),
+            "environment": {**self.environment, "timing": self._timing()},
+        }
+
+    def _timing(self) -> dict[str, Any]:
+        """Return the samples behind every method's times, how many there are and how far apart."""
+        from difflab.lab.measure import spread
+
+        return {
+            row.name: {
+                "repetitions": len(row.samples),
+                "spread": spread(row.samples),
+                "call_samples": list(row.samples),
+                "prepare_samples": list(row.prepare_samples),
+            }
+            for row in self.methods
+            if row.samples
         }
 
     def to_json(self, indent: int | None = 2) -> str:
