@@ -7,11 +7,11 @@ is, however that ended. Imports `difflab.errors`.
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from time import sleep
 
@@ -20,7 +20,7 @@ from difflab.errors import InputError
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: io.FileIO) -> None:
+    def _lock(file: FileIO) -> None:
         """Lock one byte far behind the end: what is locked there cannot be read by others."""
         place = file.tell()
         file.seek(0x7FFF0000)
@@ -31,7 +31,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(file: io.FileIO) -> None:
+    def _lock(file: FileIO) -> None:
         """Lock the file, or raise at once."""
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -43,7 +43,7 @@ _TAKEN = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
 @contextmanager
-def alone(path: Path, tell: Callable[[str], None] | None = None) -> Iterator[io.FileIO]:
+def alone(path: Path, tell: Callable[[str], None] | None = None) -> Iterator[FileIO]:
     """Open a file to read and to append, unbuffered, when no other process has it so.
 
     Parameters
@@ -75,17 +75,17 @@ def alone(path: Path, tell: Callable[[str], None] | None = None) -> Iterator[io.
         file.close()
 
 
-def _opened(path: Path) -> io.FileIO:
+def _opened(path: Path) -> FileIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists() and not path.is_file():
             raise InputError(f"cannot write {path}: it is not a file")
-        return io.FileIO(path, "a+")
+        return FileIO(path, "a+")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _is_mine(file: io.FileIO, path: Path, tell: Callable[[str], None] | None) -> bool:
+def _is_mine(file: FileIO, path: Path, tell: Callable[[str], None] | None) -> bool:
     """Wait for the lock; return whether the file is still the one at its path then."""
     tell = tell or (lambda _: None)
     waited = False

@@ -123,7 +123,7 @@ def compare(
         reference=judge.row(),
         methods=tuple(rows),
         environment=_environment(
-            chosen, target=target, timeout=timeout, seed=seed if at is None else None
+            chosen, target=target, timeout=f"{timeout:g} s", seed=seed if at is None else None
         ),
     )
 
@@ -133,9 +133,8 @@ def _environment(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
     from difflab.lab.environment import environment, now
     from difflab.lab.provenance import packages
 
-    found = {method.name: packages(method) for method in methods}
-    stated = {name: versions for name, versions in found.items() if versions}
-    return {**environment(), "packages": stated, **settings, "date": now()}
+    stated = dict.fromkeys(text for method in methods for text in packages(method))
+    return {**environment(), "packages": ", ".join(stated), **settings, "date": now()}
 
 
 def _started(methods: Sequence[Method]) -> Sequence[Method]:

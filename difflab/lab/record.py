@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from difflab.methods.protocol import Family, Size
 
 __all__ = [
+    "SAMPLES",
     "SCHEMA",
+    "TIMING",
     "Comparison",
     "Expression",
     "MethodRow",
@@ -33,6 +35,10 @@ __all__ = [
 ]
 
 SCHEMA = "difflab.comparison/1"
+SAMPLES = "samples"
+"""The entry of a record's environment that holds the raw samples."""
+TIMING = ("repetitions", "spread", SAMPLES)
+"""The entries of a record's environment that are made from the methods' samples."""
 
 Matrix = NDArray[float64]
 
@@ -232,22 +238,24 @@ class Comparison:
             "value": _json_array(self.value),
             "reference": self.reference.to_dict(),
             "methods": [row.to_dict() for row in self.methods],
-            "environment": {**self.environment, "timing": self._timing()},
+            "environment": {**self.environment, **self._timing()},
         }
 
-    def _timing(self) -> dict[str, Any]:
-        """Return the samples behind every method's times, how many there are and how far apart."""
+    def _timing(self) -> dict[str, str]:
+        """Return how many samples are behind every method's call, how far apart, and all of them.
+
+        The schema has room for texts here and for nothing deeper, so the samples are JSON in one.
+        """
         from difflab.lab.measure import spread
 
+        rows = [row for row in self.methods if row.samples]
+        if not rows:
+            return {}
+        samples = {row.name: {"call": row.samples, "prepare": row.prepare_samples} for row in rows}
         return {
-            row.name: {
-                "repetitions": len(row.samples),
-                "spread": spread(row.samples),
-                "call_samples": list(row.samples),
-                "prepare_samples": list(row.prepare_samples),
-            }
-            for row in self.methods
-            if row.samples
+            "repetitions": ", ".join(f"{row.name} {len(row.samples)}" for row in rows),
+            "spread": ", ".join(f"{row.name} {spread(row.samples):.2g}" for row in rows),
+            SAMPLES: json.dumps(samples, allow_nan=False),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

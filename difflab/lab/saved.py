@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.lab.record import (
+    SAMPLES,
     SCHEMA,
+    TIMING,
     Comparison,
     Expression,
     MethodRow,
@@ -77,7 +79,7 @@ def from_dict(record: Any) -> Comparison:
             methods=tuple(
                 replace(row, **samples.get(row.name, {})) for row in map(_method, record["methods"])
             ),
-            environment={k: v for k, v in record["environment"].items() if k != "timing"},
+            environment={k: v for k, v in record["environment"].items() if k not in TIMING},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -123,10 +125,10 @@ def _samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the raw samples of every method that has some."""
     return {
         str(name): {
-            "samples": tuple(map(float, timing["call_samples"])),
-            "prepare_samples": tuple(map(float, timing["prepare_samples"])),
+            "samples": tuple(map(float, found["call"])),
+            "prepare_samples": tuple(map(float, found["prepare"])),
         }
-        for name, timing in environment.get("timing", {}).items()
+        for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
     }
 
 

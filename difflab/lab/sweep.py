@@ -118,7 +118,7 @@ def run(
     ...     run(Path(folder) / "squares.csv", layout, tasks)
     [{'n': 2, 'square': 4}, {'n': 3, 'square': 9}]
     """
-    listed = list(tasks)
+    listed, columns = list(tasks), layout.columns
     rows: list[Row] = []
     with alone(path, tell) as file:
         table = _Table(file, path, layout)
@@ -133,7 +133,7 @@ def run(
                 known[identity] = {**found, "date": now()}
                 table.append(known[identity])
             row = {**known[identity], **own}
-            rows.append({name: row.get(name) for name in layout.columns})
+            rows.append({name: _absent(row.get(name), kind) for name, kind in columns.items()})
     if progress is not None:
         progress(len(listed), len(listed), "")
     return rows
@@ -272,6 +272,11 @@ def _identity(row: Mapping[str, Cell], layout: Layout) -> tuple[str, ...]:
     """Return key and source as they stand in the file: what is read equals what was written."""
     names = (*layout.key, *layout.source)
     return tuple(_written(row.get(name), layout.columns[name]) for name in names)
+
+
+def _absent(value: Cell, kind: Kind) -> Cell:
+    """Return a value as a file has it: no text is an empty one."""
+    return "" if value is None and kind is str else value
 
 
 def _written(value: Cell, kind: Kind) -> str:
