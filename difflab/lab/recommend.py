@@ -168,7 +168,7 @@ def _crossover(best: MethodRow, accurate: Sequence[MethodRow]) -> str:
         for row in accurate
         if row.call_seconds is not None
         and row.prepare_seconds is not None
-        and row.call_seconds * NOISE < best.call_seconds
+        and _upper(row.samples or [row.call_seconds]) * NOISE < best.call_seconds
     ]
     if not faster:
         return ""
