@@ -63,6 +63,8 @@ Picture = Annotated[Kind, typer.Option("--format", help="What the picture is wri
 REPORTS = Path("reports")
 _MOST_POINTS = 100_000_000
 _WRITTEN_OUT = 16  # numbers of an input in a row's key; of more there is a hash
+_START = 200  # characters of a long formula in its rows
+_LONGEST_TEXT = 2000  # characters of a formula in every row; of a longer one there is a hash
 
 
 @bench.command(cls=ExpressionCommand)
@@ -201,7 +203,7 @@ def peers(
     sizes = _counts(points)
     text = read_expression(expression) if expression else lab.SEED
     function, point, packed = _placed(text, at or [], None if expression else lab.SEED_AT)
-    subject = lab.Subject(function, packed, text, _shown(checked_point(function, point)))
+    subject = lab.Subject(function, packed, _named(text), _shown(checked_point(function, point)))
     chosen = lab.contenders(parse_names(names))
     if not set(chosen) - set(lab.OWN):
         say("no peer is installed; add them with: pip install 'difflab[peers]'")
@@ -248,6 +250,14 @@ def _shown(point: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {_exact(np.asarray(value))}" for name, value in point.items())
 
 
+def _named(text: str) -> str:
+    """Return a formula as the key of its rows; of a long one the beginning and a hash of all."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"
+
+
 def _exact(value: NDArray[np.float64]) -> str:
     """Return every digit of some numbers; of many the shape, and a hash of all their bits."""
     if value.size <= _WRITTEN_OUT:
@@ -268,7 +278,7 @@ def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
             f"the derivative is {truth.status} at this point, so an error against it says nothing",
             hint="choose another point with --at",
         )
-    return Subject(function, packed, truth.jacobian, text, _shown(point))
+    return Subject(function, packed, truth.jacobian, _named(text), _shown(point))
 
 
 def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:
@@ -277,7 +287,7 @@ def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:
 
     progress = ProgressLine()
     try:
-        return run(path, layout, tasks, progress)
+        return run(path, layout, tasks, progress, say)
     except KeyboardInterrupt:
         progress.clear()
         say(f"stopped; what is measured is kept in {path}, and the same command goes on from it")

@@ -30,7 +30,7 @@ from difflab.lab.record import (
     Variable,
 )
 from difflab.lab.sweep import Progress
-from difflab.methods.protocol import Method, Problem
+from difflab.methods.protocol import Method, Prepared, Problem
 from difflab.methods.registry import select
 
 if TYPE_CHECKING:
@@ -114,8 +114,6 @@ def compare(
     values, n, m = function.values, function.n, function.m
     problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
     rows = _rows(chosen, problem, x, judge, timing, progress)
-    from difflab.lab.environment import environment
-
     return Comparison(
         expression=_described(function, None if truth else function.text),
         point=point,
@@ -124,8 +122,19 @@ def compare(
         value=np.asarray(function.values(x), dtype=float64),
         reference=judge.row(),
         methods=tuple(rows),
-        environment=environment(),
+        environment=_environment(
+            chosen, target=target, timeout=f"{timeout:g} s", seed=seed if at is None else None
+        ),
     )
+
+
+def _environment(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
+    """Return what produced the comparison: the machine, every version, and the settings."""
+    from difflab.lab.environment import environment, now
+    from difflab.lab.provenance import packages
+
+    stated = dict.fromkeys(text for method in methods for text in packages(method))
+    return {**environment(), "packages": ", ".join(stated), **settings, "date": now()}
 
 
 def _started(methods: Sequence[Method]) -> Sequence[Method]:
@@ -202,61 +211,81 @@ def _rows(
     """
     order = sorted(range(len(methods)), key=lambda place: hasattr(methods[place], "start"))
     rows: dict[int, MethodRow] = {}
+    ready: dict[int, Prepared] = {}
     for done, place in enumerate(order):
         if progress is not None:
             progress(done, len(methods), methods[place].name)
-        rows[place] = _row(methods[place], problem, x, judge, timing)
+        method = methods[place]
+        rows[place] = MethodRow(name=method.name, family=method.family, status=Status.OK)
+        try:
+            with np.errstate(all="ignore"):
+                rows[place], ready[place] = _judged(method, problem, x, judge, rows[place])
+        except (Exception, SystemExit) as error:  # another package's method may fail in any way
+            rows[place] = _failed(rows[place], error)
+    if timing:
+        rows |= _timed({place: rows[place] for place in ready}, ready, x)
     return [rows[place] for place in range(len(methods))]
 
 
-def _row(method: Method, problem: Problem, x: Packed, judge: _Judge, timing: bool) -> MethodRow:
-    """Run one method; whatever becomes of it is a row."""
-    blank = MethodRow(name=method.name, family=method.family, status=Status.OK)
-    try:
-        with np.errstate(all="ignore"):
-            return _measured(method, problem, x, judge, timing, blank)
-    except UnsupportedError as error:
+def _failed(row: MethodRow, error: BaseException) -> MethodRow:
+    """Return the row of a method that raised `error`."""
+    blank = MethodRow(name=row.name, family=row.family, status=Status.FAILED)
+    if isinstance(error, UnsupportedError):
         return replace(blank, status=Status.UNSUPPORTED, message=str(error))
-    except MethodTimeout as error:
+    if isinstance(error, MethodTimeout):
         return replace(blank, status=Status.TIMEOUT, message=str(error))
-    except DifflabError as error:
-        return replace(blank, status=Status.FAILED, message=str(error))
-    except (Exception, SystemExit) as error:  # another package's method may fail in any way
-        message = printable(f"{type(error).__name__}: {error}")
-        return replace(blank, status=Status.FAILED, message=message)
+    if isinstance(error, DifflabError):
+        return replace(blank, message=str(error))
+    return replace(blank, message=printable(f"{type(error).__name__}: {error}"))
 
 
-def _measured(
-    method: Method, problem: Problem, x: Packed, judge: _Judge, timing: bool, blank: MethodRow
-) -> MethodRow:
-    from difflab.lab.measure import prepare, timed_call
+def _timed(
+    rows: Mapping[int, MethodRow], ready: Mapping[int, Prepared], x: Packed
+) -> dict[int, MethodRow]:
+    """Return rows with the times of their calls, which are measured in turns."""
+    from difflab.lab.measure import Cost, in_turns
+
+    with np.errstate(all="ignore"):
+        costs = in_turns([ready[place] for place in rows], x)
+    found: dict[int, MethodRow] = {}
+    for (place, row), cost in zip(rows.items(), costs, strict=True):
+        if isinstance(cost, Cost):
+            found[place] = replace(
+                row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
+            )
+        else:
+            found[place] = _failed(row, cost)
+    return found
+
+
+def _judged(
+    method: Method, problem: Problem, x: Packed, judge: _Judge, blank: MethodRow
+) -> tuple[MethodRow, Prepared]:
+    """Return the row of a method without times, and its derivative ready to be called."""
+    from difflab.lab.measure import prepare
 
     reason = method.missing()
     if reason is not None:
         raise UnsupportedError(reason)
     if problem.order not in method.orders:
         raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
-    prepared, seconds = prepare(method, problem)
+    prepared, preparing = prepare(method, problem)
     estimate = prepared(x)
     shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
     if value.shape != shape:
         raise DifflabError(f"it gave an array of shape {value.shape} instead of {shape}")
-    row = judge.judged(blank, replace(estimate, value=value))
-    if timing:
-        cost = timed_call(prepared, x)
-        row = replace(
-            row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
-        )
-    return replace(
-        row,
+    row = replace(
+        judge.judged(blank, replace(estimate, value=value)),
         jacobian=value,
         error_estimate=None if estimate.error is None else _largest(estimate.error),
         function_evaluations=estimate.evaluations,
-        prepare_seconds=seconds,
+        prepare_seconds=min(preparing),
+        prepare_samples=preparing,
         operations=prepared.operations,
         size=prepared.size,
     )
+    return row, prepared
 
 
 def _largest(errors: NDArray[float64]) -> float | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import platform
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["environment"]
+__all__ = ["environment", "now", "package_version"]
 
-_PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
+_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "llvmlite")
 
 
 def environment() -> dict[str, str | int | None]:
@@ -28,8 +29,8 @@ def environment() -> dict[str, str | int | None]:
 
     Examples
     --------
-    >>> sorted(environment())[:4]
-    ['cpu', 'difflab', 'gpu', 'mpmath']
+    >>> sorted(environment())[:5]
+    ['cpu', 'difflab', 'gpu', 'llvmlite', 'mpmath']
     """
     return dict(_collect())
 
@@ -42,7 +43,7 @@ def _collect() -> tuple[tuple[str, str | int | None], ...]:
         "difflab": __version__,
         "python": platform.python_version(),
     }
-    found.update((package, _version(package)) for package in _PACKAGES)
+    found.update((package, package_version(package)) for package in _PACKAGES)
     found.update(
         system=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
@@ -52,7 +53,20 @@ def _collect() -> tuple[tuple[str, str | int | None], ...]:
     return tuple(found.items())
 
 
-def _version(package: str) -> str | None:
+def now() -> str:
+    """Return the time as records state it: universal, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@cache
+def package_version(package: str) -> str | None:
+    """Return the version of an installed package, or None.
+
+    Examples
+    --------
+    >>> package_version("no-such-package") is None
+    True
+    """
     try:
         return version(package)
     except PackageNotFoundError:

@@ -2,32 +2,39 @@
 
 A time is the smallest of several samples, since everything that disturbs a measurement makes
 it longer; each sample repeats the call as often as it takes to last long enough for the clock
-(the repeats double, as in ADBench, Šrajer et al. 2018). The raw samples are kept. Memory is
+(the repeats double, as in ADBench, Šrajer et al. 2018). Samples are short against the slices of
+time that a busy machine deals out, so that most of them are undisturbed; what is compared is
+measured in turns. The raw samples are kept. Memory is
 measured in a call of its own, since tracing allocations slows a call down severalfold.
 May import `difflab.methods`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
+import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods.meter import elapsed, peak_of
 from difflab.methods.protocol import Method, Prepared, Problem
 
-__all__ = ["Cost", "Pairs", "SelfMeasured", "paired", "prepare", "sample", "timed_call"]
+__all__ = ["Cost", "Pairs", "Sampler", "SelfMeasured", "in_turns", "paired", "prepare", "spread"]
+__all__ += ["timed_call"]
 
-SHORTEST = 2e-3  # a sample lasts at least so long: 20,000 ticks of a 100 ns clock
-SAMPLES = 5
+SHORTEST = 2e-3  # a sample of a pair lasts at least so long: 20,000 ticks of a 100 ns clock
+BRIEF = 5e-4  # a sample of one among several calls: 5,000 ticks of such a clock
+SAMPLES = 15
+PREPARED = 5  # times that what is prepared quickly is prepared
 ROUNDS = 31  # of two calls in turns
 LOOKS = 3  # at a short call in one turn, of which the fastest counts: others may use the machine
 BUDGET = 0.5  # seconds after which no further sample of one call is begun
-QUICK = 0.5  # what is prepared faster than this is prepared again, to leave out first imports
+QUICK = 0.5  # seconds of preparing after which nothing is prepared again
 
 
 @runtime_checkable
@@ -64,25 +71,21 @@ class Cost:
         return min(self.samples)
 
 
-def prepare(method: Method, problem: Problem) -> tuple[Prepared, float]:
-    """Prepare `method` for `problem` and return it with the seconds that took.
+def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ...]]:
+    """Prepare `method` for `problem` and return it with the seconds that took, several times.
 
-    What is prepared quickly is prepared twice more, and the fastest counts: the first run
-    pays for imports that belong to the process and not to the method. A derivative that is
+    What is prepared quickly is prepared again, and the first time does not count then: it pays
+    for imports, which belong to the process and not to the method. A derivative that is
     prepared in another process reports its own time, without the time to start the process.
     """
-    start = perf_counter()
-    prepared = method.prepare(problem)
-    seconds = perf_counter() - start
-    if isinstance(prepared, SelfMeasured):
-        return prepared, prepared.prepare_seconds
-    for _ in range(2):
-        if seconds > QUICK:
-            break
+    samples: list[float] = []
+    while not samples or (len(samples) < PREPARED and sum(samples) < QUICK):
         start = perf_counter()
         prepared = method.prepare(problem)
-        seconds = min(seconds, perf_counter() - start)
-    return prepared, seconds
+        samples.append(perf_counter() - start)
+        if isinstance(prepared, SelfMeasured):
+            return prepared, (prepared.prepare_seconds,)
+    return prepared, tuple(samples[1:] or samples)
 
 
 def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> Cost:
@@ -90,20 +93,71 @@ def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) 
 
     The memory is measured where a call is short against the budget, since it is slower then.
     """
+    (cost,) = in_turns([prepared], x, budget)
+    if isinstance(cost, Cost):
+        return cost
+    raise cost
+
+
+def in_turns(
+    calls: Sequence[Prepared], x: NDArray[float64], budget: float = BUDGET
+) -> list[Cost | BaseException]:
+    """Measure what a call of each costs, one sample of each after the other, round by round.
+
+    What disturbs the machine for a while disturbs a round of all, so that none looks slow for
+    having been measured last.
+
+    Parameters
+    ----------
+    calls : sequence of Prepared
+        What is measured.
+    x : ndarray
+        The point.
+    budget : float
+        Seconds for each, after which no further sample of it is begun; there is always one.
+
+    Returns
+    -------
+    list of Cost or exception
+        What each costs, or what it raised.
+    """
+    samplers = [Sampler(_run(prepared, x), budget) for prepared in calls]
+    failures: dict[int, BaseException] = {}
+    places = range(len(calls))
+    for number in range(SAMPLES):
+        for place in places if number % 2 == 0 else reversed(places):
+            if place not in failures:
+                try:
+                    samplers[place].take()
+                except (Exception, SystemExit) as error:  # a plug-in may fail in any way
+                    failures[place] = error
+    found: list[Cost | BaseException] = []
+    for place, prepared in enumerate(calls):
+        try:
+            found.append(failures.get(place) or _cost(prepared, x, samplers[place], budget))
+        except (Exception, SystemExit) as error:
+            found.append(error)
+    return found
+
+
+def _run(prepared: Prepared, x: NDArray[float64]) -> Callable[[int], float]:
+    """Return the seconds that so many calls take, as a call."""
     if isinstance(prepared, SelfMeasured):
-        remote = prepared
-        samples = sample(lambda repeats: remote.elapsed(x, repeats), budget)
-    else:
-        samples = sample(lambda repeats: elapsed(lambda: prepared(x), repeats), budget)
+        return partial(prepared.elapsed, x)
+    return partial(elapsed, partial(prepared, x))
+
+
+def _cost(prepared: Prepared, x: NDArray[float64], sampler: Sampler, budget: float) -> Cost:
+    samples = tuple(sampler.samples)
     if min(samples) > budget / 4:
         return Cost(samples, None)
     if isinstance(prepared, SelfMeasured):
         return Cost(samples, prepared.peak_bytes(x))
-    return Cost(samples, peak_of(lambda: prepared(x)))
+    return Cost(samples, peak_of(partial(prepared, x)))
 
 
-def sample(run: Callable[[int], float], budget: float = BUDGET) -> tuple[float, ...]:
-    """Return samples of the seconds that one repetition takes.
+class Sampler:
+    """Takes samples of the seconds that one repetition takes.
 
     Parameters
     ----------
@@ -112,25 +166,53 @@ def sample(run: Callable[[int], float], budget: float = BUDGET) -> tuple[float, 
     budget : float
         Seconds after which no further sample is begun; there is always one.
 
+    Attributes
+    ----------
+    samples : list of float
+        Seconds of one repetition.
+
     Examples
     --------
-    >>> sample(lambda repeats: 0.001 * repeats)
-    (0.001, 0.001, 0.001, 0.001, 0.001)
-    >>> sample(lambda repeats: 3.0 * repeats)
-    (3.0,)
+    >>> quick, slow = Sampler(lambda repeats: 0.001 * repeats), Sampler(lambda repeats: 3.0)
+    >>> for _ in range(3):
+    ...     quick.take()
+    ...     slow.take()
+    >>> quick.samples, slow.samples
+    ([0.001, 0.001, 0.001], [3.0])
     """
-    repeats, spent = 1, 0.0
-    seconds = run(repeats)
-    while seconds < SHORTEST:
-        repeats *= 2
-        seconds = run(repeats)
-    samples = [seconds / repeats]
-    spent = seconds
-    while len(samples) < SAMPLES and spent + seconds <= budget:
-        seconds = run(repeats)
-        samples.append(seconds / repeats)
-        spent += seconds
-    return tuple(samples)
+
+    def __init__(self, run: Callable[[int], float], budget: float = BUDGET) -> None:
+        self.samples: list[float] = []
+        self._run = run
+        self._budget = budget
+        self._spent = 0.0
+        self._seconds = 0.0
+        self._repeats = 1
+
+    def take(self) -> None:
+        """Take a sample, unless that would exceed the budget."""
+        if not self.samples:
+            while (seconds := self._run(self._repeats)) < BRIEF:
+                self._repeats *= 2
+        elif self._spent + self._seconds > self._budget:
+            return
+        else:
+            seconds = self._run(self._repeats)
+        self._seconds = seconds
+        self._spent += seconds
+        self.samples.append(seconds / self._repeats)
+
+
+def spread(samples: Sequence[float]) -> float:
+    """Return the distance between the quartiles of some times, over their median.
+
+    Examples
+    --------
+    >>> spread([1.0, 1.9, 2.0, 2.1, 9.0])
+    0.1
+    """
+    low, middle, high = np.percentile(samples, (25, 50, 75)).tolist()
+    return round((high - low) / middle, 12) if middle else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,17 @@
 """One sentence: which method to use for this function at this point, from what was measured.
 
-Correct first, then exact, then cheap. May import `difflab.lab.record`.
+Correct first, then exact, then cheap; what cannot be told apart by the clock is a tie, which
+operations decide and then a fixed order. May import `difflab.lab.record`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from difflab.core.wording import counted
 from difflab.lab.record import Comparison, MethodRow, Status
@@ -21,15 +25,37 @@ ACCURATE = 8.0
 """Errors up to this many ULPs, or this many times the least, are as good as the least."""
 
 NOISE = 1.5
-"""Two times within this factor count as equal: a busy machine makes such differences."""
+"""Costs within this factor are a tie, however close the samples of each lie together: where code
+and data happen to lie in memory, and what else the processor does, make such differences between
+equal programs, and every sample of one process shares them."""
+
+ORDER = (
+    *("reverse", "forward", "symbolic", "complex-step"),
+    *("richardson", "finite-central", "finite-forward"),
+)
+"""What decides a tie of equal operations; methods of other packages follow in their order."""
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Seconds of `CALLS` derivatives: the least measured, and the upper quartile."""
+
+    least: float
+    high: float
+
+    def ties(self, other: _Cost) -> bool:
+        """Return whether what is measured does not tell this from a cost that is less."""
+        return self.least <= max(other.high, NOISE * other.least)
 
 
 def recommend(comparison: Comparison) -> str:
     """Return which method to use here, and why.
 
-    Among the methods that the referee confirms, those as accurate as the best are kept, and
-    of these the cheapest over a thousand derivatives is named; where times are close, the one
-    with the fewest operations.
+    Among the methods that the referee confirms, those as accurate as the best are kept, and of
+    these the cheapest over a thousand derivatives is named. One whose fastest samples lie within
+    the spread of the cheapest one's, up to its upper quartile, ties with it; so does one that
+    costs less than `NOISE` times as much. Of those that tie the one with the fewest operations is
+    named, and of these the first in a fixed order; the sentence says so.
     """
     judged = [row for row in comparison.methods if row.status is Status.OK]
     right = [row for row in judged if row.verdict == "agree"]
@@ -40,9 +66,9 @@ def recommend(comparison: Comparison) -> str:
     if not right:
         return _nothing(comparison, judged)
     accurate = _accurate(right)
-    best = _cheapest(accurate, _sweeps(comparison))
+    best, *others = _tied(accurate)
     sentence = opening.format(best.name) + ", ".join(_reasons(best))
-    return sentence + _crossover(best, accurate) + _warning(judged) + "."
+    return sentence + _tie(best, others) + _crossover(best, accurate) + _warning(judged) + "."
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
@@ -66,33 +92,53 @@ def _inaccuracy(row: MethodRow) -> float:
     return 0.0 if ulps is None else math.inf if math.isnan(ulps) else ulps
 
 
-def _sweeps(comparison: Comparison) -> dict[str, int]:
-    """Return how many sweeps each mode takes: forward one per input, reverse one per output."""
-    expression = comparison.expression
-    return {
-        "forward": sum(math.prod(variable.shape) for variable in expression.inputs),
-        "reverse": sum(math.prod(variable.shape) for variable in expression.outputs),
-    }
-
-
-def _cheapest(rows: Sequence[MethodRow], sweeps: Mapping[str, int]) -> MethodRow:
-    """Return the row that costs least; of those that cost alike the one with less to do."""
+def _tied(rows: Sequence[MethodRow]) -> list[MethodRow]:
+    """Return the rows that cost least as far as can be told, in the order that decides."""
     costs = [_cost(row) for row in rows]
-    least = min(costs)
-    close = [row for row, cost in zip(rows, costs, strict=True) if cost <= NOISE * least]
+    cheapest = min(costs, key=lambda cost: cost.least)
+    close = [row for row, cost in zip(rows, costs, strict=True) if cost.ties(cheapest)]
 
-    def work(row: MethodRow) -> tuple[float, int]:
-        operations = math.inf if row.operations is None else row.operations
-        return operations, sweeps.get(row.name, 0)
+    def rank(row: MethodRow) -> tuple[float, int]:
+        place = ORDER.index(row.name) if row.name in ORDER else len(ORDER)
+        return _operations(row), place
 
-    return min(close or rows, key=work)
+    return sorted(close or rows, key=rank)
 
 
-def _cost(row: MethodRow) -> float:
-    """Return the seconds of `CALLS` derivatives; equal for all where nothing was timed."""
+def _operations(row: MethodRow) -> float:
+    return math.inf if row.operations is None else row.operations
+
+
+def _cost(row: MethodRow) -> _Cost:
+    """Return what `CALLS` derivatives cost; equal for all where nothing was timed."""
     if row.prepare_seconds is None or row.call_seconds is None:
-        return 0.0
-    return row.prepare_seconds + CALLS * row.call_seconds
+        return _Cost(0.0, 0.0)
+    least = row.prepare_seconds + CALLS * row.call_seconds
+    prepare, call = row.prepare_samples, row.samples
+    high = _upper(prepare or [row.prepare_seconds]) + CALLS * _upper(call or [row.call_seconds])
+    return _Cost(least, max(least, high))
+
+
+def _upper(samples: Sequence[float]) -> float:
+    return float(np.percentile(samples, 75))
+
+
+def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
+    """Say that another method costs as much, and what decided between the two."""
+    if not others:
+        return ""
+    other = others[0]
+    why = "a fixed order decides"
+    if _operations(best) < _operations(other):
+        why = "its operations are unknown" if other.operations is None else "it has more operations"
+    if best.call_seconds is None:
+        return f"; {other.name} ties, since nothing was timed, and {why}"
+    costs = _cost(best), _cost(other)
+    low, high = min(cost.least for cost in costs), max(cost.high for cost in costs)
+    return (
+        f"; {other.name} ties within the measured spread of {_duration(low)} to "
+        f"{_duration(high)} for {CALLS:,} derivatives, and {why}"
+    )
 
 
 def _reasons(row: MethodRow) -> list[str]:
@@ -122,7 +168,7 @@ def _crossover(best: MethodRow, accurate: Sequence[MethodRow]) -> str:
         for row in accurate
         if row.call_seconds is not None
         and row.prepare_seconds is not None
-        and row.call_seconds * NOISE < best.call_seconds
+        and _upper(row.samples or [row.call_seconds]) * NOISE < best.call_seconds
     ]
     if not faster:
         return ""

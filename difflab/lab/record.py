@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from difflab.methods.protocol import Family, Size
 
 __all__ = [
+    "SAMPLES",
     "SCHEMA",
+    "TIMING",
     "Comparison",
     "Expression",
     "MethodRow",
@@ -33,6 +35,10 @@ __all__ = [
 ]
 
 SCHEMA = "difflab.comparison/1"
+SAMPLES = "samples"
+"""The entry of a record's environment that holds the raw samples."""
+TIMING = ("repetitions", "spread", SAMPLES)
+"""The entries of a record's environment that are made from the methods' samples."""
 
 Matrix = NDArray[float64]
 
@@ -121,8 +127,9 @@ class MethodRow:
         The largest of the method's own error estimates.
     prepare_seconds, call_seconds : float or None
         Time to prepare, and of the fastest call; seconds.
-    samples : tuple of float
-        The raw samples behind `call_seconds`; kept here and not in the JSON form.
+    samples, prepare_samples : tuple of float
+        The raw samples behind `call_seconds` and `prepare_seconds`; the JSON form has them in
+        its environment.
     """
 
     name: str
@@ -142,6 +149,7 @@ class MethodRow:
     call_seconds: float | None = None
     peak_bytes: int | None = None
     samples: tuple[float, ...] = ()
+    prepare_samples: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
@@ -230,7 +238,24 @@ class Comparison:
             "value": _json_array(self.value),
             "reference": self.reference.to_dict(),
             "methods": [row.to_dict() for row in self.methods],
-            "environment": dict(self.environment),
+            "environment": {**self.environment, **self._timing()},
+        }
+
+    def _timing(self) -> dict[str, str]:
+        """Return how many samples are behind every method's call, how far apart, and all of them.
+
+        The schema has room for texts here and for nothing deeper, so the samples are JSON in one.
+        """
+        from difflab.lab.measure import spread
+
+        rows = [row for row in self.methods if row.samples]
+        if not rows:
+            return {}
+        samples = {row.name: {"call": row.samples, "prepare": row.prepare_samples} for row in rows}
+        return {
+            "repetitions": ", ".join(f"{row.name} {len(row.samples)}" for row in rows),
+            "spread": ", ".join(f"{row.name} {spread(row.samples):.2g}" for row in rows),
+            SAMPLES: json.dumps(samples, allow_nan=False),
         }
 
     def to_json(self, indent: int | None = 2) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.lab.record import (
+    SAMPLES,
     SCHEMA,
+    TIMING,
     Comparison,
     Expression,
     MethodRow,
@@ -66,14 +69,17 @@ def from_dict(record: Any) -> Comparison:
     if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
         raise InputError(f"its schema is not {SCHEMA!r}")
     try:
+        samples = _samples(record["environment"])
         return Comparison(
             expression=_expression(record["expression"]),
             point={str(name): _array(value) for name, value in record["point"].items()},
             order=int(record["order"]),
             value=_array(record["value"]),
             reference=_reference(record["reference"]),
-            methods=tuple(_method(method) for method in record["methods"]),
-            environment=dict(record["environment"]),
+            methods=tuple(
+                replace(row, **samples.get(row.name, {})) for row in map(_method, record["methods"])
+            ),
+            environment={k: v for k, v in record["environment"].items() if k not in TIMING},
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         reason = f"{type(error).__name__}: {error}"
@@ -113,6 +119,17 @@ def _method(record: Mapping[str, Any]) -> MethodRow:
         size=Size(**size) if any(value is not None for value in size.values()) else None,
         **rest,
     )
+
+
+def _samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the raw samples of every method that has some."""
+    return {
+        str(name): {
+            "samples": tuple(map(float, found["call"])),
+            "prepare_samples": tuple(map(float, found["prepare"])),
+        }
+        for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
+    }
 
 
 def _number(value: Any) -> float | None:

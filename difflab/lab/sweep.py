@@ -1,25 +1,30 @@
 """Sweeps that resume: rows measured one by one, appended to a CSV file, never measured twice.
 
-May import the standard library and `difflab.errors`.
+May import `difflab.lab` siblings and `difflab.errors`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from difflab.errors import InputError, printable
+from difflab.lab.alone import alone
+from difflab.lab.environment import now
 
-__all__ = ["Cell", "Layout", "Progress", "Row", "Task", "load", "run"]
+__all__ = ["Cell", "Kind", "Layout", "Progress", "Row", "Task", "load", "run"]
 
 Cell = str | int | float | None
 Row = dict[str, Cell]
 Kind = type[str] | type[int] | type[float]
 _FORMULA = ("=", "+", "-", "@")
+_SHOWN = 40  # characters of one part of a label
+_LONGEST_FIELD = 2**31 - 1  # of a CSV file; Python's own limit is 131,072
 
 
 @dataclass(frozen=True)
@@ -29,28 +34,33 @@ class Layout:
     Parameters
     ----------
     columns : mapping of str to type
-        Name and type (`str`, `int` or `float`) of every column, in the order of the file.
+        Name and type (`str`, `int` or `float`) of every column, in the order of the file. A
+        column ``date`` gets the time at which a row was finished.
     key : tuple of str
-        The columns that say what was measured, settings included: a row whose key is in the
-        file already is not measured again.
+        The columns that say what is measured.
+    source : tuple of str
+        The columns that say what produced the row: versions, machine, settings. A row whose key
+        and source are in the file already is not measured again.
     """
 
     columns: Mapping[str, Kind]
     key: tuple[str, ...]
+    source: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Task:
-    """One row to measure: its key, and the call that gives the rest of the row."""
+    """One row to measure: its key, the call that gives the rest of the row, and its source."""
 
     key: Mapping[str, Cell]
     measure: Callable[[], Mapping[str, Cell]]
+    source: Mapping[str, Cell] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
-        """What is measured, for people."""
+        """What is measured, for people; long texts are cut."""
         known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
-        return " ".join(known)
+        return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
 
 
 class Progress(Protocol):
@@ -61,13 +71,20 @@ class Progress(Protocol):
 
 
 def run(
-    path: Path, layout: Layout, tasks: Iterable[Task], progress: Progress | None = None
+    path: Path,
+    layout: Layout,
+    tasks: Iterable[Task],
+    progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> list[Row]:
     """Measure what the file at `path` does not hold yet, and return the rows of all tasks.
 
     A row reaches the file before the next is begun, so an interruption loses at most the row
     that is being measured. A last line cut short by a killed process is dropped. Rows of other
-    keys stay in the file and are not returned.
+    keys or sources stay in the file and are not returned. One process at a time writes a file:
+    another waits, and then finds what has been measured. A file of the same key and other
+    columns, such as an earlier difflab wrote, is copied aside and begun anew, since its rows do
+    not say what produced them.
 
     Parameters
     ----------
@@ -79,6 +96,8 @@ def run(
         What to measure, in the order wanted.
     progress : Progress, optional
         Told before every row.
+    tell : callable, optional
+        Called with a line of text where this waits for another process, or copies a file aside.
 
     Returns
     -------
@@ -99,19 +118,22 @@ def run(
     ...     run(Path(folder) / "squares.csv", layout, tasks)
     [{'n': 2, 'square': 4}, {'n': 3, 'square': 9}]
     """
-    listed = list(tasks)
-    known = {_identity(row, layout): row for row in load(path, layout)}
+    listed, columns = list(tasks), layout.columns
     rows: list[Row] = []
-    with _open(path, layout) as file:
+    with alone(path, tell) as file:
+        table = _Table(file, path, layout)
+        known = {_identity(row, layout): row for row in table.begun(tell)}
         for number, task in enumerate(listed):
-            identity = _identity(task.key, layout)
+            own = {**task.key, **task.source}
+            identity = _identity(own, layout)
             if identity not in known:
                 if progress is not None:
                     progress(number, len(listed), task.label)
-                known[identity] = {**task.key, **task.measure()}
-                _append(file, known[identity], layout)
-            row = {**known[identity], **task.key}
-            rows.append({name: row.get(name) for name in layout.columns})
+                found = {**own, **task.measure()}
+                known[identity] = {**found, "date": now()}
+                table.append(known[identity])
+            row = {**known[identity], **own}
+            rows.append({name: _absent(row.get(name), kind) for name, kind in columns.items()})
     if progress is not None:
         progress(len(listed), len(listed), "")
     return rows
@@ -122,24 +144,109 @@ def load(path: Path, layout: Layout) -> list[Row]:
 
     Text comes back as it was written: control characters as escapes, and a quotation mark
     before what a spreadsheet would take for a formula.
+
+    Raises
+    ------
+    difflab.errors.InputError
+        The file cannot be read, or is not a table of this layout.
     """
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            text = file.read()
+        content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise _unusable(path, layout) from error
-    whole = text[: text.rfind("\n") + 1]
-    lines = list(csv.reader(io.StringIO(whole)))
-    if not lines:
-        return []
-    if lines[0] != list(layout.columns):
+    lines = _lines(content, path, layout)
+    if lines and lines[0] != list(layout.columns):
         raise _unusable(path, layout)
+    return _rows(lines[1:], path, layout)
+
+
+class _Table:
+    """A file that is open and ours: what it holds, and its end."""
+
+    def __init__(self, file: io.FileIO, path: Path, layout: Layout) -> None:
+        self._file = file
+        self._path = path
+        self._layout = layout
+
+    def begun(self, tell: Callable[[str], None] | None) -> list[Row]:
+        """Return the rows that are there; a cut last line is dropped, the heading in place."""
+        self._file.seek(0)
+        content = self._file.readall()
+        columns = list(self._layout.columns)
+        lines = _lines(content, self._path, self._layout)
+        rows: list[Row] = []
+        kept = content.rfind(b"\n") + 1
+        if lines and lines[0] != columns:
+            if not set(self._layout.key) <= set(lines[0]):
+                raise _unusable(self._path, self._layout)
+            aside = self._copied(content)
+            if tell is not None:
+                tell(
+                    f"{self._path} has other columns than this version of difflab writes: copied "
+                    f"to {aside} and begun anew"
+                )
+            kept = 0
+        elif lines:
+            rows = _rows(lines[1:], self._path, self._layout)
+        with _writing(self._path):
+            self._file.truncate(kept)
+        if kept == 0:
+            self._write(columns)
+        return rows
+
+    def append(self, row: Mapping[str, Cell]) -> None:
+        """Add a row, and hand it to the operating system."""
+        columns = self._layout.columns.items()
+        self._write([_written(row.get(name), kind) for name, kind in columns])
+
+    def _copied(self, content: bytes) -> Path:
+        """Write `content` to a new file beside this one, and return its path."""
+        number = 1
+        while True:
+            aside = self._path.with_name(f"{self._path.stem}-earlier-{number}{self._path.suffix}")
+            with _writing(aside):
+                try:
+                    with aside.open("xb") as file:
+                        file.write(content)
+                    return aside
+                except FileExistsError:
+                    number += 1
+
+    def _write(self, cells: Sequence[str]) -> None:
+        """Write one line in one piece."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(cells)
+        line = text.getvalue().encode("utf-8")
+        with _writing(self._path):
+            while line:
+                line = line[self._file.write(line) :]
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        return [_typed(line, layout) for line in lines[1:]]
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _lines(content: bytes, path: Path, layout: Layout) -> list[list[str]]:
+    """Return the cells of all whole lines."""
+    limit = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        text = content[: content.rfind(b"\n") + 1].decode("utf-8")
+        return list(csv.reader(io.StringIO(text, newline="")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise _unusable(path, layout) from error
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _rows(lines: Sequence[Sequence[str]], path: Path, layout: Layout) -> list[Row]:
+    try:
+        return [_typed(line, layout) for line in lines]
     except ValueError as error:
         raise _unusable(path, layout) from error
 
@@ -162,8 +269,14 @@ def _typed(line: Sequence[str], layout: Layout) -> Row:
 
 
 def _identity(row: Mapping[str, Cell], layout: Layout) -> tuple[str, ...]:
-    """Return the key as it stands in the file, so that what is read equals what was written."""
-    return tuple(_written(row.get(name), layout.columns[name]) for name in layout.key)
+    """Return key and source as they stand in the file: what is read equals what was written."""
+    names = (*layout.key, *layout.source)
+    return tuple(_written(row.get(name), layout.columns[name]) for name in names)
+
+
+def _absent(value: Cell, kind: Kind) -> Cell:
+    """Return a value as a file has it: no text is an empty one."""
+    return "" if value is None and kind is str else value
 
 
 def _written(value: Cell, kind: Kind) -> str:
@@ -174,32 +287,3 @@ def _written(value: Cell, kind: Kind) -> str:
     text = printable(str(value))
     # A row that was read carries its quotation mark already and does not get a second.
     return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _open(path: Path, layout: Layout) -> io.TextIOWrapper:
-    """Open the file for appending: a cut last line dropped, the heading in place."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab+") as raw:
-            raw.seek(0)
-            content = raw.read()
-            end = content.rfind(b"\n") + 1
-            raw.truncate(end)
-        file = path.open("a", encoding="utf-8", newline="")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
-    if end == 0:
-        _write(file, list(layout.columns))
-    return file
-
-
-def _append(file: io.TextIOWrapper, row: Mapping[str, Cell], layout: Layout) -> None:
-    _write(file, [_written(row.get(name), kind) for name, kind in layout.columns.items()])
-
-
-def _write(file: io.TextIOWrapper, cells: Sequence[str]) -> None:
-    """Write one line in one piece and hand it to the operating system."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    file.write(line.getvalue())
-    file.flush()

@@ -30,6 +30,7 @@ __all__ = [
     "Broken",
     "Description",
     "describe",
+    "entry_point",
     "find",
     "installed",
     "peers",
@@ -160,6 +161,19 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
     if not found:
         raise InputError("no method is named", hint=f"there are {', '.join(known)}")
     return list(found.values())
+
+
+def entry_point(name: str) -> EntryPoint | None:
+    """Return where the method of that name was plugged in, or None: it is difflab's, or nobody's.
+
+    Examples
+    --------
+    >>> entry_point("reverse") is None
+    True
+    """
+    if name in _OWN or name in _PEERS:
+        return None
+    return next((entry for entry in entry_points(group=GROUP) if entry.name == name), None)
 
 
 def describe() -> list[Description]:

@@ -52,6 +52,7 @@ class Symbolic:
     family = Family.SYMBOLIC
     summary = "SymPy's diff, common subexpressions shared, compiled by lambdify"
     orders = (1, 2)
+    packages = ("sympy",)
 
     def __init__(self) -> None:
         self._worker: Worker | None = None

@@ -1,7 +1,7 @@
 """One comparison as every report shows it: the texts above, in and below the table.
 
 Reads the dictionary of the schema ``difflab.comparison/1``, so that a comparison saved years
-ago is shown by the code of today. May import `difflab.report.style`.
+ago is shown by the code of today. May import `difflab.report.style` and `difflab.lab.record`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from itertools import islice
 from math import prod
 from typing import Any
 
+from difflab.lab.record import SAMPLES
 from difflab.report.style import (
     ABSENT,
     clean,
@@ -274,5 +275,5 @@ def _environment(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (clean(str(name)), clean(str(value)))
         for name, value in environment.items()
-        if value not in (None, "", [], {})
+        if value not in (None, "", [], {}) and name != SAMPLES
     ]

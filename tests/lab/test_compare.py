@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from difflab.errors import (
 )
 from difflab.graph.trace import trace
 from difflab.lab.compare import compare
-from difflab.lab.record import Comparison, MethodRow, ReferenceRow, Status
+from difflab.lab.record import Comparison, Status
 from difflab.methods import registry
 from difflab.methods.automatic import REVERSE
 from difflab.methods.protocol import Estimate, Family, Problem, Size
@@ -345,71 +344,6 @@ def test_without_a_referee_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) ->
     assert "no such function" in result.reference.status
     assert result.to_dict()["reference"]["jacobian"] is None
     assert result.recommendation().startswith("No method can be recommended here: the referee gave")
-
-
-# --- the recommendation ------------------------------------------------------------------------
-
-
-def row(name: str, ulps: float | None, prepare: float, call: float, **more: Any) -> MethodRow:
-    fields: dict[str, Any] = {
-        "family": Family.AUTOMATIC,
-        "status": Status.OK,
-        "verdict": "agree",
-        "max_ulp_error": ulps,
-        "prepare_seconds": prepare,
-        "call_seconds": call,
-    }
-    return MethodRow(name=name, **(fields | more))
-
-
-def advice(*rows: MethodRow) -> str:
-    reference = ReferenceRow(np.zeros((1, 1)), 50, 0.0, "smooth")
-    compared = compare("x + y", {"x": 1, "y": 1}, methods=["reverse"], timing=False)
-    return Comparison(
-        expression=compared.expression,
-        point={},
-        order=1,
-        value=np.zeros(1),
-        reference=reference,
-        methods=rows,
-    ).recommendation()
-
-
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        # Accuracy comes before speed, and being right before both.
-        ([row("fast", 1e8, 0.0, 1e-9), row("exact", 1.0, 0.0, 1e-3)], "Use exact here"),
-        ([row("wrong", 0.0, 0.0, 0.0, verdict="disagree"), row("b", 1.0, 1, 1)], "Use b here"),
-        # A thousand calls decide, and preparing counts.
-        ([row("a", 1.0, 1.0, 1e-6), row("b", 1.0, 0.0, 1e-4)], "Use b here"),
-        ([row("a", 1.0, 1.0, 1e-6), row("b", 1.0, 0.0, 1e-2)], "Use a here"),
-        # Where times are alike, operations decide.
-        (
-            [row("a", 1.0, 0.0, 1e-4, operations=9), row("b", 1.0, 0.0, 1.2e-4, operations=5)],
-            "Use b here",
-        ),
-        # Where these are too, the mode that needs fewer sweeps as the function grows.
-        (
-            [row(m, 1.0, 0.0, 1e-4, operations=4) for m in ("forward", "reverse")],
-            "Use reverse here",
-        ),
-        ([row("a", 1.0, 1.0, 1e-6, verdict="inconclusive")], "No method can be recommended"),
-        ([row("a", 1.0, 1.0, 1e-6, verdict="disagree")], "Use none of these"),
-    ],
-)
-def test_recommendations(rows: list[MethodRow], expected: str) -> None:
-    sentence = advice(*rows)
-    assert sentence.startswith(expected)
-    assert sentence.endswith(".")
-    assert len(re.findall(r"\.(?:\s|$)", sentence)) == 1
-
-
-def test_a_slow_start_that_pays_is_mentioned() -> None:
-    # 1 s more to prepare, 0.1 ms less a call: ten thousand calls.
-    sentence = advice(row("quick", 1.0, 0.0, 1.01e-4), row("late", 1.0, 1.0, 1e-6))
-    assert sentence.startswith("Use quick here")
-    assert "from about 10,000 calls on, late costs less (1 µs a call)" in sentence
 
 
 def test_a_difference_within_the_referees_own_error_is_none() -> None:

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from difflab.lab import measure
-from difflab.lab.measure import Cost, SelfMeasured, prepare, sample, timed_call
+from difflab.lab.measure import (
+    PREPARED,
+    SAMPLES,
+    Cost,
+    Sampler,
+    SelfMeasured,
+    in_turns,
+    prepare,
+    spread,
+    timed_call,
+)
 from difflab.methods import meter
 from difflab.methods.protocol import Estimate, Problem
 
@@ -60,6 +70,13 @@ class Worker:
         return Estimate(np.zeros((1, 1)), None, 0)
 
 
+def sampled(run: Callable[[int], float]) -> list[float]:
+    sampler = Sampler(run, budget=0.5)
+    for _ in range(SAMPLES):
+        sampler.take()
+    return sampler.samples
+
+
 def test_a_slow_first_call_does_not_count(clock: Clock) -> None:
     worker = Worker(lambda call: clock.work(0.02 if call == 1 else 1e-5), lambda _: None)
     cost = timed_call(worker, X)
@@ -74,10 +91,9 @@ def test_repeats_double_until_a_sample_is_long_enough(clock: Clock) -> None:
         repeats.append(count)
         return count * 1e-4
 
-    samples = sample(run)
-    assert repeats[:6] == [1, 2, 4, 8, 16, 32]
-    assert repeats[5:] == [32] * 5
-    assert samples == pytest.approx([1e-4] * 5)
+    assert sampled(run) == pytest.approx([1e-4] * SAMPLES)
+    assert repeats[:4] == [1, 2, 4, 8]
+    assert repeats[3:] == [8] * SAMPLES
 
 
 def test_a_call_beyond_the_budget_is_made_once() -> None:
@@ -87,12 +103,46 @@ def test_a_call_beyond_the_budget_is_made_once() -> None:
         counts.append(count)
         return 2.0 * count
 
-    assert sample(run, budget=0.5) == (2.0,)
+    assert sampled(run) == [2.0]
     assert counts == [1]
 
 
 def test_the_budget_bounds_the_samples() -> None:
-    assert len(sample(lambda count: 0.2 * count, budget=0.5)) == 2
+    assert len(sampled(lambda count: 0.2 * count)) == 2
+
+
+def test_what_slows_the_machine_for_a_while_slows_all_alike(clock: Clock) -> None:
+    # The machine becomes three times as slow after a third of the time and stays so.
+    def worker() -> Worker:
+        return Worker(lambda _: clock.work(1e-3 if clock.now < 0.01 else 3e-3), lambda _: None)
+
+    first, second = in_turns([worker(), worker()], X)
+    assert isinstance(first, Cost)
+    assert isinstance(second, Cost)
+    assert first.seconds == pytest.approx(second.seconds)
+    assert sum(first.samples) == pytest.approx(sum(second.samples), rel=0.1)
+
+
+def test_a_call_that_fails_ends_no_other(clock: Clock) -> None:
+    def fails(call: int) -> None:
+        if call > 5:
+            raise ZeroDivisionError("at the sixth call")
+
+    broken = Worker(lambda call: fails(call) or clock.work(1e-3), lambda _: None)
+    sound = Worker(lambda _: clock.work(1e-3), lambda _: None)
+    failure, cost = in_turns([broken, sound], X)
+    assert str(failure) == "at the sixth call"
+    assert isinstance(cost, Cost)
+    assert len(cost.samples) == SAMPLES
+    with pytest.raises(ZeroDivisionError):
+        timed_call(broken, X)
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"), [([2.0], 0.0), ([1.0, 2.0, 3.0], 0.5), ([5.0] * 9, 0.0)]
+)
+def test_the_spread_is_that_of_the_quartiles(samples: list[float], expected: float) -> None:
+    assert spread(samples) == expected
 
 
 def test_memory_of_slow_calls_is_not_traced(clock: Clock) -> None:
@@ -110,14 +160,14 @@ def test_memory_is_that_of_the_arrays() -> None:
 
 def test_first_imports_are_no_part_of_preparing(clock: Clock) -> None:
     worker = Worker(lambda _: None, lambda time: clock.work(0.2 if time == 1 else 1e-3))
-    _, seconds = prepare(worker, Problem(lambda points: points, 1, 1))
-    assert seconds == pytest.approx(1e-3)
+    _, samples = prepare(worker, Problem(lambda points: points, 1, 1))
+    assert samples == pytest.approx((1e-3,) * (PREPARED - 1))
 
 
 def test_what_is_slow_to_prepare_is_prepared_once(clock: Clock) -> None:
     worker = Worker(lambda _: None, lambda _: clock.work(3.0))
-    _, seconds = prepare(worker, Problem(lambda points: points, 1, 1))
-    assert (seconds, worker.prepared) == (3.0, 1)
+    _, samples = prepare(worker, Problem(lambda points: points, 1, 1))
+    assert (samples, worker.prepared) == ((3.0,), 1)
 
 
 class Remote(Worker):
@@ -135,7 +185,7 @@ class Remote(Worker):
 def test_a_derivative_elsewhere_measures_itself(clock: Clock) -> None:
     remote = Remote(lambda _: clock.work(9.0), lambda _: clock.work(9.0))
     assert isinstance(remote, SelfMeasured)
-    prepared, seconds = prepare(remote, Problem(lambda points: points, 1, 1))
-    assert seconds == 0.25
-    assert timed_call(prepared, X) == Cost((0.001,) * 5, 4321)
+    prepared, samples = prepare(remote, Problem(lambda points: points, 1, 1))
+    assert samples == (0.25,)
+    assert timed_call(prepared, X) == Cost((0.001,) * SAMPLES, 4321)
     assert remote.calls == 0

@@ -1,12 +1,20 @@
 """Rows are kept as they are measured, and never measured twice."""
 
+import csv
+import errno
+import io
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from difflab.errors import InputError
-from difflab.lab.sweep import Cell, Layout, Task, load, run
+from difflab.lab.alone import alone
+from difflab.lab.sweep import Cell, Layout, Row, Task, load, run
 
 LAYOUT = Layout({"name": str, "n": int, "limit": float, "value": float}, key=("name", "n", "limit"))
 
@@ -128,3 +136,171 @@ def test_progress_is_told_only_of_rows_that_are_measured(tmp_path: Path) -> None
         lambda done, total, label: seen.append((done, total, label)),
     )
     assert seen == [(1, 2, "name=root n=2 limit=10.0"), (2, 2, "")]
+
+
+# --- several processes and other people's files ------------------------------------------------
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from difflab.lab.alone import alone
+with alone(Path(sys.argv[1])) as file:
+    file.write(b"name,n,limit,value\\nroot,4,10.0,2.0\\nroot,9,10.")
+    print("mine", flush=True)
+    time.sleep(600)
+"""
+WRITER = """
+import sys
+from pathlib import Path
+from difflab.lab.sweep import Layout, Task, run
+LAYOUT = Layout({"name": str, "n": int, "limit": float, "value": float}, ("name", "n", "limit"))
+tasks = [Task({"name": "root", "n": n, "limit": 1.0}, lambda n=n: {"value": n**0.5})
+         for n in range(400)]
+print("ready", flush=True)
+sys.stdin.readline()
+rows = run(Path(sys.argv[1]), LAYOUT, tasks)
+print([row["value"] for row in rows] == [n**0.5 for n in range(400)])
+"""
+
+
+def started(code: str, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_sweeps_of_several_processes_write_every_row_once(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    processes = [started(WRITER, path) for _ in range(3)]
+    assert [line_of(process) for process in processes] == ["ready"] * 3
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate()[0] for process in processes] == ["True\n"] * 3
+    assert [row["n"] for row in load(path, LAYOUT)] == list(range(400))
+
+
+def test_a_second_sweep_waits_and_finds_what_the_first_measured(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    meter, said = Counting(), []
+    done: list[list[Row]] = []
+    waiting = Event()
+
+    def second() -> None:
+        done.append(run(path, LAYOUT, [meter.task(4), meter.task(9)], None, tell))
+
+    def tell(line: str) -> None:
+        said.append(line)
+        waiting.set()
+
+    with alone(path) as file:
+        thread = Thread(target=second)
+        thread.start()
+        assert waiting.wait(60)
+        file.write(b"name,n,limit,value\nroot,4,10.0,2.0\n")
+        assert not done
+    thread.join(60)
+    assert [row["value"] for row in done[0]] == [2.0, 3.0]
+    assert meter.calls == [9]
+    assert said == [f"another bench is writing {path}; waiting until it is done (Ctrl-C to stop)"]
+
+
+def test_a_killed_process_leaves_the_file_to_others(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    holder = started(HOLDER, path)
+    assert line_of(holder) == "mine"
+    holder.kill()
+    holder.communicate()
+    meter = Counting()
+    rows = run(path, LAYOUT, [meter.task(4), meter.task(9)])
+    assert meter.calls == [9]
+    assert [row["value"] for row in rows] == [2.0, 3.0]
+
+
+def test_a_file_replaced_while_one_waits_is_the_one_that_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    waiting = Event()
+    thread = Thread(
+        target=lambda: run(path, LAYOUT, [Counting().task(4)], None, lambda _: waiting.set())
+    )
+    with alone(path):
+        thread.start()
+        assert waiting.wait(60)
+        path.unlink()
+    thread.join(60)
+    assert [row["n"] for row in load(path, LAYOUT)] == [4]
+
+
+def test_where_files_cannot_be_locked_a_sweep_goes_on_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unable(file: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("difflab.lab.alone._lock", unable)
+    said: list[str] = []
+    run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)], None, said.append)
+    assert len(said) == 1
+    assert "cannot be locked (No locks available): start no other bench" in said[0]
+
+
+def test_a_file_of_an_earlier_version_is_copied_aside(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    earlier = "name,n,limit,root\nroot,4,10.0,1.9\n"
+    for number in (1, 2):
+        path.write_text(earlier)
+        meter, said = Counting(), []
+        (row,) = run(path, LAYOUT, [meter.task(4)], None, said.append)
+        assert (row["value"], meter.calls) == (2.0, [4])
+        aside = tmp_path / f"roots-earlier-{number}.csv"
+        assert aside.read_text() == earlier
+        assert len(said) == 1
+        assert f"copied to {aside} and begun anew" in said[0]
+    assert len(load(path, LAYOUT)) == 1
+
+
+def test_a_cell_of_any_length_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "roots.csv"
+    limit = csv.field_size_limit()
+    meter, name = Counting(), "x+" * 100_000 + "x"
+    for _ in range(2):
+        (row,) = run(path, LAYOUT, [meter.task(4, name=name)])
+        assert row["name"] == name
+    assert meter.calls == [4]
+    assert csv.field_size_limit() == limit
+
+
+def test_progress_does_not_print_a_long_formula() -> None:
+    label = Counting().task(4, name="x+" * 100_000 + "x").label
+    assert label == f"name={'x+' * 17}x… n=4 limit=10.0"
+
+
+def test_the_source_of_a_row_is_no_part_of_what_people_read() -> None:
+    assert Task({"n": 4}, dict, {"python": "3.14"}).label == "n=4"
+
+
+def test_a_pipe_is_no_table(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "roots.csv")
+    with pytest.raises(InputError, match="not a file"):
+        run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)])
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.FileIO):
+        def write(self, line: object) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("difflab.lab.alone.FileIO", Full)
+    with pytest.raises(InputError, match="cannot write") as raised:
+        run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)])
+    assert "No space left on device" in str(raised.value)

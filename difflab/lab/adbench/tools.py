@@ -52,6 +52,11 @@ class Tool:
     name: str
     prepare: Callable[[Problem], Ready]
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distributions that its answers come from."""
+        return ("jax", "jaxlib") if self.name == "jax" else (self.name,)
+
     def missing(self) -> str | None:
         """Return how to get the package where it is not installed."""
         if find_spec(self.name) is not None:

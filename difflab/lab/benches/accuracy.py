@@ -17,10 +17,12 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import DifflabError
+from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
-from difflab.lab.sweep import Cell, Layout, Row, Task
-from difflab.methods.protocol import Problem
+from difflab.lab import provenance
+from difflab.lab.benches.outcomes import outcome
+from difflab.lab.sweep import Cell, Row, Task
+from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 
 __all__ = ["FORMULAS", "LAYOUT", "Fit", "Formula", "Subject", "fit", "steps", "tasks"]
@@ -28,18 +30,24 @@ __all__ = ["FORMULAS", "LAYOUT", "Fit", "Formula", "Subject", "fit", "steps", "t
 Array = NDArray[float64]
 Values = Callable[[NDArray[Any]], NDArray[Any]]
 
-LAYOUT = Layout(
+LAYOUT = provenance.layout(
     {
         "expression": str,
         "point": str,
         "method": str,
         "step": float,
         "status": str,
+        "message": str,
         "absolute_error": float,
         "relative_error": float,
     },
     key=("expression", "point", "method", "step"),
 )
+
+SEED = 0
+"""Chooses the point where none is given."""
+TIMEOUT = 10.0
+"""Seconds for preparing one method."""
 
 _MANTISSAS = (1.0, 1.33, 1.78, 2.37, 3.16, 4.22, 5.62, 7.5)
 
@@ -129,13 +137,16 @@ def steps(per_decade: int = 8) -> tuple[float, ...]:
 
 def tasks(subject: Subject, grid: Sequence[float]) -> Iterator[Task]:
     """Yield one task for each formula and step, and one for each method with its own step."""
+    stated = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
+    source = stated()
     for name, formula in FORMULAS.items():
         if formula.quotient is _complex_step and not _analytic(subject.function):
             continue
         for h in grid:
-            yield Task(_key(subject, name, h), partial(_fixed, subject, formula, h))
-    for name in installed():
-        yield Task(_key(subject, name, None), partial(_chosen, subject, name))
+            yield Task(_key(subject, name, h), partial(_fixed, subject, formula, h), source)
+    for name, method in installed().items():
+        measure = partial(_chosen, subject, method)
+        yield Task(_key(subject, name, None), measure, stated(method, timeout=TIMEOUT))
 
 
 def _key(subject: Subject, method: str, step: float | None) -> dict[str, Cell]:
@@ -159,18 +170,18 @@ def _fixed(subject: Subject, formula: Formula, h: float) -> dict[str, Cell]:
     return _errors(subject, found)
 
 
-def _chosen(subject: Subject, name: str) -> dict[str, Cell]:
-    """Measure a method as it is, choosing its own step; a refusal is a row."""
+def _chosen(subject: Subject, method: Method) -> dict[str, Cell]:
+    """Measure a method as it is, choosing its own step; whatever becomes of it is a row."""
     function = subject.function
-    problem = Problem(function.values, function.n, function.m, function)
-    method = installed()[name]
+    problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
     try:
         reason = method.missing()
         if reason is not None:
-            return {"status": reason}
-        return _errors(subject, method.prepare(problem)(subject.point).value)
-    except DifflabError as error:
-        return {"status": str(error)}
+            raise UnsupportedError(reason)
+        found = method.prepare(problem)(subject.point.copy()).value
+        return _errors(subject, np.array(found, dtype=float64).reshape(subject.jacobian.shape))
+    except (Exception, SystemExit) as error:  # another package's method may fail in any way
+        return outcome(error)
 
 
 def _errors(subject: Subject, found: Array) -> dict[str, Cell]:
@@ -178,10 +189,11 @@ def _errors(subject: Subject, found: Array) -> dict[str, Cell]:
     truth = subject.jacobian
     error = float(np.max(np.abs(found - truth)))
     if not np.isfinite(error):
-        return {"status": "not finite"}
+        return {"status": "failed", "message": "its derivative is not finite"}
     scale = float(np.max(np.abs(truth)))
     return {
         "status": "ok",
+        "repetitions": 1,
         "absolute_error": error,
         "relative_error": error / scale if scale else None,
     }

@@ -9,26 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from difflab.errors import InputError, printable
+from difflab.lab import provenance
 from difflab.lab.adbench.answers import TOLERANCE, Answer, answered, difference, expected
 from difflab.lab.adbench.problems import PROBLEMS, Problem, instances, load
 from difflab.lab.adbench.tools import TOOLS, Ready
 from difflab.lab.environment import environment
-from difflab.lab.measure import SHORTEST
-from difflab.lab.sweep import Cell, Layout, Row, Task
+from difflab.lab.measure import SHORTEST, spread
+from difflab.lab.sweep import Cell, Row, Task
 from difflab.methods.meter import elapsed
 
 __all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "tasks"]
 
-LAYOUT = Layout(
+LAYOUT = provenance.layout(
     {
         "problem": str,
         "instance": str,
+        "data": str,
         "tool": str,
         "status": str,
         "against": str,
@@ -39,7 +42,7 @@ LAYOUT = Layout(
         "prepare_seconds": float,
         "message": str,
     },
-    key=("problem", "instance", "tool"),
+    key=("problem", "instance", "data", "tool"),
 )
 ROUNDS = 15
 """Samples of each tool's objective and Jacobian."""
@@ -95,12 +98,24 @@ def tasks(data: Path, found: Sequence[str], tools: Sequence[str]) -> Iterator[Ta
     for name in tools:
         if name not in TOOLS:
             raise InputError(f"there is no tool '{name}'", hint=f"one of {', '.join(TOOLS)}")
+    sources = {name: provenance.source(TOOLS[name], timeout=BUDGET) for name in tools}
     for instance in found:
         measure = cache(partial(_measured, data, instance, tuple(tools)))
         problem = next(name for name in PROBLEMS if instance.startswith(name))
+        key: dict[str, Cell] = {"problem": problem, "instance": instance}
+        key["data"] = _digest(data, instance)
         for name in tools:
-            key: dict[str, Cell] = {"problem": problem, "instance": instance, "tool": name}
-            yield Task(key, partial(_row, measure, name))
+            yield Task({**key, "tool": name}, partial(_row, measure, name), sources[name])
+
+
+def _digest(data: Path, instance: str) -> str:
+    """Return a hash of an instance's numbers: other folders may have other ones of that name."""
+    digest = sha256((data / instance).read_bytes())
+    model = data / "hand" / "model"
+    if instance.startswith("hand") and model.is_dir():
+        for path in sorted(model.iterdir()):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def document(rows: Sequence[Row]) -> dict[str, Any]:
@@ -138,9 +153,11 @@ def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict
     right = {name: entry for name, entry in ready.items() if rows[name]["status"] == "ok"}
     for name, (objective, jacobian) in _timed(right).items():
         rows[name] |= {
-            "objective_seconds": objective,
-            "jacobian_seconds": jacobian,
-            "ratio": jacobian / objective,
+            "objective_seconds": min(objective),
+            "jacobian_seconds": min(jacobian),
+            "ratio": min(jacobian) / min(objective),
+            "repetitions": len(jacobian),
+            "spread": spread(jacobian),
         }
     return rows
 
@@ -172,24 +189,25 @@ def _judged(
             }
 
 
-def _timed(ready: Mapping[str, Ready]) -> dict[str, tuple[float, float]]:
-    """Return the smallest seconds of every objective and Jacobian, measured in turns."""
+def _timed(ready: Mapping[str, Ready]) -> dict[str, tuple[list[float], list[float]]]:
+    """Return the seconds of every objective and Jacobian, measured in turns."""
     calls: dict[tuple[str, int], Callable[[], Any]] = {
         (name, k): call
         for name, entry in ready.items()
         for k, call in enumerate((entry.objective, entry.jacobian))
     }
     start = perf_counter()
-    repeats, best = {}, {}
+    repeats: dict[tuple[str, int], int] = {}
+    samples: dict[tuple[str, int], list[float]] = {}
     for place, call in calls.items():
-        repeats[place], best[place] = _settled(call)
+        repeats[place], first = _settled(call)
+        samples[place] = [first]
     for _ in range(ROUNDS - 1):
         if perf_counter() - start > BUDGET:
             break
         for place, call in calls.items():
-            seconds = elapsed(call, repeats[place]) / repeats[place]
-            best[place] = min(best[place], seconds)
-    return {name: (best[name, 0], best[name, 1]) for name in ready}
+            samples[place].append(elapsed(call, repeats[place]) / repeats[place])
+    return {name: (samples[name, 0], samples[name, 1]) for name in ready}
 
 
 def _settled(call: Callable[[], Any]) -> tuple[int, float]:

@@ -14,24 +14,24 @@ from math import exp, log
 
 import numpy as np
 
-from difflab.errors import DifflabError, MethodTimeout, UnsupportedError
+from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.graph.counts import count
 from difflab.graph.function import Function
-from difflab.lab import measure
+from difflab.lab import measure, provenance
+from difflab.lab.benches.outcomes import outcome
 from difflab.lab.problems import crossover
-from difflab.lab.sweep import Cell, Layout, Row, Task
+from difflab.lab.sweep import Cell, Row, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 
 __all__ = ["FIXED", "LAYOUT", "SIZES", "crossing", "curve", "tasks"]
 
-LAYOUT = Layout(
+LAYOUT = provenance.layout(
     {
         "inputs": int,
         "outputs": int,
         "method": str,
-        "timeout": float,
         "status": str,
         "message": str,
         "function_operations": int,
@@ -39,7 +39,7 @@ LAYOUT = Layout(
         "prepare_seconds": float,
         "call_seconds": float,
     },
-    key=("inputs", "outputs", "method", "timeout"),
+    key=("inputs", "outputs", "method"),
 )
 
 FIXED = 8
@@ -52,14 +52,19 @@ def tasks(sizes: Sequence[int] = SIZES, timeout: float = 10.0) -> Iterator[Task]
     After its first timeout along a direction a method is not asked for more: the rest are rows
     that say so.
     """
+    methods = installed()
+    sources = {
+        name: provenance.source(method, target="auto", timeout=timeout)
+        for name, method in methods.items()
+    }
     for direction in ("inputs", "outputs"):
         beaten: dict[str, str] = {}
         for size in sizes:
             n, m = (size, FIXED) if direction == "inputs" else (FIXED, size)
-            for name, method in installed().items():
+            for name, method in methods.items():
                 key: dict[str, Cell] = {"inputs": n, "outputs": m, "method": name}
-                key["timeout"] = timeout
-                yield Task(key, partial(_measured, method, n, m, timeout, beaten))
+                measured = partial(_measured, method, n, m, timeout, beaten)
+                yield Task(key, measured, sources[name])
 
 
 def _measured(
@@ -71,31 +76,31 @@ def _measured(
     try:
         reason = method.missing()
         if reason is not None:
-            return {"status": "unsupported", "message": reason}
+            raise UnsupportedError(reason)
         return _cost(method, parse(crossover(n, m)), timeout)
-    except MethodTimeout as error:
-        beaten[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
-        return {"status": "timeout", "message": str(error)}
-    except UnsupportedError as error:
-        return {"status": "unsupported", "message": str(error)}
-    except DifflabError as error:
-        return {"status": "failed", "message": str(error)}
+    except (Exception, SystemExit) as error:  # another package's method may fail in any way
+        if isinstance(error, MethodTimeout):
+            beaten[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
+        return outcome(error)
 
 
 def _cost(method: Method, function: Function, timeout: float) -> dict[str, Cell]:
     problem = Problem(function.values, function.n, function.m, function, timeout=timeout)
     x = np.linspace(0.3, 0.7, function.n)
-    prepared, seconds = measure.prepare(method, problem)
+    prepared, preparing = measure.prepare(method, problem)
     work = count(function).operations
     operations = prepared.operations
     if operations is None:
         operations = prepared(x).evaluations * work
+    called = measure.timed_call(prepared, x)
     return {
         "status": "ok",
         "function_operations": work,
         "operations": operations,
-        "prepare_seconds": seconds,
-        "call_seconds": measure.timed_call(prepared, x).seconds,
+        "prepare_seconds": min(preparing),
+        "call_seconds": called.seconds,
+        "repetitions": len(called.samples),
+        "spread": measure.spread(called.samples),
     }
 
 

@@ -17,11 +17,12 @@ import numpy as np
 
 from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
-from difflab.lab.sweep import Cell, Layout, Task
+from difflab.lab import provenance
+from difflab.lab.sweep import Cell, Task
 
 __all__ = ["LAYOUT", "LENGTHS", "NUMBERS", "SNAPSHOTS", "tasks"]
 
-LAYOUT = Layout(
+LAYOUT = provenance.layout(
     {
         "steps": int,
         "numbers": int,
@@ -43,13 +44,14 @@ SNAPSHOTS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 def tasks(lengths: Sequence[int] = LENGTHS, numbers: int = NUMBERS) -> Iterator[Task]:
     """Yield a task for every length and way of keeping states."""
+    source = provenance.source()
     for steps in lengths:
         ways: list[tuple[str, int | None]] = [("plain", None), ("sqrt", None)]
         ways += [("revolve", kept) for kept in SNAPSHOTS if kept < steps]
         for strategy, snapshots in ways:
             key: dict[str, Cell] = {"steps": steps, "numbers": numbers}
             key |= {"strategy": strategy, "snapshots": snapshots}
-            yield Task(key, partial(_measured, steps, numbers, strategy, snapshots))
+            yield Task(key, partial(_measured, steps, numbers, strategy, snapshots), source)
 
 
 def _measured(steps: int, numbers: int, strategy: str, snapshots: int | None) -> dict[str, Cell]:
@@ -67,6 +69,7 @@ def _measured(steps: int, numbers: int, strategy: str, snapshots: int | None) ->
         "recomputed": evaluations - steps,
         "peak_bytes": peak,
         "peak_states": peak / (8 * numbers),
+        "repetitions": 1,
     }
 
 

@@ -20,12 +20,14 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError, printable
+from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
+from difflab.lab import provenance
+from difflab.lab.benches.outcomes import outcome
 from difflab.lab.environment import environment
-from difflab.lab.measure import Pairs, paired
+from difflab.lab.measure import Pairs, paired, spread
 from difflab.lab.referee import Referee, Reference
-from difflab.lab.sweep import Cell, Layout, Task
+from difflab.lab.sweep import Cell, Task
 from difflab.lab.ulp import exact, nearest, ulp_distance
 from difflab.lab.verdict import RTOL, Verdict, judge
 from difflab.methods.peers.peer import Door, Peer, refusals
@@ -41,17 +43,17 @@ SEED_AT = {"x1": 2.0, "x2": 5.0}
 POINTS = (1, 1_000, 1_000_000)
 NEAR = 0.05
 """The points of a batch lie around the given one, each input within so much of its size."""
+SEED_OF_BATCHES = 0
 TRIED = 16
 """Points by which the time of a batch is foretold where a peer takes one at a time."""
 OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
 
-LAYOUT = Layout(
+LAYOUT = provenance.layout(
     {
         "expression": str,
         "point": str,
         "points": int,
         "peer": str,
-        "budget": float,
         "version": str,
         "status": str,
         "message": str,
@@ -62,11 +64,8 @@ LAYOUT = Layout(
         "ratio": float,
         "ratio_low": float,
         "ratio_high": float,
-        "rounds": int,
-        "cpu": str,
-        "threads": int,
     },
-    key=("expression", "point", "points", "peer", "budget"),
+    key=("expression", "point", "points", "peer"),
 )
 
 
@@ -178,7 +177,7 @@ class Subject:
         if points == 1:
             return self.x
         spread = NEAR * np.where(self.x == 0, 1.0, np.abs(self.x))
-        moves = np.random.default_rng(0).uniform(-1, 1, (points, len(self.x)))
+        moves = np.random.default_rng(SEED_OF_BATCHES).uniform(-1, 1, (points, len(self.x)))
         batch = self.x + spread * moves
         batch[0] = self.x
         outside = ~np.isfinite(self.function.values(batch)[:, 0])
@@ -236,36 +235,35 @@ def tasks(
     What took too long at one size is not begun at a larger one.
     """
     beaten: dict[str, str] = {}
+    stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
+    # A peer's ratio depends on what difflab runs on beside it, as difflab's own time does.
+    sources = {
+        name: stated(contender, target=getattr(contender, "target", "auto"))
+        for name, contender in chosen.items()
+    }
     for size in sorted(points):
         for name, contender in chosen.items():
             # In the order in which progress shows them.
-            key: dict[str, Cell] = {"points": size, "peer": name, "budget": budget}
+            key: dict[str, Cell] = {"points": size, "peer": name}
             key |= {"expression": subject.text, "point": subject.point}
-            yield Task(key, partial(_row, subject, contender, size, budget, beaten))
+            measure = partial(_row, subject, contender, size, budget, beaten)
+            yield Task(key, measure, sources[name])
 
 
 def _row(
     subject: Subject, contender: Contender, points: int, budget: float, beaten: dict[str, str]
 ) -> dict[str, Cell]:
     """Measure one contender at one size; whatever becomes of it is a row."""
-    where = environment()
-    row: dict[str, Cell] = {"cpu": where["cpu"], "threads": where["threads"]}
-    row |= {"version": contender.version(), "message": ""}
+    row: dict[str, Cell] = {"version": contender.version(), "message": ""}
     if contender.name in beaten:
         return {**row, "status": "timeout", "message": beaten[contender.name]}
     try:
         with np.errstate(all="ignore"):
             return {**row, **_measured(subject, contender, points, budget)}
-    except MethodTimeout as error:
-        beaten[contender.name] = f"not tried: with {points:,} it was {error}"
-        return {**row, "status": "timeout", "message": str(error)}
-    except UnsupportedError as error:
-        return {**row, "status": "unsupported", "message": str(error)}
-    except DifflabError as error:
-        return {**row, "status": "failed", "message": str(error)}
     except (Exception, SystemExit) as error:  # another package may fail in any way
-        message = printable(f"{type(error).__name__}: {error}")
-        return {**row, "status": "failed", "message": message}
+        if isinstance(error, MethodTimeout):
+            beaten[contender.name] = f"not tried: with {points:,} it was {error}"
+        return {**row, **outcome(error)}
 
 
 def _measured(
@@ -303,7 +301,8 @@ def _told(pairs: Pairs) -> dict[str, Cell]:
         "ratio": middle,
         "ratio_low": low,
         "ratio_high": high,
-        "rounds": len(pairs.ratios),
+        "repetitions": len(pairs.ratios),
+        "spread": spread(pairs.second),
     }
 
 

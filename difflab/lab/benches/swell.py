@@ -17,27 +17,27 @@ from difflab.errors import DifflabError, MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
+from difflab.lab import provenance
 from difflab.lab.problems import FAMILIES, Family
-from difflab.lab.sweep import Cell, Layout, Task
+from difflab.lab.sweep import Cell, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic import SYMBOLIC, SymbolicDerivative
 
 __all__ = ["DEPTHS", "LAYOUT", "SERIES", "tasks", "tree_operations"]
 
-LAYOUT = Layout(
+LAYOUT = provenance.layout(
     {
         "family": str,
         "title": str,
         "depth": int,
         "series": str,
-        "timeout": float,
         "status": str,
         "message": str,
         "operations": int,
         "seconds": float,
     },
-    key=("family", "depth", "series", "timeout"),
+    key=("family", "depth", "series"),
 )
 
 
@@ -64,17 +64,18 @@ def tasks(depths: Mapping[str, Sequence[int]] = DEPTHS, timeout: float = 10.0) -
     After its first timeout in a family SymPy is not asked for greater depths: those are rows
     that say so.
     """
+    sources = {
+        series: provenance.source(
+            SYMBOLIC if series.startswith("symbolic") else None, timeout=timeout
+        )
+        for series in SERIES
+    }
     for name, sizes in depths.items():
         meters = _Meters(FAMILIES[name], timeout)
         for depth in sizes:
             for series in SERIES:
-                key: dict[str, Cell] = {
-                    "family": name,
-                    "depth": depth,
-                    "series": series,
-                    "timeout": timeout,
-                }
-                yield Task(key, partial(meters.row, depth, series))
+                key: dict[str, Cell] = {"family": name, "depth": depth, "series": series}
+                yield Task(key, partial(meters.row, depth, series), sources[series])
 
 
 class _Meters:
@@ -104,7 +105,8 @@ class _Meters:
         except DifflabError as error:
             return found | {"status": "unsupported", "message": str(error)}
         seconds = perf_counter() - start
-        return found | {"status": "ok", "operations": operations, "seconds": seconds}
+        found |= {"status": "ok", "operations": operations, "seconds": seconds}
+        return found | {"repetitions": 1}
 
     def operations(self, depth: int, series: str) -> int:
         """Return the operations that a series counts."""

@@ -28,6 +28,7 @@ class Jax(Peer):
     name = "jax"
     title = "JAX"
     summary = "JAX: jit(jacrev), jacfwd where there are more outputs, in float64"
+    packages = ("jax", "jaxlib")
 
     def foretold(self, function: Function, order: int) -> float:
         """Return what XLA needs to compile: 1.8 ms for each of 18,000 nodes."""

@@ -82,6 +82,11 @@ class Peer:
     modules: tuple[str, ...] = ()
     vectorised = True
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distributions that its answers come from."""
+        return (self.name,)
+
     def missing(self) -> str | None:
         """Return that the package is not installed, and the command that adds it; or None."""
         if find_spec(self.name) is not None:
