@@ -8,6 +8,7 @@
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
     │   │   └── IndexingError      an index is outside of an array; an IndexError, too
     │   ├── PointError             values are missing, unknown or of the wrong shape
+    │   ├── ResourceError          it takes more memory than there is
     │   ├── DeviceError            arrays of different devices meet
     │   ├── DomainError            the function is undefined at the point
     │   ├── TraceError             Python code that cannot be recorded as a graph
@@ -37,6 +38,7 @@ __all__ = [
     "MissingDependencyError",
     "ParseError",
     "PointError",
+    "ResourceError",
     "ShapeError",
     "TapeError",
     "TraceError",
@@ -176,6 +178,10 @@ class MissingAttributeError(InputError, AttributeError):
 
 class PointError(InputError):
     """Values at the point are missing, unknown or of the wrong shape."""
+
+
+class ResourceError(InputError):
+    """What was asked takes more memory than there is; the message names the bytes."""
 
 
 class DeviceError(InputError):

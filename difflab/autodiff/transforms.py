@@ -10,6 +10,7 @@ import math
 from difflab.autodiff.entries import Mode, derived, entries
 from difflab.autodiff.selected import pulled, pushed
 from difflab.autodiff.sweep import Sweep
+from difflab.core.machine import require_memory
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -141,6 +142,8 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
     ------
     InputError
         `mode` is unknown.
+    ResourceError
+        The matrix takes more memory than there is.
 
     Examples
     --------
@@ -150,8 +153,10 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
     [[3.0, 2.0], [1.0, 1.0]]
     """
     require_function(function, "jacobian")
+    m, n = function.m, function.n
+    require_memory(8 * m * n, f"the matrix of {m:,} × {n:,} derivatives")
     sweep, flat = entries(function, mode)
-    matrix: Node = reshape(flat, shape=(function.m, function.n), rank=1)
+    matrix: Node = reshape(flat, shape=(m, n), rank=1)
     return derived(sweep, matrix, "jacobian", fewest=mode == "auto")
 
 

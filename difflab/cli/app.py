@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
+from difflab.cli import INTERRUPTED
 from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
@@ -23,19 +22,15 @@ from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
 from difflab.cli.bench import bench
 from difflab.cli.doctor import doctor
+from difflab.cli.failures import BAD_INPUT, explained
 from difflab.cli.gpu import gpu
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
 from difflab.cli.output import ReaderGone, emit, say
 from difflab.cli.report import report
-from difflab.errors import DifflabError, InputError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "run"]
 
-# Exit codes beside 0 (done, and all agree) and 1 (a method disagrees, or a check failed).
-BAD_INPUT = 2
-INTERNAL = 70  # EX_SOFTWARE of sysexits.h
-INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
 EPILOG = """\b
@@ -87,51 +82,29 @@ app.command()(methods)
 app.command()(doctor)
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows ``difflab``; by default what the process was started with.
-
-    Raises
-    ------
-    SystemExit
-        Always: 0, 1 or 2 as the contract has them, 130 after Ctrl-C, 70 for a fault of
-        difflab's own.
-    """
-    sys.exit(_exit_code(arguments))
-
-
-def _exit_code(arguments: Sequence[str] | None) -> int:
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command and return its exit code; whatever ends it is said on standard error."""
     try:
         given = None if arguments is None else list(arguments)
         code = app(given, prog_name="difflab", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (ReaderGone, BrokenPipeError):
-        # The reader has seen enough. What is left in the buffer must not raise at exit.
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough.
+        _discard_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except InputError as error:
-        say(f"difflab: {error.render()}")
-        return BAD_INPUT
-    except DifflabError as error:
-        say(f"difflab: {error}")
-        return BAD_INPUT
     except Exception as error:
-        return _other(error)
+        return _failed(error)
     # Typer turns Ctrl-C into this code without a word.
     if code == INTERRUPTED:
         say("difflab: interrupted")
     return int(code or 0)
 
 
-def _other(error: Exception) -> int:
-    """Show a usage error as typer words it; anything else is a fault of difflab's."""
+def _failed(error: Exception) -> int:
+    """Show a usage error as typer words it, anything else as `failures` does."""
     show = getattr(error, "show", None)
     if callable(show):
         # pydantic, which typer 0.29 asks, begins the message with the name of its exception.
@@ -143,20 +116,18 @@ def _other(error: Exception) -> int:
     if isinstance(error, typer.Abort):
         say("difflab: interrupted")
         return INTERRUPTED
-    if os.environ.get("DIFFLAB_DEBUG"):
-        say(traceback.format_exc())
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{Path(last.filename).name}:{last.lineno}"
-    text = f"{type(error).__name__}: {error}".rstrip(": ")
-    say(
-        f"difflab: internal error at {place}: {_printable(text)}\n"
-        "This is a fault in difflab, not in your input. Please report it with the command you\n"
-        "ran and what `difflab doctor` prints; DIFFLAB_DEBUG=1 adds the full traceback."
-    )
-    return INTERNAL
+    message, code = explained(error)
+    say(message)
+    _discard_output()
+    return code
 
 
-def _printable(text: str) -> str:
-    from difflab.report.style import clean, shorten
-
-    return shorten(clean(text), 300)
+def _discard_output() -> None:
+    """Drop what could not be written, which must not raise again when the process ends."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

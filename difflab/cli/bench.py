@@ -6,7 +6,6 @@ May import `difflab.cli` siblings; `lab` and `report` are imported when a comman
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
@@ -23,7 +22,7 @@ from difflab.cli.options import (
     parse_point,
     read_expression,
 )
-from difflab.cli.output import ProgressLine, coloured, emit, say, write_files
+from difflab.cli.output import ProgressLine, emit, say, screen, write_files
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def adbench(
     others = parse_names(peers or None) or []
     tools = ["difflab", *(name for name in others if name != "difflab")]
     rows = _measured(output / "adbench.csv", lab.LAYOUT, lab.tasks(data, found, tools))
-    emit(report.text(rows))
+    emit(report.text(rows, **screen(usual=110)))
     path = output / f"adbench.{form}"
     document = json.dumps(lab.document(rows), indent=1, allow_nan=False) + "\n"
     write_files({path: report.picture(rows, form), path.with_suffix(".json"): document.encode()})
@@ -211,7 +210,7 @@ def peers(
     sizes, timeout = (sizes[:2], min(timeout, 1.0)) if quick else (sizes, timeout)
     tasks = lab.tasks(subject, chosen, sizes, timeout)
     rows = _measured(output / "peers.csv", lab.LAYOUT, tasks)
-    emit(report.table(rows, colour=coloured(sys.stdout)) + "\n")
+    emit(report.table(rows, **screen()) + "\n")
     _drawn(output / f"peers.{form}", rows, report.peers)
     return int(any(row["status"] == "disagree" for row in rows))
 

@@ -6,7 +6,6 @@ May import `difflab.cli` siblings; `lab` and `report` are imported when the comm
 from __future__ import annotations
 
 import re
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,9 +28,9 @@ from difflab.cli.output import (
     ProgressLine,
     check_destination,
     check_picture,
-    coloured,
     deliver,
     report_format,
+    screen,
 )
 
 if TYPE_CHECKING:
@@ -157,14 +156,13 @@ def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> 
     """Return a comparison, or two side by side, in one of the formats."""
     if form is Format.JSON:
         return _safe_json(result.to_json())
-    colour = not to_file and coloured(sys.stdout)
     from difflab.lab.side_by_side import SideBySide
 
     if isinstance(result, SideBySide):
         from difflab.report import side_by_side
 
         if form is Format.TABLE:
-            return side_by_side.table(result, colour=colour)
+            return side_by_side.table(result, **screen(to_file=to_file))
         pairs = {
             Format.CSV: side_by_side.csv,
             Format.MD: side_by_side.markdown,
@@ -185,7 +183,7 @@ def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> 
         return page(result)
     from difflab.report.table import table
 
-    return table(result, colour=colour)
+    return table(result, **screen(to_file=to_file))
 
 
 # JSON itself escapes the control characters below U+0020 only. The others that could steer a

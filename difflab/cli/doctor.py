@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from difflab.cli.output import coloured, emit
+from difflab.cli.output import emit, screen
 
 __all__ = ["doctor"]
 
@@ -64,7 +64,7 @@ def doctor() -> int:
             package.use,
             "" if found else f"pip install 'difflab[{package.extra}]'",
         )
-    emit(draw([here, extras], colour=coloured(sys.stdout)))
+    emit(draw([here, extras], **screen()))
     return 0
 
 

@@ -5,12 +5,11 @@ May import `difflab.cli` siblings; `lab` and `report` are imported when the comm
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from difflab.cli.output import coloured, emit
+from difflab.cli.output import emit, screen
 
 __all__ = ["gpu"]
 
@@ -45,5 +44,5 @@ def gpu(
     verdict = "reached" if speed.ratio >= ENOUGH else "not reached"
     moved = f"{speed.bytes / 1e9:.2f} GB moved, best of {len(speed.calls)} rounds"
     note = Text(f"{moved}; {ENOUGH:.0%} of the copy's speed is {verdict}")
-    emit(draw([title, table, note], colour=coloured(sys.stdout)))
+    emit(draw([title, table, note], **screen()))
     return 0

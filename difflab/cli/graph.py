@@ -7,7 +7,6 @@ command runs.
 from __future__ import annotations
 
 import re
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from difflab.cli.options import Expression, Kind, Output, Stabilise, parse_point, read_expression
-from difflab.cli.output import check_destination, coloured, deliver, say
+from difflab.cli.output import check_destination, deliver, say, screen
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,7 +107,8 @@ def graph(
     if memory:
         deliver(_memory(function, stable, of, derivative), destination)
     elif chosen is None:
-        deliver(_passes(function, stable, of, derivative, colour=destination is None), destination)
+        aside = destination is not None
+        deliver(_passes(function, stable, of, derivative, to_file=aside), destination)
     else:
         function = function if stable is None else stable.function
         place = None if point is None else _point_values(function, point, check=not values)
@@ -167,7 +167,7 @@ def _passes(
     of: Kind | None,
     derivative: bool,
     *,
-    colour: bool,
+    to_file: bool,
 ) -> str:
     """Return what each pass makes of the function, or of its derivative."""
     from difflab.graph.passes.pipeline import STABILISE, Step, run
@@ -176,7 +176,7 @@ def _passes(
     steps = [] if stable is None else [Step(STABILISE, function, stable.function)]
     subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
     steps += run(subject)
-    return passes_table(steps, stable, colour=colour and coloured(sys.stdout))
+    return passes_table(steps, stable, **screen(to_file=to_file))
 
 
 def _format(asked: Picture | None, destination: Path | None) -> Picture:

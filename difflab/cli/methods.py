@@ -5,9 +5,7 @@ May import `difflab.cli` siblings; `methods` is imported when the command runs.
 
 from __future__ import annotations
 
-import sys
-
-from difflab.cli.output import coloured, emit
+from difflab.cli.output import emit, screen
 
 __all__ = ["methods"]
 
@@ -34,5 +32,5 @@ def methods() -> int:
             ", ".join(map(str, method.orders)) or ABSENT,
             Text(clean(method.missing or method.summary), style="yellow" * bool(method.missing)),
         )
-    emit(draw([listing], colour=coloured(sys.stdout)))
+    emit(draw([listing], **screen()))
     return 0

@@ -1,20 +1,24 @@
 """What commands take from their arguments: the expression, the point, lists of names.
 
-Nothing here computes. May import `difflab.errors`, and `difflab.language` to read constants.
+Nothing here computes. May import `difflab.core` and `difflab.errors`, and `difflab.language` to
+read constants.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 from typer.core import TyperCommand
 
+from difflab.core.files import open_regular
+from difflab.core.machine import bytes_text, require_memory
 from difflab.errors import InputError, ParseError, PointError
 
 if TYPE_CHECKING:
@@ -73,6 +77,7 @@ class Kind(StrEnum):
 Span = tuple[int, int]
 
 _LISTED = 12
+_LONGEST_TEXT = 1 << 28  # bytes of a program
 _DEPTH = 32  # NumPy's limit on dimensions is 64
 
 
@@ -116,19 +121,40 @@ def read_expression(argument: str) -> str:
         The file cannot be read, or is not text.
     """
     if argument == "-":
-        return _decoded(sys.stdin.buffer.read(), "standard input")
+        return _decoded(_standard_input(), "standard input")
     if argument.startswith("@"):
         name = argument[1:]
         return _decoded(_read_bytes(name), repr(name))
     return argument
 
 
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise InputError("standard input is closed", hint="write the formula as an argument")
+    try:
+        return _read_text(sys.stdin.buffer, "standard input")
+    except OSError as error:
+        raise InputError(f"cannot read standard input: {error.strerror or error}") from error
+
+
 def _read_bytes(name: str) -> bytes:
     try:
-        return Path(name).read_bytes()
+        with open_regular(name) as stream:
+            return _read_text(stream, repr(name))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot read {name!r}: {why.lower()}") from error
+
+
+def _read_text(stream: BinaryIO, source: str) -> bytes:
+    """Return all bytes of a program's text; a source that does not end is refused."""
+    content = bytearray()
+    while piece := stream.read(1 << 20):
+        content += piece
+        if len(content) > _LONGEST_TEXT:
+            limit = bytes_text(_LONGEST_TEXT)
+            raise InputError(f"{source} is longer than the {limit} that are read")
+    return bytes(content)
 
 
 def _decoded(content: bytes, source: str) -> str:
@@ -310,15 +336,18 @@ def _array(text: str, span: Span) -> NDArray[np.float64]:
 
 def _load(name: str, text: str, span: Span) -> NDArray[Any]:
     """Return the array in a file of NumPy's format; nothing in it is ever executed."""
-    import numpy as np
+    from numpy.lib import format as npy
 
     try:
-        with Path(name).open("rb") as stream:
-            values = np.lib.format.read_array(stream, allow_pickle=False)
+        with open_regular(name) as stream:
+            _judge_array(stream, name)
+            values = npy.read_array(stream, allow_pickle=False)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise PointError(f"cannot read {name!r}: {why}", text=text, span=span) from error
-    except ValueError as error:
+    except InputError as error:
+        raise PointError(error.message, text=text, span=span, hint=error.hint) from error
+    except (ValueError, SyntaxError, TypeError, OverflowError, EOFError) as error:
         raise PointError(
             f"{name!r} is not an array file of NumPy: {error}",
             text=text,
@@ -329,4 +358,21 @@ def _load(name: str, text: str, span: Span) -> NDArray[Any]:
         raise PointError(
             f"{name!r} holds {values.dtype} values, not real numbers", text=text, span=span
         )
-    return values.astype(np.float64)
+    return values.astype("float64", copy=False)
+
+
+def _judge_array(stream: BinaryIO, name: str) -> None:
+    """Raise where an array file announces more than it holds, or more than there is memory."""
+    from numpy.lib import format as npy
+
+    version = npy.read_magic(stream)
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, kind = header(stream)
+    announced = prod(shape) * kind.itemsize
+    held = os.fstat(stream.fileno()).st_size - stream.tell()
+    if announced > held and not kind.hasobject:
+        raise ValueError(
+            f"it announces {bytes_text(announced)} of numbers, and {bytes_text(held)} follow"
+        )
+    require_memory(announced + 8 * prod(shape), f"the array in {name!r}")
+    stream.seek(0)

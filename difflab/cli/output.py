@@ -1,25 +1,28 @@
 """Where results go: standard output, or files that appear whole or not at all.
 
-May import `difflab.errors`; `report` to know which pictures can be drawn.
+May import `difflab.core` and `difflab.errors`; `report` to know which pictures can be drawn.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from time import monotonic
-from typing import TextIO, TypeVar
+from typing import TextIO, TypedDict, TypeVar
 
+from difflab.core.files import reason, write_whole
 from difflab.errors import InputError, printable
+from difflab.report.ascii import ascii_text
 
 __all__ = [
     "ProgressLine",
     "ReaderGone",
+    "Screen",
     "check_destination",
     "check_picture",
     "coloured",
@@ -27,21 +30,46 @@ __all__ = [
     "emit",
     "report_format",
     "say",
+    "screen",
     "write_files",
 ]
 
 _Kinds = TypeVar("_Kinds", bound=StrEnum)
 
-# What reports and formulas use beyond ASCII, for terminals that have nothing beyond it. What a
-# formula may hold becomes what the language reads as the same.
-_PLAIN = str.maketrans(
-    {"–": "-", "─": "-", "…": "...", "µ": "u", "∂": "d", "∞": "inf"}
-    | {"·": "*", "×": "*", "−": "-", "²": "^2", "³": "^3", "√": "sqrt", "π": "pi"}
-)
+_SEEN = 500  # characters of either end of a label that are looked at
+_NARROWEST, _WIDEST = 20, 160
+_BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # what tables hold
 
 
-def coloured(stream: TextIO) -> bool:
+class Screen(TypedDict):
+    """What a table is drawn for, as the functions that draw one take it."""
+
+    colour: bool
+    width: int
+    plain: bool
+
+
+def screen(*, to_file: bool = False, usual: int = 80) -> Screen:
+    """Return the columns, colours and characters of standard output, or those of a file.
+
+    ``COLUMNS`` says how wide it is, as for other commands; a pipe has `usual` ones without it.
+    """
+    if to_file or sys.stdout is None:
+        return {"colour": False, "width": usual, "plain": False}
+    width = usual
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        width = shutil.get_terminal_size((usual, 24)).columns
+    return {
+        "colour": coloured(sys.stdout),
+        "width": min(max(width, _NARROWEST), _WIDEST),
+        "plain": not _encodable(_BEYOND_ASCII, sys.stdout),
+    }
+
+
+def coloured(stream: TextIO | None) -> bool:
     """Return whether `stream` is a terminal that wants colour (https://no-color.org)."""
+    if stream is None:
+        return False
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
@@ -55,31 +83,44 @@ class ReaderGone(Exception):
 
 
 def emit(text: str) -> None:
-    """Write a result to standard output, in plain characters where it has no others."""
-    _write(text, sys.stdout)
+    """Write a result to standard output, in plain characters where it has no others.
+
+    Raises
+    ------
+    InputError
+        Nothing can be written there: it is closed, or its disk is full.
+    """
+    if sys.stdout is None:
+        raise InputError("cannot write to standard output: it is closed")
+    try:
+        _write(text, sys.stdout)
+    except BrokenPipeError as error:
+        raise ReaderGone from error
+    except OSError as error:
+        raise InputError(f"cannot write to standard output: {reason(error)}") from error
 
 
 def say(text: str) -> None:
-    """Write a line of progress or a warning to standard error."""
-    _write(text.rstrip("\n") + "\n", sys.stderr)
+    """Write a line of progress or a warning to standard error.
+
+    Where nothing can be written there, the result matters more.
+    """
+    _show(text.rstrip("\n") + "\n")
 
 
-def _write(text: str, stream: TextIO) -> None:
-    try:
-        stream.write(_encodable(text, stream))
+def _write(text: str, stream: TextIO | None) -> None:
+    if stream is not None:
+        stream.write(text if _encodable(text, stream) else ascii_text(text))
         stream.flush()
-    except BrokenPipeError as error:
-        raise ReaderGone from error
 
 
-def _encodable(text: str, stream: TextIO) -> str:
-    encoding = getattr(stream, "encoding", None) or "utf-8"
+def _encodable(text: str, stream: TextIO) -> bool:
+    """Whether a stream has all characters of a text."""
     try:
-        text.encode(encoding)
+        text.encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
-        plain = text.translate(_PLAIN)
-        return plain.encode(encoding, "backslashreplace").decode(encoding)
-    return text
+        return False
+    return True
 
 
 class ProgressLine:
@@ -92,7 +133,7 @@ class ProgressLine:
     """
 
     def __init__(self, patience: float = 2.0) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr is not None and sys.stderr.isatty()
         self._next = monotonic() + patience
         self._shown = False
 
@@ -102,21 +143,31 @@ class ProgressLine:
             return
         if self._live:
             if done < total:
-                sys.stderr.write(f"\r{f'{done}/{total} {printable(label)}'[:79]}\x1b[K")
+                _show(f"\r{f'{done}/{total} {_label(label)}'[:79]}\x1b[K")
                 self._shown = True
             else:
                 self.clear()
-            sys.stderr.flush()
         elif done < total:
-            say(f"{done} of {total}: {printable(label)}")
+            say(f"{done} of {total}: {_label(label)}")
             self._next = monotonic() + 10.0
 
     def clear(self) -> None:
         """Take the line away."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            _show("\r\x1b[K")
             self._shown = False
+
+
+def _show(text: str) -> None:
+    with suppress(OSError):
+        _write(text, sys.stderr)
+
+
+def _label(text: str) -> str:
+    """Return what is measured in a line's length: a formula may have a million characters."""
+    from difflab.report.style import shorten
+
+    return shorten(printable(text[:_SEEN] + text[-_SEEN:] if len(text) > 2 * _SEEN else text), 200)
 
 
 def check_destination(name: str) -> Path:
@@ -140,7 +191,7 @@ def check_destination(name: str) -> Path:
         target = path if path.exists() else path.parent
         writable = os.access(target, os.W_OK)
     except OSError as error:
-        raise InputError(f"cannot write {name!r}: {_reason(error)}") from error
+        raise InputError(f"cannot write {name!r}: {reason(error)}") from error
     if not writable:
         raise InputError(f"cannot write {name!r}: permission denied")
     return path
@@ -189,33 +240,17 @@ def report_format(asked: _Kinds | None, destination: Path | None, kinds: type[_K
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write all files, or none: each beside its place first, then moved there.
+    """Write all files, or none.
 
     Raises
     ------
     InputError
         A file cannot be written; nothing has changed.
     """
-    beside: dict[Path, Path] = {}
     try:
-        for path, content in contents.items():
-            if path.exists() and not path.is_file():
-                continue
-            beside[path] = _written_beside(path, content)
-        for path, content in contents.items():
-            if path in beside:
-                beside.pop(path).replace(path.resolve())
-            else:
-                # A pipe or a device such as /dev/stdout cannot be replaced, only written to.
-                path.write_bytes(content)
+        write_whole(contents)
     except BrokenPipeError as error:
         raise ReaderGone from error
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r}: {_reason(error)}") from error
-    finally:
-        for leftover in beside.values():
-            with suppress(OSError):
-                leftover.unlink()
 
 
 def deliver(
@@ -241,28 +276,3 @@ def deliver(
 
 def _bytes(result: str | bytes) -> bytes:
     return result.encode("utf-8") if isinstance(result, str) else result
-
-
-def _written_beside(path: Path, content: bytes) -> Path:
-    """Write `content` to a new file in the directory of `path`, with the usual permissions."""
-    place = path.resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{place.name[:50]}.", suffix=".part", dir=place.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        temporary.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~_umask())
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return temporary
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from difflab.cli.options import read_expression
-from difflab.cli.output import check_picture, deliver
+from difflab.cli.output import check_picture, deliver, screen
 from difflab.errors import InputError
 
 __all__ = ["show_sparsity"]
@@ -46,5 +46,6 @@ def show_sparsity(
     files: dict[Path, bytes] = {}
     if picture_file is not None:
         files[picture_file] = spy.picture(derivative, title, picture_file.suffix[1:].lower())
-    deliver(spy.text(derivative, title), destination, files)
+    width = screen(to_file=destination is not None, usual=88)["width"]
+    deliver(spy.text(derivative, title, width), destination, files)
     return 0

@@ -6,8 +6,6 @@ runs.
 
 from __future__ import annotations
 
-import shutil
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +13,7 @@ import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.options import At, Expression, Output, parse_point, read_expression
-from difflab.cli.output import check_destination, coloured, deliver, report_format, say
+from difflab.cli.output import check_destination, deliver, report_format, say, screen
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -28,8 +26,6 @@ difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
 difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
 difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
 """
-
-NARROW, WIDE = 80, 160
 
 
 class Format(StrEnum):
@@ -102,8 +98,4 @@ def written(steps: Trace, form: Format, *, to_file: bool) -> str:
 
     if form is not Format.TABLE:
         return trace_text.FORMATS[form](steps)
-    if to_file or not sys.stdout.isatty():
-        return trace_text.as_table(steps)
-    columns = shutil.get_terminal_size((NARROW, 24)).columns
-    width = min(max(columns, NARROW), WIDE)
-    return trace_text.as_table(steps, colour=coloured(sys.stdout), width=width)
+    return trace_text.as_table(steps, **screen(to_file=to_file))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.machine import require_memory
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
@@ -246,6 +247,7 @@ class Cells:
 
     def _inputs(self) -> None:
         function = self.schedule.function
+        require_memory(8 * function.n, f"a program on {function.n:,} single numbers")
         start = 0
         for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
             size = int(np.prod(shape, dtype=np.int64))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.machine import require_memory
 from difflab.errors import PointError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_nodes
@@ -381,6 +382,7 @@ def evaluate_all(
     function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
 ) -> list[Any]:
     """Return the value of every node of `function`'s graph."""
+    require_memory(8 * function.graph.numbers(), "keeping the value of every operation")
     given = dict(zip(function.input_nodes, values, strict=True))
     with np.errstate(all="ignore"):
         return fold_all(function.graph, given, interpreter or interpreter_for(values))

@@ -13,6 +13,7 @@ The grammar::
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,12 @@ class Graph:
     def span(self, node: int) -> tuple[int, int] | None:
         """Return the place of `node` in the source text."""
         return self.place(node).span if self.spans[node] >= 0 else None
+
+    def numbers(self) -> int:
+        """Return how many numbers the values of all nodes are, at one point."""
+        used = np.bincount(self.shape_ids, minlength=len(self.shape_table)).tolist()
+        sizes = map(math.prod, self.shape_table)
+        return sum(count * size for count, size in zip(used, sizes, strict=True))
 
     def constant(self, node: int) -> Number:
         """Return the number that a constant node holds."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.machine import require_memory
 from difflab.errors import (
     DifflabError,
     InputError,
@@ -92,6 +93,8 @@ def compare(
     ------
     InputError
         The text, the point, the names of the methods, the order or the target are at fault.
+    ResourceError
+        The derivatives take more memory than there is.
 
     Examples
     --------
@@ -106,6 +109,7 @@ def compare(
     check_target(target)
     chosen = _started(select(methods))
     function = _function(expression, order, timeout)
+    _require_room(function, order, len(chosen))
     point = _point(function, at, seed)
     from difflab.lab.given import packed
 
@@ -169,6 +173,13 @@ def _function(expression: str | Function, order: int, timeout: float) -> Functio
     if not timeout > 0:
         raise InputError(f"the time limit is a number of seconds above 0, not {timeout!r}")
     return function
+
+
+def _require_room(function: Function, order: int, methods: int) -> None:
+    """Raise `ResourceError` where the derivatives of all methods and the referee do not fit."""
+    rows, columns = (function.m if order == 1 else function.n), function.n
+    each = f"a derivative of {rows:,} × {columns:,} numbers"
+    require_memory(8 * rows * columns * (methods + 2), f"{each} for every method and the referee")
 
 
 def _point(function: Function, at: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.machine import require_memory
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import DomainError, InputError
 from difflab.graph.function import Function, evaluate_all
@@ -49,6 +50,7 @@ _ROUNDS = 200
 _POLISH = 40  # rounds after the first point that is defined, to get away from kinks
 _SECONDS = 10.0
 _MARGIN = 0.01  # of an operand's size, or of 1: nearer to a kink or an edge is too near
+_EACH = 160  # bytes of one input: columns of low, high and drawn numbers, and Python's floats
 _TINY = 1e-9  # the margin of an operand that is zero
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
@@ -75,6 +77,8 @@ def choose_point(function: Function, seed: int = 0) -> Point:
     ------
     InputError
         The seed is negative.
+    ResourceError
+        The point takes more memory than there is.
     DomainError
         No point was found; the message names the subexpression that was undefined most often.
 
@@ -88,6 +92,7 @@ def choose_point(function: Function, seed: int = 0) -> Point:
     """
     if seed < 0:
         raise InputError(f"a seed is 0 or a larger integer, not {seed}")
+    require_memory(_EACH * function.n, f"a point of {function.n:,} numbers")
     search = _Search(function, seed)
     return _named(function, search.found())
 

@@ -27,7 +27,9 @@ _LOOKS = {
 _OTHER = (FAINT, ".")
 
 
-def text(rows: Sequence[Row], *, colour: bool = False, width: int = 110) -> str:
+def text(
+    rows: Sequence[Row], *, colour: bool = False, width: int = 110, plain: bool = False
+) -> str:
     """Return the table: a line for every instance and tool, the fastest Jacobian marked.
 
     Parameters
@@ -38,6 +40,8 @@ def text(rows: Sequence[Row], *, colour: bool = False, width: int = 110) -> str:
         Whether a terminal's colours are used.
     width : int
         Columns of the terminal.
+    plain : bool
+        Whether to write nothing beyond ASCII.
 
     Returns
     -------
@@ -71,7 +75,7 @@ def text(rows: Sequence[Row], *, colour: bool = False, width: int = 110) -> str:
             clean(shorten(told, 60)) if told else ("fastest" if first else ""),
         )
         before = instance
-    return draw([table], colour=colour, width=width)
+    return draw([table], colour=colour, width=width, plain=plain)
 
 
 def _number(row: Row, name: str) -> float | None:

@@ -46,10 +46,13 @@ _SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Set difflab's look, and keep quiet about glyphs that the font lacks."""
-    import matplotlib as mpl
+    """Set difflab's look, and keep quiet about glyphs that the font lacks.
 
-    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+    What the user has set for other pictures does not count: LaTeX may be missing here.
+    """
+    from matplotlib.style import context
+
+    with context(["default", _SETTINGS]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
 

@@ -36,6 +36,7 @@ def passes_table(
     *,
     colour: bool = False,
     width: int = WIDTH,
+    plain: bool = False,
 ) -> str:
     """Return the passes as a table, and below it what they changed.
 
@@ -49,13 +50,15 @@ def passes_table(
         Whether to colour the text with terminal sequences.
     width : int
         Columns to fill at most.
+    plain : bool
+        Whether to write nothing beyond ASCII.
     """
     parts: list[RenderableType] = [_table(steps), _plans(steps[-1].after)]
     changes = [_change(step) for step in steps if step.changed]
     parts += [change for change in changes if change is not None]
     if stabilised is not None:
         parts.append(_plain(rewrites_text(stabilised)))
-    return draw(parts, colour=colour, width=width)
+    return draw(parts, colour=colour, width=width, plain=plain)
 
 
 def _table(steps: Sequence[Step]) -> RenderableType:

@@ -29,7 +29,9 @@ ratio: time over difflab's, measured in turns: median (middle half)
 prepare: until the first answer is there; machine code of difflab's own may be kept on disk"""
 
 
-def table(rows: Sequence[Row], *, colour: bool = False) -> str:
+def table(
+    rows: Sequence[Row], *, colour: bool = False, width: int = 80, plain: bool = False
+) -> str:
     """Return a table for every number of points, then why a line has no time.
 
     Parameters
@@ -38,6 +40,10 @@ def table(rows: Sequence[Row], *, colour: bool = False) -> str:
         Rows of `difflab.lab.benches.peers` of one function at one point.
     colour : bool
         Whether the text may hold a terminal's colours.
+    width : int
+        Columns to fill at most.
+    plain : bool
+        Whether to write nothing beyond ASCII.
     """
     from rich.text import Text
 
@@ -60,7 +66,7 @@ def table(rows: Sequence[Row], *, colour: bool = False) -> str:
     if reasons:
         parts.append(Text("\n".join(reasons)))
     parts.append(Text(_NOTE))
-    return draw(parts, colour=colour)
+    return draw(parts, colour=colour, width=width, plain=plain)
 
 
 def _grid(rows: Sequence[Row]) -> RenderableType:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from difflab.errors import InputError
+from difflab.core.files import write_whole
 from difflab.lab.compare import compare as compared
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
@@ -51,10 +51,7 @@ class Result(Comparison):
 
         path = Path(path)
         drawn = picture(self, path.suffix[1:].lower())
-        try:
-            path.write_bytes(drawn)
-        except OSError as error:
-            raise InputError(f"cannot write {str(path)!r}: {error.strerror}") from error
+        write_whole({path: drawn})
 
     def __repr__(self) -> str:
         return self.table()

@@ -26,7 +26,9 @@ __all__ = ["csv", "fragment", "markdown", "page", "table"]
 HEADINGS = ("method", "plain", "ULP", "stabilised", "ULP")
 
 
-def table(both: SideBySide, *, colour: bool = False, width: int = WIDTH) -> str:
+def table(
+    both: SideBySide, *, colour: bool = False, width: int = WIDTH, plain: bool = False
+) -> str:
     """Return both as one table, what was rewritten below it.
 
     Parameters
@@ -37,14 +39,16 @@ def table(both: SideBySide, *, colour: bool = False, width: int = WIDTH) -> str:
         Whether to colour the text with terminal sequences.
     width : int
         Columns to fill at most.
+    plain : bool
+        Whether to write nothing beyond ASCII.
     """
     from rich.text import Text
 
-    plain, stable = view(both.plain), view(both.stabilised)
-    parts = [_heading(plain, stable), _methods(plain, stable), Text(rewrites_text(both.rewriting))]
-    if stable.sentence:
-        parts.append(Text(f"Stabilised: {stable.sentence}", style="bold", overflow="fold"))
-    return draw(parts, colour=colour, width=width)
+    pair = view(both.plain), view(both.stabilised)
+    parts = [_heading(*pair), _methods(*pair), Text(rewrites_text(both.rewriting))]
+    if pair[1].sentence:
+        parts.append(Text(f"Stabilised: {pair[1].sentence}", style="bold", overflow="fold"))
+    return draw(parts, colour=colour, width=width, plain=plain)
 
 
 def _facts(plain: View, stable: View) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ May import `difflab.report` siblings; matplotlib is imported when a picture is d
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +31,8 @@ _PIXELS = 240
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777")
 
 
-def text(derivative: SparseDerivative, title: str) -> str:
-    """Return the pattern and what it saves, to be read in a terminal.
+def text(derivative: SparseDerivative, title: str, width: int = 88) -> str:
+    """Return the pattern and what it saves, to be read in a terminal of `width` columns.
 
     Examples
     --------
@@ -48,16 +49,17 @@ def text(derivative: SparseDerivative, title: str) -> str:
     . . # #
     """
     m, n = derivative.pattern.shape
-    lines = [shorten(clean(title), 88)]
-    lines += [f"{name:<10}{value}" for name, value in _facts(derivative)]
-    if m <= _ENTRIES and n <= _ENTRIES:
+    lines = [shorten(clean(title), width - 2)]
+    for name, value in _facts(derivative):
+        lines += wrap(f"{name:<10}{value}", width, subsequent_indent=" " * min(10, width // 4))
+    if m <= _ENTRIES and n <= _ENTRIES and 2 * n <= width + 1:
         filled = _blocks(derivative.pattern, m, n)
         rows = [" ".join("#" if share else "." for share in row) for row in filled.tolist()]
     else:
-        height, width = min(m, _LINES), min(n, _WIDTH)
-        filled = _blocks(derivative.pattern, height, width)
+        across = min(n, _WIDTH, width)
+        filled = _blocks(derivative.pattern, min(m, _LINES), across)
         rows = ["".join(map(_mark, row)) for row in filled.tolist()]
-        lines.append("map       . no entry, o some, # all of a block")
+        lines += wrap("map       . no entry, o some, # all of a block", width)
     return "\n".join([*lines, "", *rows, ""])
 
 

@@ -1,4 +1,4 @@
-"""A comparison as a table for the terminal, never wider than 80 columns.
+"""A comparison as a table for the terminal, never wider than it.
 
 May import `difflab.report` siblings; rich is imported when a table is drawn.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
+from difflab.report.fitting import fitted
 from difflab.report.style import FAMILIES, OUTCOMES, PLAIN
 from difflab.report.view import View, view
 
@@ -20,7 +21,7 @@ WIDTH = 80
 _NAME_WIDTH = 15
 
 
-def table(comparison: Any, *, colour: bool = False, width: int = WIDTH) -> str:
+def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: bool = False) -> str:
     """Return a comparison as a table with what stands above and below it.
 
     Parameters
@@ -31,6 +32,8 @@ def table(comparison: Any, *, colour: bool = False, width: int = WIDTH) -> str:
         Whether to colour the text with terminal sequences.
     width : int
         Columns to fill at most.
+    plain : bool
+        Whether to write nothing beyond ASCII.
 
     Returns
     -------
@@ -43,28 +46,36 @@ def table(comparison: Any, *, colour: bool = False, width: int = WIDTH) -> str:
         parts.append(_notes(shown))
     if shown.sentence:
         parts.append(_sentence(shown))
-    return draw(parts, colour=colour, width=width)
+    return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def draw(parts: list[RenderableType], *, colour: bool = False, width: int = WIDTH) -> str:
-    """Return rich renderables as text, an empty line between each two."""
+def draw(
+    parts: list[RenderableType], *, colour: bool = False, width: int = WIDTH, plain: bool = False
+) -> str:
+    """Return rich renderables as text, an empty line between each two.
+
+    No line is wider than `width`: a table that needs more becomes a list of its rows.
+    """
     buffer = StringIO()
     console = _console(buffer, colour, width)
     for place, part in enumerate(parts):
         if place:
             console.print()
-        console.print(part)
+        console.print(fitted(part, width, plain=plain))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
 def _console(buffer: StringIO, colour: bool, width: int) -> Console:
     from rich.console import Console
 
-    # What a terminal is and wants was decided by the caller; rich shall not look again.
+    # What a terminal is and wants was decided by the caller; rich shall not look again, least of
+    # all for a notebook, to which it would display the text beside writing it.
     return Console(
         file=buffer,
         width=width,
         force_terminal=colour,
+        force_jupyter=False,
+        force_interactive=False,
         color_system="standard" if colour else None,
         no_color=not colour,
         legacy_windows=False,

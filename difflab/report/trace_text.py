@@ -146,7 +146,7 @@ def _facts(trace: Trace) -> list[tuple[str, str]]:
     return [("f", shorten(clean(trace.expression), EXPRESSION)), ("at", ", ".join(point))]
 
 
-def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH) -> str:
+def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH, plain: bool = False) -> str:
     """Return a trace as tables for the terminal, at most `width` columns wide.
 
     Parameters
@@ -156,6 +156,8 @@ def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH) -> str:
         Whether to colour the text with terminal sequences.
     width : int
         Columns to fill at most; from 120 on, formulas are repeated with numbers in them.
+    plain : bool
+        Whether to write nothing beyond ASCII.
     """
     from rich.table import Table
     from rich.text import Text
@@ -171,7 +173,7 @@ def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH) -> str:
     for table in _tables(trace, numbers=width >= 120):
         parts += [Text(table.title, style="bold"), _grid(table), _results(table.results)]
     parts += [Text(clean(note), style="dim", overflow="fold") for note in trace.notes]
-    return draw(parts, colour=colour, width=width)
+    return draw(parts, colour=colour, width=width, plain=plain)
 
 
 def _grid(table: _Table) -> Any:

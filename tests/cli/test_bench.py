@@ -172,6 +172,7 @@ def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
 
 def test_adbench_of_one_problem(difflab, tmp_path, monkeypatch):
     monkeypatch.setattr("difflab.lab.benches.adbench.ROUNDS", 1)
+    monkeypatch.setenv("COLUMNS", "110")
     data = ROOT / "tests" / "data" / "adbench"
     result = difflab(
         *("bench", "adbench", "--data", str(data), "--problems", "hand", "--peers", "", "-o", "new")

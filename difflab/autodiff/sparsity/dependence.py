@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.autodiff.argumentwise import recorded_tangent
+from difflab.core.machine import require_memory
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
@@ -42,6 +43,8 @@ def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
     >>> sources.tolist(), len(targets)
     ([0, 1, 2], 1)
     """
+    # A vertex has a name, and an edge two.
+    require_memory(32 * function.graph.numbers(), "finding which outputs depend on which inputs")
     edges = Edges()
     names = edges.add_graph(function.graph, function.input_nodes)
     ends = (function.input_nodes, function.outputs)

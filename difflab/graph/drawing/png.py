@@ -36,10 +36,18 @@ def png(picture: Diagram) -> bytes:
     -------
     bytes
     """
+    from matplotlib.style import context
+
+    drawn = scene(picture)
+    # What the user has set for other pictures does not count: LaTeX may be missing here.
+    with context("default"):
+        return _drawn(drawn)
+
+
+def _drawn(drawn: Scene) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    drawn = scene(picture)
     area = drawn.width * drawn.height
     density = min(DENSITY, (MOST_PIXELS / area) ** 0.5, 30_000 / max(drawn.width, drawn.height))
     figure = Figure(

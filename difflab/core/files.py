@@ -1,0 +1,109 @@
+"""Files that are read from end to end, and files that are written whole or not at all.
+
+May import `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from difflab.errors import InputError
+
+__all__ = ["open_regular", "reason", "write_whole"]
+
+
+def open_regular(name: str | Path) -> BinaryIO:
+    """Open a file for reading; a pipe or a device, which may never end, is refused unopened.
+
+    Raises
+    ------
+    InputError
+        It is a directory, a pipe, a socket or a device.
+    OSError
+        It cannot be opened.
+    """
+    path = Path(name)
+    kind = _kind(path.stat().st_mode)
+    if kind:
+        raise InputError(
+            f"cannot read {str(name)!r}: it is {kind}, not a file",
+            hint=None if kind == "a directory" else "write what it gives into a file first",
+        )
+    return path.open("rb")
+
+
+def write_whole(contents: Mapping[Path, bytes]) -> None:
+    """Write all files, or none: each beside its place first, then moved there.
+
+    Raises
+    ------
+    InputError
+        A file cannot be written; nothing has changed.
+    BrokenPipeError
+        It is a pipe that nobody reads any more.
+    """
+    beside: dict[Path, Path] = {}
+    path = Path()
+    try:
+        for path, content in contents.items():
+            if path.exists() and not path.is_file():
+                continue
+            beside[path] = _written_beside(path, content)
+        for path, content in contents.items():
+            if path in beside:
+                beside.pop(path).replace(path.resolve())
+            else:
+                # A pipe or a device such as /dev/stdout cannot be replaced, only written to.
+                path.write_bytes(content)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)!r}: {reason(error)}") from error
+    finally:
+        for leftover in beside.values():
+            with suppress(OSError):
+                leftover.unlink()
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says, to be read inside a sentence."""
+    return (error.strerror or str(error)).lower()
+
+
+def _kind(mode: int) -> str:
+    """Return what a path is that is not a regular file; empty for a regular file."""
+    if stat.S_ISREG(mode):
+        return ""
+    if stat.S_ISDIR(mode):
+        return "a directory"
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    return "a socket" if stat.S_ISSOCK(mode) else "a device"
+
+
+def _written_beside(path: Path, content: bytes) -> Path:
+    """Write `content` to a new file in the directory of `path`, with the usual permissions."""
+    place = path.resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{place.name[:50]}.", suffix=".part", dir=place.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        temporary.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~umask())
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def umask() -> int:
+    """Return the permissions that new files of this process do not get."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,92 @@
+"""The memory that is free, asked before much of it is taken.
+
+A size is judged beforehand, because the system hands out more memory than it has
+and ends a process that uses it. May import `difflab.errors`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from difflab.errors import ResourceError
+
+__all__ = ["available_memory", "bytes_text", "require_memory"]
+
+SMALL = 1 << 28
+"""Bytes that are taken without a look at what is free."""
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def bytes_text(count: float) -> str:
+    """Return a number of bytes as people read it.
+
+    Examples
+    --------
+    >>> bytes_text(512), bytes_text(8e9), bytes_text(1e30)
+    ('512 bytes', '7.5 GiB', '8.9e+14 PiB')
+    """
+    unit = 0
+    while count >= 1024 and unit < len(_UNITS) - 1:
+        count, unit = count / 1024, unit + 1
+    digits = ".0f" if unit == 0 else ".1f" if count < 1e6 else ".1e"
+    return f"{count:{digits}} {_UNITS[unit]}"
+
+
+def available_memory() -> int | None:
+    """Return the bytes that this process may still take; None where the system does not say."""
+    return min(_bounds(), default=None)
+
+
+def require_memory(needed: int, what: str, hint: str | None = None) -> None:
+    """Raise `ResourceError` where `needed` bytes are more than there are.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes that are about to be taken.
+    what : str
+        What takes them, as the subject of a sentence.
+    hint : str, optional
+        What to do instead.
+
+    Examples
+    --------
+    >>> require_memory(10**18, "a point of 10^17 numbers")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.ResourceError: a point of 10^17 numbers takes 888.2 PiB of memory, and ...
+    """
+    if needed <= SMALL:
+        return
+    free = available_memory()
+    if free is not None and needed > free:
+        raise ResourceError(
+            f"{what} takes {bytes_text(needed)} of memory, and {bytes_text(free)} are free",
+            hint=hint,
+        )
+
+
+def _bounds() -> Iterator[int]:
+    """Yield every bound on what can still be taken: of the system, its group, the process."""
+    with suppress(OSError, ValueError, StopIteration, IndexError):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        yield next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) << 10
+    with suppress(OSError, ValueError):
+        limit = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
+        used = (_GROUP / "memory.current").read_text(encoding="ascii").strip()
+        if limit != "max":
+            # Of what is used, files that are kept in memory are given up when it is short.
+            facts = dict(line.split() for line in (_GROUP / "memory.stat").open(encoding="ascii"))
+            yield max(int(limit) - int(used) + int(facts.get("inactive_file", 0)), 0)
+    with suppress(ImportError, OSError, ValueError, IndexError):
+        import resource
+
+        limit_here, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit_here != resource.RLIM_INFINITY:
+            mapped = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+            yield max(limit_here - mapped * os.sysconf("SC_PAGE_SIZE"), 0)
