@@ -59,9 +59,11 @@ def _unbroadcast(
     axes = tuple(
         axis - len(shape)
         for axis in range(len(shape))
-        if axis < lead or (source[axis - lead] == 1 and shape[axis] != 1)
+        if shape[axis] != 1 and (axis < lead or source[axis - lead] == 1)
     )
     summed = sum_(t, axes=axes, rank=len(shape)) if axes else t
+    if tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes) == source:
+        return summed
     return reshape(summed, shape=source, rank=len(shape) - len(axes))
 
 
