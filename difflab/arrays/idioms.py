@@ -140,7 +140,10 @@ class Idioms:
 
     def astype(self, dtype: DTypeLike) -> Any:
         """Return the values as another type: truth values as numbers, or numbers as truths."""
-        wanted = np.dtype(dtype)
+        try:
+            wanted = np.dtype(dtype)
+        except TypeError as error:
+            raise at_users_line(InputError, f"astype takes a type of numbers: {error}") from None
         if wanted == self.dtype:
             return self.copy()
         if wanted == np.bool_:

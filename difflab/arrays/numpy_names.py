@@ -16,6 +16,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
+from difflab.arrays.shapes import one_axis
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
@@ -43,13 +44,15 @@ def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = Fa
 def swapped(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes."""
     order = list(range(len(a.shape)))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
+    one, other = (one_axis("swapaxes", axis, a.shape) for axis in (axis1, axis2))
+    order[one], order[other] = order[other], order[one]
     return arrays.transpose(a, order)
 
 
 def _opened(a: Any, axis: int) -> Any:
     shape = list(a.shape)
-    shape.insert(axis % (len(shape) + 1), 1)
+    place = one_axis("expand_dims", axis, (*shape, 1))
+    shape.insert(place + len(shape) + 1, 1)
     return arrays.reshape(a, shape)
 
 
@@ -97,8 +100,8 @@ def rounded(a: Any, decimals: int = 0) -> Any:
 
 def _moved(a: Any, source: int, destination: int) -> Any:
     order = list(range(len(a.shape)))
-    place = order.pop(source)
-    order.insert(destination % (len(order) + 1), place)
+    place = order.pop(one_axis("moveaxis", source, a.shape))
+    order.insert(one_axis("moveaxis", destination, a.shape) + len(a.shape), place)
     return arrays.transpose(a, order)
 
 

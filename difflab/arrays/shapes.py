@@ -72,8 +72,7 @@ def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     rank = len(shape)
     if axis is None:
         return tuple(range(-rank, 0))
-    given = [axis] if isinstance(axis, SupportsIndex) else axis
-    wanted = [operator.index(entry) for entry in given]
+    wanted = wholes(name, axis, "axes")
     outside = [entry for entry in wanted if not -rank <= entry < rank]
     if outside:
         raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")
@@ -81,6 +80,21 @@ def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     if len(set(found)) < len(found):
         raise mismatch(f"{name} takes an axis twice: {tuple(wanted)}")
     return tuple(found)
+
+
+def wholes(name: str, given: Any, what: str) -> list[int]:
+    """Return one whole number, or several, as a list.
+
+    Raises
+    ------
+    ShapeError
+        They are something else.
+    """
+    try:
+        several = [given] if isinstance(given, SupportsIndex) else given
+        return [operator.index(entry) for entry in several]
+    except TypeError:
+        raise mismatch(f"{name} takes whole numbers as {what}, not {given!r}") from None
 
 
 def one_axis(name: str, axis: int, shape: Shape) -> int:
@@ -110,7 +124,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
     old = shape_of(x)
-    new = (shape,) if isinstance(shape, int) else tuple(map(operator.index, shape))
+    new = tuple(wholes("reshape", shape, "a shape"))
     size, known = math.prod(old), math.prod(entry for entry in new if entry != -1)
     if new.count(-1) == 1 and known > 0 and size % known == 0:
         new = tuple(size // known if entry == -1 else entry for entry in new)
@@ -121,7 +135,7 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     return apply(rows.reshape, x, shape=new, rank=len(old))
 
 
-def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
+def broadcast_to(x: Array, shape: int | Sequence[int]) -> Array:
     """Repeat `x` along new leading axes and axes of size 1.
 
     Raises
@@ -134,8 +148,8 @@ def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
     >>> broadcast_to(np.array([1.0, 2.0]), (2, 2)).tolist()
     [[1.0, 2.0], [1.0, 2.0]]
     """
-    old, new = shape_of(x), tuple(shape)
-    if not fits(old, new):
+    old, new = shape_of(x), tuple(wholes("broadcast_to", shape, "a shape"))
+    if not fits(old, new) or min(new, default=0) < 0:
         raise mismatch(f"broadcast_to cannot turn the shape {old} into {new}")
     if old == new:
         return unchanged(x)
@@ -182,7 +196,7 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     x = valued(x)
     shape = shape_of(x)
     rank = len(shape)
-    order = tuple(range(rank))[::-1] if axes is None else tuple(axes)
+    order = tuple(range(rank))[::-1] if axes is None else tuple(wholes("transpose", axes, "axes"))
     if sorted(place % rank if -rank <= place < rank else place for place in order) != list(
         range(rank)
     ):

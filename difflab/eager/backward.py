@@ -97,11 +97,11 @@ def _elementwise(
     contributions: Contributions = []
     for place, position in enumerate(plan.positions):
         edge, shape, found = edges[position], plan.shapes[position], plan.recipes[place]
+        if numbers and found is not None:
+            found = recipe(plan.maps[place], len(edges), numbers)
         if found is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), None))
             continue
-        if numbers:
-            found = recipe(plan.maps[place], len(edges), numbers)
         bar, live = value, mask
         if plan.computes and not found.passes:
             bar = _result(found, slots, calculator)

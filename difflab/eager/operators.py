@@ -6,6 +6,7 @@ rows. May import `record`, `tape`, `mode`, `graph.node`, `primitives`, `core`, `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from types import EllipsisType
 from typing import Any
@@ -21,8 +22,8 @@ from difflab.core.primitive import Primitive
 from difflab.eager.mode import MODE
 from difflab.eager.record import Operation, Recorded, apply_one, apply_two, record
 from difflab.eager.rows import cast
-from difflab.eager.tape import Accumulation, Storage, storage_of
-from difflab.errors import InputError, ShapeError, TapeError
+from difflab.eager.tape import Accumulation, Step, Storage, storage_of
+from difflab.errors import IndexingError, InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
     absolute,
@@ -124,8 +125,7 @@ class Operators(Idioms, Recorded):
             _overwrite(self, _assigned(self, key, value), "item assignment")
             return
         changed = module_of(self._data).array(self._data)
-        where_to = key._data if isinstance(key, Recorded) else key
-        changed[where_to] = value._data if isinstance(value, Recorded) else value
+        _written(changed, key, value._data if isinstance(value, Recorded) else value)
         _overwrite(self, type(self)(changed), "item assignment")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -196,18 +196,48 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def _assigned(target: Operators, key: Any, value: Any) -> Any:
-    """Return `target` with ``[key]`` replaced, on the tape."""
+    """Return `target` with ``[key]`` replaced, on the tape.
+
+    Each number of the result is the target's or one of the value's: where a key names a place
+    several times, the last that goes there, as in NumPy.
+    """
     shape = target._data.shape
-    if isinstance(key, Recorded):
-        key = key._data
     chosen = module_of(target._data).zeros(shape, dtype=bool)
-    chosen[key] = True
-    if getattr(key, "dtype", None) == np.bool_:
-        return record(where, (chosen, value, target))
-    static = static_key(key, shape)
-    wide = value + chosen[key] * 0.0
-    spread = record(scatter, (wide,), {"keys": (static,), "shape": shape})
+    part = _written(chosen, key, True)
+    source = arrays.shapes.valued(value)
+    given = arrays.shapes.shape_of(source)
+    while len(given) > len(part) and given[0] == 1:
+        given = given[1:]
+    if math.prod(given) == 1:
+        spread = source if not given else arrays.reshape(source, ())
+    else:
+        wide = arrays.broadcast_to(arrays.reshape(source, given), part)
+        spread = _placed(wide, key, shape)
     return record(where, (chosen, spread, target))
+
+
+def _written(array: Any, key: Any, numbers: Any) -> tuple[int, ...]:
+    """Write numbers into an array, and return the shape of the part that they went to."""
+    key = key._data if isinstance(key, Recorded) else key
+    try:
+        array[key] = numbers
+        part: tuple[int, ...] = array[key].shape
+    except IndexError as error:
+        raise at_users_line(IndexingError, f"assignment to a part that is not: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise at_users_line(ShapeError, f"item assignment: {error}") from None
+    return part
+
+
+def _placed(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array of a shape in which the part that a key names is as given."""
+    key = key._data if isinstance(key, Recorded) else key
+    if all(type(entry) in _SIMPLE for entry in (key if type(key) is tuple else (key,))):
+        return record(scatter, (part,), {"keys": (static_key(key, shape),), "shape": shape})
+    size = math.prod(part.shape)
+    order = np.zeros(shape, dtype=np.int64)
+    order[key] = np.arange(size).reshape(part.shape)
+    return arrays.reshape(arrays.take(arrays.reshape(part, -1), order.ravel()), shape)
 
 
 def _overwrite(target: Operators, new: Recorded, what: str) -> None:
@@ -233,4 +263,12 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
     place = python_place()
     storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
     if new._step is not None:
-        target._step = new._step
+        _rebased(target, new._step)
+
+
+def _rebased(target: Recorded, made: Any) -> None:
+    """Give a tensor the step of its new numbers; it keeps the gradient of those, if it did."""
+    before = target._step
+    target._step = made
+    if isinstance(before, Step) and before.retained is not None and before.retained() is target:
+        made.retained, before.retained = before.retained, None

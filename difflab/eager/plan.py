@@ -22,10 +22,11 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
-from difflab.primitives import broadcast
+from difflab.primitives import broadcast, power
 
 __all__ = ["NUMBERS", "REMEMBERED", "Plan", "Recipe", "recipe", "recipe_of"]
 
+POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]
 Step = tuple[Primitive, tuple[int, ...], Params]
@@ -100,18 +101,20 @@ def _bound(
 
 
 @lru_cache(REMEMBERED)
-def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe:
+def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe | None:
     """Return the recipe of a map ``(t, y, *args)``, of which some arguments are plain numbers.
 
     The exact identities that graphs are simplified by then apply: x ** 2 has the derivative
     2 * x, and no power is taken. A coefficient 0 is multiplied by like any other, because
-    0 * inf is nan.
+    0 * inf is nan; but x ** 0 is 1 everywhere, so that nothing flows: None.
     """
     if not numbers:
         found = template(rule_map, arity)
         steps: list[Step] = [(row, operands, ()) for row, operands in found.steps]
         return Recipe(arity + 2, list(found.constants), steps, (found.result,))
     known = dict(numbers)
+    if rule_map is POWER_OF_NUMBER and known.get(3) == 0:
+        return None
     builder = Builder(simplify=True)
     builder.annihilates = False
     inputs = [builder.input(name) for name in _names(arity)]

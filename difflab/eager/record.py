@@ -300,7 +300,10 @@ def _operand(value: Any) -> Any:
     if type(value) in NUMBERS:
         return value
     own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
-    array = value if own else np.asarray(value)
+    try:
+        array = value if own else np.asarray(value)
+    except ValueError:
+        raise InputError("an operation on tensors takes no lists of different lengths") from None
     if array.dtype.kind not in "biuf":
         raise InputError(f"an operation on tensors takes numbers, not {type(value).__name__}")
     return array

@@ -29,6 +29,10 @@ from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 __all__ = ["Tensor"]
 
 ONE = np.float64(1)
+INSTEAD = (
+    "in place of z[i] = tensor into an array z of NumPy's, make z a tensor by"
+    " dl.tensor(np.zeros(n)), or join the parts by np.stack([…])"
+)
 
 
 class Tensor(Operators):
@@ -143,10 +147,12 @@ class Tensor(Operators):
             The tensor requires grad: what NumPy makes of the array would not be recorded.
         """
         if self._step is not None:
-            raise TapeError(
+            raise at_users_line(
+                TapeError,
                 "a tensor that requires grad does not become a NumPy array by itself, because"
                 " no derivative would flow back from it",
-                hint="say so by tensor.detach().numpy(), or use NumPy's functions on the tensor",
+                "say so by tensor.detach().numpy(), or use NumPy's functions on the tensor;"
+                f" {INSTEAD}",
             )
         if module_of(self._data) is not np:
             raise DeviceError(
@@ -178,10 +184,11 @@ class Tensor(Operators):
 
     def _number(self, convert: Callable[[Any], Any]) -> Any:
         if self._step is not None:
-            raise TapeError(
+            raise at_users_line(
+                TapeError,
                 f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
-                hint="take the number by tensor.item(), or use NumPy's functions (np.sin) instead"
-                " of those of `math`",
+                "take the number by tensor.item(), or use NumPy's functions (np.sin) instead of"
+                f" those of `math`; {INSTEAD}",
             )
         return convert(self.item())
 

@@ -183,7 +183,7 @@ class Calculator:
     def summed(self, shape: Shape, value: Any) -> Any:
         """Sum a value over the axes along which `shape` was repeated."""
         axes, enough = _repeated(shape, value.shape)
-        summed = value.sum(axis=axes)
+        summed = value.sum(axis=axes) if axes else value
         return summed if enough else summed.reshape(shape)
 
 
@@ -231,6 +231,7 @@ def _repeated(shape: Shape, wide: Shape) -> tuple[tuple[int, ...], bool]:
     axes = tuple(
         axis - len(wide)
         for axis, size in enumerate(wide)
-        if axis < lead or (shape[axis - lead] == 1 and size != 1)
+        if size != 1 and (axis < lead or shape[axis - lead] == 1)
     )
-    return axes, len(axes) == lead
+    rest = tuple(size for axis, size in enumerate(wide) if axis - len(wide) not in axes)
+    return axes, rest == shape

@@ -59,9 +59,11 @@ def _unbroadcast(
     axes = tuple(
         axis - len(shape)
         for axis in range(len(shape))
-        if axis < lead or (source[axis - lead] == 1 and shape[axis] != 1)
+        if shape[axis] != 1 and (axis < lead or source[axis - lead] == 1)
     )
     summed = sum_(t, axes=axes, rank=len(shape)) if axes else t
+    if tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes) == source:
+        return summed
     return reshape(summed, shape=source, rank=len(shape) - len(axes))
 
 
@@ -95,6 +97,9 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
         out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
+        return out
+    if len(parts) == 1:  # 0 + x would lose the sign of a zero
+        out[(..., *decoded(keys[0]))] = parts[0]
         return out
     for part, key in zip(parts, keys, strict=True):
         out[(..., *decoded(key))] += part

@@ -1,0 +1,404 @@
+"""Random programs of tensors, each run three times on difflab and once on PyTorch.
+
+The three runs must agree bit for bit, in every value and gradient: the second sweep over a tape is
+recorded and the third replayed. PyTorch computes what the documented rule says: a value is a
+value, so that a change in place is written there as a new tensor, and a leaf that is changed
+outside of the tape as a new leaf, whose gradient is added to the old one's. Without PyTorch the
+three runs are compared with each other alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import difflab as dl
+from difflab import arrays
+from difflab.errors import TapeError
+from tests.differential.peer_tapes import PeerRun, torch
+from tests.differential.search import Family
+from tests.differential.tapes import SELECTING, Action, Decoder, written
+
+TOLERANCE = 1e-10
+"""Of an answer relative to the largest number of its array. A program has about ten operations,
+each of which rounds differently in PyTorch by a few 1e-16 of its value; what is subtracted loses
+four digits at most before `judge` asks how well conditioned the program is."""
+NUDGE = 1e-9
+"""How far leaves are moved, relatively, to see how much of that arrives at an answer."""
+ROUNDED = 1e-13
+"""Of the numbers that a run has to do with (see `reach`): what is left where a sum should be 0."""
+
+counts: Counter[str] = Counter()
+"""How programs ended, for whoever looks: "agreed", "refused", "ill-conditioned"."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Bytes that stand for leaves and actions (see `tapes`)."""
+
+    data: bytes
+
+    def __repr__(self) -> str:
+        run = OurRun(self.data)
+        with np.errstate(all="ignore"), suppress(TapeError):
+            run.first()
+        leaves = [f"v{n} = leaf({leaf.tolist()})" for n, leaf in enumerate(run.decoder.leaves)]
+        body = "\n".join([*leaves, *run.lines])
+        text = self.data.rstrip(bytes(1)).hex()
+        return f"Program(bytes.fromhex('{text}'))\n{body}\n"
+
+
+class Value:
+    """A tensor of a program."""
+
+    def __init__(self, tensor: Any, changeable: bool = True) -> None:
+        self.tensor = tensor
+        self.changeable = changeable
+
+    @property
+    def numbers(self) -> np.ndarray[Any, Any]:
+        """The numbers as they are now."""
+        return np.asarray(self.tensor._data)
+
+
+@dataclass
+class Results:
+    """All numbers that a run gives."""
+
+    values: list[Any] = field(default_factory=list)
+    gradients: list[Any] = field(default_factory=list)
+    retained: list[Any] = field(default_factory=list)
+    watched: list[Any] = field(default_factory=list)
+    second: list[Any] = field(default_factory=list)
+
+
+class OurRun:
+    """One run of a program on difflab."""
+
+    def __init__(self, data: bytes) -> None:
+        self.decoder = Decoder(data)
+        self.values: list[Value] = []
+        self.actions: list[Action] = []
+        self.lines: list[str] = []
+        self.watched: list[Any] = []
+        self.kept: list[int] = []
+
+    def first(self) -> Results:
+        """Run, choosing the actions on the way."""
+        self.begin()
+        for action in self.decoder.actions(self.values):
+            self.actions.append(action)
+            self.lines.append(written(action, len(self.values)))
+            getattr(self, action[0])(*action[1:])
+        return self.finished()
+
+    def again(self, actions: list[Action]) -> Results:
+        """Run known actions."""
+        self.begin()
+        for action in actions:
+            getattr(self, action[0])(*action[1:])
+        return self.finished()
+
+    def begin(self) -> None:
+        self.leaves = [dl.tensor(leaf, requires_grad=True) for leaf in self.decoder.leaves]
+        self.values += [Value(leaf, changeable=False) for leaf in self.leaves]
+
+    def finished(self) -> Results:
+        """Go backward from all values that nothing was made of lately, and collect."""
+        found = Results([np.array(value.numbers) for value in self.values])
+        self.backward(len(self.values) - 1)
+        found.gradients = [_array(leaf.grad) for leaf in self.leaves]
+        found.retained = [_array(self.values[place].tensor.grad) for place in self.kept]
+        found.watched = list(self.watched)
+        found.second = self.twice(len(self.values) - 1)
+        return found
+
+    def twice(self, a: int) -> list[Any]:
+        """Return the gradient of a sum of the gradient's numbers, each with a weight."""
+        for leaf in self.leaves:
+            leaf.zero_grad()
+        last = self.values[a].tensor
+        if not (self.decoder.twice and last.requires_grad):
+            return []
+        np.sum(last).backward(create_graph=True)
+        slopes = [leaf.grad for leaf in self.leaves]
+        total: Any = 0.0
+        for leaf, slope in zip(self.leaves, slopes, strict=True):
+            leaf.zero_grad()
+            if slope is not None:
+                total = total + np.sum(slope * weights(slope.shape))
+        if getattr(total, "requires_grad", False):
+            total.backward()
+        return [_array(leaf.grad) for leaf in self.leaves]
+
+    def make(self, tensor: Any) -> None:
+        self.values.append(Value(tensor))
+
+    def unary(self, a: int, name: str) -> None:
+        self.make(OURS[name](self.values[a].tensor))
+
+    def binary(self, a: int, b: int, name: str) -> None:
+        made = getattr(np, name)(self.values[a].tensor, self.values[b].tensor)
+        self.make(made + 0.0 if name == "matmul" else made)
+
+    def number(self, a: int, name: str, number: float) -> None:
+        self.make(with_number(name, self.values[a].tensor, number))
+
+    def array(self, a: int, name: str, array: Any) -> None:
+        self.make(getattr(np, name)(self.values[a].tensor, array))
+
+    def power(self, a: int, exponent: float) -> None:
+        self.make(self.values[a].tensor ** exponent)
+
+    def reduce(self, a: int, name: str, axis: Any, keepdims: bool) -> None:
+        self.make(getattr(arrays, name)(self.values[a].tensor, axis, keepdims))
+
+    def move(self, a: int, name: str, *shape: Any) -> None:
+        self.make(getattr(np, name)(self.values[a].tensor, *shape))
+
+    def index(self, a: int, key: Any) -> None:
+        self.make(self.values[a].tensor[key])
+
+    def gram(self, a: int) -> None:
+        flat = self.values[a].tensor.reshape(-1, 1)
+        self.make(flat @ flat.T + 0.0)  # of sums of zeros the sign is anything
+
+    def where(self, a: int, b: int, mask: Any) -> None:
+        self.make(np.where(mask, self.values[a].tensor, self.values[b].tensor))
+
+    def chosen(self, a: int, bound: float) -> None:
+        x = self.values[a].tensor
+        self.make(np.where(x > bound, x, 0.5 * x**2))
+
+    def join(self, a: int, b: int, name: str) -> None:
+        self.make(getattr(np, name)([self.values[a].tensor, self.values[b].tensor]))
+
+    def change(self, a: int, name: str, number: float) -> None:
+        in_place(name, self.values[a].tensor, number)
+
+    def change_by(self, a: int, b: int, name: str) -> None:
+        in_place(name, self.values[a].tensor, self.values[b].tensor)
+
+    def assign(self, a: int, key: Any, number: float) -> None:
+        self.values[a].tensor[key] = number
+
+    def assign_from(self, a: int, b: int, key: Any) -> None:
+        self.values[a].tensor[key] = self.values[b].tensor
+
+    def update(self, a: int, factor: float) -> None:
+        with dl.no_grad():
+            self.leaves[a] *= factor
+
+    def hook(self, a: int, name: str) -> None:
+        tensor = self.values[a].tensor
+        if not tensor.requires_grad:
+            return
+        if name == "double":
+            tensor.register_hook(lambda bar: bar * 2.0)
+        elif a >= len(self.leaves):
+            tensor.register_hook(lambda bar: self.watched.append(np.array(bar.detach())))
+
+    def retain(self, a: int) -> None:
+        if a >= len(self.leaves) and self.values[a].tensor.requires_grad:
+            self.values[a].tensor.retain_grad()
+            self.kept.append(a)
+
+    def backward(self, a: int) -> None:
+        tensor = self.values[a].tensor
+        if tensor.requires_grad:
+            tensor.backward(weights(tensor.shape), retain_graph=True)
+
+    def detach(self, a: int) -> None:
+        self.values[a].changeable = False
+        self.values.append(Value(self.values[a].tensor.detach(), changeable=False))
+
+
+def with_number(name: str, x: Any, number: float) -> Any:
+    """Return an operation with a plain number on either side."""
+    if name == "multiply":
+        return x * number
+    if name == "add":
+        return number + x
+    if name == "rsubtract":
+        return number - x
+    if name == "subtract":
+        return x - number
+    return x / number if name == "divide" else number / x
+
+
+def in_place(name: str, x: Any, other: Any) -> None:
+    """Change a tensor in place."""
+    if name == "multiply":
+        x *= other
+    elif name == "add":
+        x += other
+    elif name == "subtract":
+        x -= other
+    else:
+        x /= other
+
+
+def weights(shape: tuple[int, ...]) -> Any:
+    """Return numbers around 1 by which gradients are added up."""
+    return 1.0 + 0.3 * np.cos(np.arange(int(np.prod(shape)), dtype=float)).reshape(shape)
+
+
+def _array(tensor: Any) -> Any:
+    return None if tensor is None else np.array(tensor.detach())
+
+
+OURS = {
+    name: getattr(np, name)
+    for name in (
+        *("sin", "tanh", "exp", "cos", "square", "negative", "absolute", "sqrt", "log"),
+        *("arctan", "sign", "reciprocal", "expm1", "log1p"),
+    )
+} | {
+    "relu": dl.primitives.relu,
+    "sigmoid": dl.primitives.sigmoid,
+    "softmax": lambda x: arrays.softmax(x.reshape(-1)),
+    "cumsum": lambda x: np.cumsum(x),
+}
+
+
+def check(program: Program) -> None:
+    """Compare three runs with each other, and with PyTorch."""
+    first = OurRun(program.data)
+    runs: list[Any] = []
+    with np.errstate(all="ignore"):
+        for _ in range(3):
+            try:
+                runs.append(OurRun(program.data).again(first.actions) if runs else first.first())
+            except TapeError as error:
+                runs.append(str(error.message))
+    for run in runs[1:]:
+        same(runs[0], run)
+    if isinstance(runs[0], str):
+        assert "changed in place" in runs[0], runs[0]
+        assert any(action[0] in CHANGED for action in first.actions), runs[0]
+        counts["refused"] += 1
+        counts[runs[0].split("by ")[-1][:20]] += 1
+        return
+    if torch is not None:
+        with np.errstate(all="ignore"):
+            judge(program, first.actions, runs[0])
+    counts["agreed"] += 1
+
+
+CHANGED = ("change", "change_by", "assign", "assign_from", "update")
+
+
+def same(one: Any, other: Any) -> None:
+    """Compare two runs bit for bit; any nan is like any other."""
+    if isinstance(one, str) or isinstance(other, str):
+        assert one == other, (one, other)
+        return
+    for name in ("values", "gradients", "retained", "watched", "second"):
+        pairs = zip(getattr(one, name), getattr(other, name), strict=True)
+        for place, (a, b) in enumerate(pairs):
+            equal = (a is None) == (b is None) and (a is None or bits(a) == bits(b))
+            assert equal, f"runs differ in {name}[{place}]:\n{a}\n{b}"
+
+
+def bits(array: Any) -> bytes:
+    """Return the bytes of an array, with one kind of nan."""
+    return bytes(np.where(np.isnan(array), np.nan, array).tobytes())
+
+
+def judge(program: Program, actions: list[Action], ours: Results) -> None:
+    """Compare a run with PyTorch's; where they differ, ask how well conditioned that is."""
+    start = Decoder(program.data)
+    theirs = PeerRun(start.leaves, start.twice).run(actions)
+    if any(action[0] == "hook" and action[-1] == "double" for action in actions):
+        ours.second = theirs.second = []  # a rule that reads its result meets the hook again
+    tolerant = any(SELECTING & set(map(str, action)) for action in actions)
+    wrong = [
+        (name, place, a, b)
+        for name in ("values", "gradients", "retained", "watched", "second")
+        for place, (a, b) in enumerate(zip(getattr(ours, name), getattr(theirs, name), strict=True))
+        if not close(a, b, TOLERANCE, tolerant)
+    ]
+    if not wrong:
+        return
+    spread = sensitivity(program, actions, theirs)  # rarely asked for
+    scale = reach(ours)
+    for name, place, a, b in wrong:
+        order = 1 if name == "values" else 3 if name == "second" else 2
+        allowed = ROUNDED * scale**order + 1e-14 / NUDGE * spread[name][place]
+        assert close(a, b, TOLERANCE, tolerant, allowed), (
+            f"{name}[{place}] differs from PyTorch's:\n{a}\n{b}\n{program!r}"
+        )
+    counts["ill-conditioned"] += 1
+
+
+def reach(ours: Results) -> float:
+    """Return the largest number of a run, or one over the smallest, between 1 and 1000.
+
+    A value is rounded relative to such numbers, a slope (of 1/x, say) relative to their squares,
+    a second derivative relative to their cubes, though what is left may be zero.
+    """
+    found = [1.0]
+    for numbers in ours.values:
+        sizes = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
+        found += [float(sizes.max(initial=1.0)), float(1 / sizes.min(initial=1.0))]
+    return min(max(found), 1e3)
+
+
+def sensitivity(program: Program, actions: list[Action], theirs: Any) -> dict[str, list[float]]:
+    """Return how far PyTorch's answers move with the leaves."""
+    moved = []
+    start = Decoder(program.data)
+    for sign in (1, -1):
+        leaves = [
+            leaf * (1 + NUDGE * sign * np.cos(1 + np.arange(leaf.size)).reshape(leaf.shape))
+            for leaf in start.leaves
+        ]
+        moved.append(PeerRun(leaves, start.twice).run(actions))
+    found = {}
+    for name in ("values", "gradients", "retained", "watched", "second"):
+        found[name] = [
+            0.0
+            if a is None
+            else max(float(np.nan_to_num(np.abs(b - a)).max(initial=0.0)) for b in others)
+            for a, *others in zip(
+                getattr(theirs, name), *[getattr(other, name) for other in moved], strict=False
+            )
+        ]
+    return found
+
+
+def close(ours: Any, theirs: Any, tolerance: float, tolerant: bool, allowed: float = 0.0) -> bool:
+    """Whether two answers agree; a missing gradient is one of zeros.
+
+    Where a branch is not taken, PyTorch multiplies what it holds by zero, and gives nan for
+    infinities there: such numbers are not compared.
+    """
+    if ours is None or theirs is None:
+        rest = theirs if ours is None else ours
+        return rest is None or not np.any(rest)
+    if ours.shape != theirs.shape:
+        return False
+    finite = np.isfinite(theirs)
+    if not finite.all():
+        known = finite | (not tolerant)
+        ours, theirs = ours[known], theirs[known]
+        finite = np.isfinite(theirs)
+        if not np.array_equal(abs(ours[~finite]), abs(theirs[~finite]), equal_nan=True):
+            return False  # the sign of infinity is that of a zero, which sums do not agree on
+        ours, theirs = ours[finite], theirs[finite]
+    bound = tolerance * np.abs(theirs).max(initial=0.0) + 1e-300 + allowed
+    return bool(np.all(np.abs(ours - theirs) <= bound))
+
+
+FAMILY = Family(
+    name="eager",
+    programs=st.binary(min_size=64, max_size=64).map(Program),
+    check=check,
+    fixed=6000,
+    fresh=500,
+)
