@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.graph.function import Function
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function, inline
 from difflab.graph.repetition import rolled
 from tests.differential.array_programs import Draw, Step, drawn_step, run
 from tests.differential.judging import FORMULAS, agree, noise
@@ -65,7 +66,7 @@ class Program:
     kind: str
     setting: Setting
     outputs: int = 1
-    roll: bool = False
+    form: str = "plain"
     jax: bool = False
     seed: int = 0
 
@@ -101,7 +102,9 @@ class Program:
         """What is asked of it."""
         f = self.function
         if self.kind == "gradient":
-            return dl.gradient(f, mode="forward" if self.seed % 3 == 0 and f.n <= FEW else "reverse")
+            return dl.gradient(
+                f, mode="forward" if self.seed % 3 == 0 and f.n <= FEW else "reverse"
+            )
         if self.kind == "hessian" and f.n <= FEW:
             return dl.hessian(f)
         if self.kind in ("both", "hessian"):
@@ -164,7 +167,7 @@ def programs(draw: Draw) -> Program:
         kind=draw(st.sampled_from(KINDS)),
         setting=_drawn_setting(draw, packed=draw(st.integers(0, 4)) == 0),
         outputs=draw(st.integers(1, 2)),
-        roll=draw(st.integers(0, 3)) == 0,
+        form=draw(st.sampled_from(("plain", "plain", "rolled", "simplified"))),
         jax=draw(st.integers(0, 49)) == 25,
         seed=seed,
     )
@@ -190,6 +193,16 @@ def surroundings(program: Program) -> Iterator[None]:
                 sizes = {"WORTH_THREADS": 1, "DESK_BYTES": 1, "BLOCK": 64, "STAGED_BYTES": 1024}
                 stack.enter_context(patch.multiple("difflab.execute.native.target", **sizes))
         yield
+
+
+def simplified(function: Function) -> Function:
+    """Return the function written again by a builder that applies identities."""
+    builder = Builder(simplify=True)
+    shapes = zip(function.inputs, function.input_shapes, strict=True)
+    inputs = [builder.input(name, shape) for name, shape in shapes]
+    outputs = inline(function, builder, inputs)
+    names, structure = function.output_names, function.structure
+    return Function.build(builder, inputs, outputs, names, structure)
 
 
 def listed(results: Any) -> list[Any]:
@@ -316,13 +329,14 @@ def check(program: Program) -> None:
     if program.setting.target == "native" and len(asked.graph) > LONGEST:
         return
     with surroundings(program):
-        if program.roll:
-            names = {"LEAST_LANES": 1}
+        if program.form == "rolled":
             with (
-                patch.multiple("difflab.graph.repetition.roll", **names),
+                patch.multiple("difflab.graph.repetition.roll", LEAST_LANES=1),
                 patch.multiple("difflab.graph.repetition.chains", SHORTEST=3),
             ):
                 asked = rolled(asked, least=0)
+        elif program.form == "simplified":
+            asked = simplified(asked)
         check_calls(program, asked)
     check_batch(program)
     if program.jax and JAX:
