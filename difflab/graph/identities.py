@@ -58,7 +58,7 @@ def simplified(
     if identity is not None:
         node = identity(builder, args)
         if node is not None:
-            return node
+            return _whole(builder, node, args)
     return None if params or not builder.folds else folded(builder, primitive, args)
 
 
@@ -78,6 +78,19 @@ def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int
     if found is None or shapes <= {()}:
         return found
     return builder.spread(found, np.broadcast_shapes(*shapes))
+
+
+def _whole(builder: Builder, node: int, args: tuple[int, ...]) -> int | None:
+    """Return what an operation reduces to in the operation's shape: an argument may have less.
+
+    None where the arguments' shapes do not fit: who emits the operation says so.
+    """
+    if not builder.shape_ids:
+        return node
+    try:
+        return builder.spread(node, np.broadcast_shapes(*map(builder.shape, args)))
+    except ValueError:
+        return None
 
 
 def _number(builder: Builder, value: float) -> int | None:
@@ -127,19 +140,11 @@ def _negated(builder: Builder, node: int) -> int | None:
     return builder.arguments(node)[0] if builder.primitive(node) is negative else None
 
 
-def _same_shape(builder: Builder, node: int, args: tuple[int, ...]) -> bool:
-    """Whether `node` has the shape of the operation on `args`."""
-    ids = builder.shape_ids
-    return not ids or all(
-        ids.get(node, 0) == ids.get(other, 0) or other in builder.constants for other in args
-    )
-
-
 def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
     a, b = args
-    if builder.number(a) == 0 and _same_shape(builder, b, args):
+    if builder.number(a) == 0:
         return b
-    if builder.number(b) == 0 and _same_shape(builder, a, args):
+    if builder.number(b) == 0:
         return a
     minus_a, minus_b = _negated(builder, a), _negated(builder, b)
     if minus_a is not None and minus_b is not None:
@@ -165,9 +170,9 @@ def _turned(builder: Builder, node: int) -> int | None:
 
 def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
     a, b = args
-    if builder.number(b) == 0 and _same_shape(builder, a, args):
+    if builder.number(b) == 0:
         return a
-    if builder.number(a) == 0 and _same_shape(builder, b, args):
+    if builder.number(a) == 0:
         return builder.emit(negative, (b,))
     minus_a, minus_b = _negated(builder, a), _negated(builder, b)
     if minus_b is not None:
@@ -181,7 +186,7 @@ def _subtract(builder: Builder, args: tuple[int, ...]) -> int | None:
 def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
     for factor, other in (args, args[::-1]):
         number = builder.number(factor)
-        if number is not None and _same_shape(builder, other, args):
+        if number is not None:
             if number == 1:
                 return other
             if number == -1:
@@ -213,7 +218,7 @@ def _scaled(builder: Builder, constant: int, node: int) -> int | None:
 
 def _divide(builder: Builder, args: tuple[int, ...]) -> int | None:
     a, b = args
-    if builder.number(b) == 1 and _same_shape(builder, a, args):
+    if builder.number(b) == 1:
         return a
     if builder.number(a) == 0 and builder.annihilates:
         return builder.constant(0)
@@ -239,7 +244,7 @@ def _negative(builder: Builder, args: tuple[int, ...]) -> int | None:
 def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
     base, exponent = args
     number = builder.number(exponent)
-    if number == 1 and _same_shape(builder, base, args):
+    if number == 1:
         return base
     if number == 0:
         return builder.constant(1)

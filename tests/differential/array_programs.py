@@ -263,7 +263,9 @@ def _convolved(xp: Any, x: Any, w: Any, stride: int, padding: int) -> Any:
     down = (padded.shape[1] - w.shape[0]) // stride + 1
     across = (padded.shape[2] - w.shape[1]) // stride + 1
     return sum(
-        padded[:, i : i + stride * down : stride, j : j + stride * across : stride][:, :down, :across]
+        padded[:, i : i + stride * down : stride, j : j + stride * across : stride][
+            :, :down, :across
+        ]
         * w[i, j]
         for i in range(w.shape[0])
         for j in range(w.shape[1])

@@ -23,21 +23,24 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.graph.function import Function
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function, inline
 from difflab.graph.repetition import rolled
 from tests.differential.array_programs import Draw, Step, drawn_step, run
-from tests.differential.judging import agree, noise
+from tests.differential.judging import FORMULAS, agree, noise
 from tests.differential.search import Family
 
 JAX = find_spec("jax") is not None
 NATIVE = find_spec("llvmlite") is not None
 SIZES = (1, 2, 3, 3, 4, 5)
-BATCHES = ((), (), (), (1,), (7,), (33,), (1000,), (2, 3))
+BATCHES = ((), (), (), (), (1,), (7,), (7,), (33,), (33,), (2, 3), (1000,))
 KINDS = ("value", "value", "gradient", "gradient", "both", "forward", "reverse", "hessian")
 LARGEST = 40
 """Numbers of an array."""
-LONGEST = 250
-"""Nodes of a graph that is compiled by LLVM: more take too long for so many programs."""
+FEW = 14
+"""Sweeps of a derivative that takes one for each input or output."""
+LONGEST = 150
+"""Operations that LLVM compiles: more take too long for so many programs."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Program:
     kind: str
     setting: Setting
     outputs: int = 1
-    roll: bool = False
+    form: str = "plain"
     jax: bool = False
     seed: int = 0
 
@@ -97,14 +100,18 @@ class Program:
     @cached_property
     def asked(self) -> Function:
         """What is asked of it."""
-        f, mode = self.function, "forward" if self.seed % 3 == 0 else "reverse"
+        f = self.function
         if self.kind == "gradient":
-            return dl.gradient(f, mode=mode)
-        if self.kind == "both":
-            return dl.value_and_gradient(f)
-        if self.kind == "hessian":
+            return dl.gradient(
+                f, mode="forward" if self.seed % 3 == 0 and f.n <= FEW else "reverse"
+            )
+        if self.kind == "hessian" and f.n <= FEW:
             return dl.hessian(f)
-        return f if self.kind == "value" else dl.jacobian(f, mode=self.kind)
+        if self.kind in ("both", "hessian"):
+            return dl.value_and_gradient(f)
+        if self.kind == "forward" and f.n <= FEW:
+            return dl.jacobian(f, mode="forward")
+        return dl.jacobian(f, mode="reverse") if self.kind == "reverse" and f.m <= FEW else f
 
 
 # --- drawing ------------------------------------------------------------------------------------
@@ -160,8 +167,8 @@ def programs(draw: Draw) -> Program:
         kind=draw(st.sampled_from(KINDS)),
         setting=_drawn_setting(draw, packed=draw(st.integers(0, 4)) == 0),
         outputs=draw(st.integers(1, 2)),
-        roll=draw(st.integers(0, 3)) == 0,
-        jax=draw(st.integers(0, 9)) == 0,
+        form=draw(st.sampled_from(("plain", "plain", "rolled", "simplified"))),
+        jax=draw(st.integers(0, 49)) == 25,
         seed=seed,
     )
 
@@ -174,16 +181,28 @@ def surroundings(program: Program) -> Iterator[None]:
     """Set bounds and sizes as the program asks."""
     setting = program.setting
     with ExitStack() as stack:
+        few = {"UNROLLED": LONGEST, "UNROLLED_BY_ITSELF": LONGEST}
+        stack.enter_context(patch.multiple("difflab.execute.choice", **few))
         if setting.bounds:
             stack.enter_context(patch.dict(os.environ, {"DIFFLAB_CHECK": "bounds"}))
         if setting.small:
             stack.enter_context(
-                patch.multiple("difflab.execute.numpy", WORTH_THREADS=1, SMALLEST=1, CACHE_BYTES=1)
+                patch.multiple("difflab.execute.numpy", WORTH_THREADS=1, SMALLEST=16, CACHE_BYTES=1)
             )
             if NATIVE:
                 sizes = {"WORTH_THREADS": 1, "DESK_BYTES": 1, "BLOCK": 64, "STAGED_BYTES": 1024}
                 stack.enter_context(patch.multiple("difflab.execute.native.target", **sizes))
         yield
+
+
+def simplified(function: Function) -> Function:
+    """Return the function written again by a builder that applies identities."""
+    builder = Builder(simplify=True)
+    shapes = zip(function.inputs, function.input_shapes, strict=True)
+    inputs = [builder.input(name, shape) for name, shape in shapes]
+    outputs = inline(function, builder, inputs)
+    names, structure = function.output_names, function.structure
+    return Function.build(builder, inputs, outputs, names, structure)
 
 
 def listed(results: Any) -> list[Any]:
@@ -264,7 +283,8 @@ def check_numpy(program: Program) -> None:
     else:
         wanted = program.values(inputs, np)
     found = listed(program.function(*inputs))
-    agree(found, wanted, lambda: noise(program.function, inputs, found), "plain against NumPy")
+    moves = lambda: noise(program.function, inputs, found)  # noqa: E731
+    agree(found, wanted, moves, "plain against NumPy", FORMULAS)
 
 
 def check_batch(program: Program) -> None:
@@ -298,7 +318,8 @@ def check_jax(program: Program) -> None:
         right, slopes = jax.value_and_grad(lambda *a: program.total(a, jnp), numbers)(*given)
         flat = np.concatenate([np.ravel(slope) for slope in slopes])
     wanted = [np.asarray(right), flat]
-    agree([value, gradient], wanted, lambda: noise(both, inputs, [value, gradient]), "against JAX")
+    found = [value, gradient]
+    agree(found, wanted, lambda: noise(both, inputs, found), "against JAX", FORMULAS)
 
 
 def check(program: Program) -> None:
@@ -308,13 +329,14 @@ def check(program: Program) -> None:
     if program.setting.target == "native" and len(asked.graph) > LONGEST:
         return
     with surroundings(program):
-        if program.roll:
-            names = {"LEAST_LANES": 1}
+        if program.form == "rolled":
             with (
-                patch.multiple("difflab.graph.repetition.roll", **names),
+                patch.multiple("difflab.graph.repetition.roll", LEAST_LANES=1),
                 patch.multiple("difflab.graph.repetition.chains", SHORTEST=3),
             ):
                 asked = rolled(asked, least=0)
+        elif program.form == "simplified":
+            asked = simplified(asked)
         check_calls(program, asked)
     check_batch(program)
     if program.jax and JAX:

@@ -87,6 +87,8 @@ def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, 
     >>> reshaped((4, 3), (3, 1), (2, 2, 3)), reshaped((4, 3), (1, 4), (12,))
     ((6, 3, 1), None)
     """
+    if 0 in wanted:
+        return contiguous(wanted)
     left = [(n, step) for n, step in zip(shape, strides, strict=True) if n != 1]
     found: list[int] = []
     size, step = 1, 1  # numbers of a stretch of evenly spaced ones that are not given out yet
@@ -98,7 +100,7 @@ def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, 
             size, step = left.pop()
         while size % n and left and left[-1][1] == size * step:
             size *= left.pop()[0]
-        if size % n or math.prod(wanted) == 0:
+        if size % n:
             return None
         found.append(step)
         size, step = size // n, step * n

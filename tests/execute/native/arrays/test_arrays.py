@@ -244,3 +244,10 @@ def test_reshaped_steps() -> None:
         if found is not None:
             seen = np.lib.stride_tricks.as_strided(array, wanted, [8 * s for s in found])
             np.testing.assert_array_equal(seen, moved)
+
+
+def test_reshaped_arrays_of_nothing() -> None:
+    assert reshaped((0, 2), (2, 1), (2, 0, 3)) == (0, 3, 1)
+    empty = np.empty((0, 3))
+    gradient = dl.gradient(dl.trace(lambda x: np.sum(np.sin(x)), empty))
+    assert dl.compile(gradient, target="native")(empty).shape == (0,)

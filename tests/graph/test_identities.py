@@ -1,0 +1,45 @@
+"""What an operation reduces to keeps the operation's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import ShapeError
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function, inline
+from difflab.primitives import add, broadcast
+
+REDUCED: list[tuple[Callable[[Any], Any], Any]] = [
+    (lambda x: np.sum(0.0 * x + 1.0), 3.0),
+    (lambda x: np.sum(x**0), 3.0),
+    (lambda x: np.sum(0.0 / x), 0.0),
+    (lambda x: np.sum(np.where(x > 1, 2.0, 2.0)), 6.0),
+    (lambda x: np.reshape(0.0 * x, (1, 3))[0], [0.0, 0.0, 0.0]),
+    (lambda x: x[0] * np.ones_like(x) + np.zeros_like(x), [2.0, 2.0, 2.0]),
+    (lambda x: 4.0 * (2.0 * np.ones_like(x) * x[0]), [16.0, 16.0, 16.0]),
+]
+
+
+@pytest.mark.parametrize("place", range(len(REDUCED)))
+def test_reduced_operations_keep_their_shape(place: int) -> None:
+    text, wanted = REDUCED[place]
+    f = dl.trace(text, np.ones(3))
+    builder = Builder(simplify=True)
+    x = builder.input("x", (3,))
+    g = Function.build(builder, [x], inline(f, builder, [x]), ["y"])
+    found = g(np.array([2.0, 3.0, 4.0]))
+    assert np.shape(found) == np.shape(wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_shapes_that_do_not_fit_are_an_error_of_shapes() -> None:
+    builder = Builder(simplify=True)
+    x = builder.input("x", (3,))
+    zeros = builder.emit(broadcast, (builder.constant(0),), (("rank", 0), ("shape", (2,))))
+    with pytest.raises(ShapeError, match="add cannot combine the shapes"):
+        builder.emit(add, (x, zeros))
