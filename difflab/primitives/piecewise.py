@@ -204,7 +204,7 @@ clip: Primitive = Primitive(
     arity=3,
     kernel="clip",
     rule=select(
-        lambda x, low, high: equal(x, clip(x, low, high)),
+        lambda x, low, high: logical_and(low <= x, x <= high),
         # Bounds in the wrong order: the upper one is the result.
         lambda x, low, high: logical_and(x < low, low <= high),
         lambda x, low, high: maximum(x, low) > high,

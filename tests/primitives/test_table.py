@@ -372,3 +372,30 @@ def test_a_wrong_rule_is_caught(
         replace_rule(row, wrong)
         with pytest.raises(AssertionError):
             check(row, mode)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize(
+    ("point", "slopes"),
+    [
+        ((0.5, 2.0, 1.0), (0.0, 0.0, 1.0)),  # min(max(x, low), high) is high everywhere near
+        ((1.5, 2.0, 1.0), (0.0, 0.0, 1.0)),
+        ((3.0, 2.0, 1.0), (0.0, 0.0, 1.0)),
+        ((0.5, 1.0, 2.0), (0.0, 1.0, 0.0)),
+    ],
+)
+def test_clip_with_bounds_in_the_wrong_order_depends_on_the_upper_one(
+    mode: str, point: tuple[float, ...], slopes: tuple[float, ...]
+) -> None:
+    found = jacobian(function_of(TABLE["clip"]), mode)(*point)
+    np.testing.assert_array_equal(np.ravel(found), slopes)
+    low_high = MpmathInterpreter().operation(TABLE["clip"])(*point)
+    assert low_high == min(max(point[0], point[1]), point[2])
+
+
+def test_the_slope_of_mod_counts_whole_divisors_exactly() -> None:
+    """0.3/1e-8 rounds up to 30000000, of which 29999999 fit."""
+    assert 0.3 / 1e-8 == 30000000.0
+    with mpmath.workdps(40):
+        exact = -float(mpmath.floor(mpmath.mpf(0.3) / mpmath.mpf(1e-8)))
+    assert jacobian(function_of(TABLE["mod"]), "reverse")(0.3, 1e-8)[0, 1] == exact == -29999999.0

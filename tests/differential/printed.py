@@ -1,0 +1,174 @@
+"""Printed code against the function: Python executed, C compiled, and text parsed back.
+
+A program is a few formulas, whose C functions are compiled together. Values and derivatives are
+held to the evaluator's within the bounds of `bounds.py`, at the extreme points too. Python may
+raise instead, as `math` does, but only where something is infinite or undefined on the way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from difflab.errors import UnsupportedError
+from difflab.graph.function import Function
+from difflab.language import parse
+from difflab.language.printers import c, python, text
+from difflab.language.printers.view import written_out
+from difflab.primitives import helpers
+from tests.differential.bounds import Bounded, bounded
+from tests.differential.formulas import VARIABLES, Formula, formulas
+from tests.differential.scalar import (
+    DERIVED,
+    Array,
+    assert_near,
+    computes_constants,
+    flat,
+    program_of,
+)
+from tests.differential.search import Family
+
+COMPILER = shutil.which("gcc")
+FORMULAS = 8
+"""At most so many in one C file."""
+C_EVERY = 8
+"""One program in so many is compiled, for gcc takes longer than everything else."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function to print, and the values that it must give."""
+
+    function: Function
+    points: Array
+    expected: Array
+    bound: Array
+    frame: Bounded
+
+
+def check(program: Sequence[Formula]) -> None:
+    """Raise AssertionError where what is printed computes something else."""
+    cases = [case for formula in program if (case := _case(formula)) is not None]
+    for case in cases:
+        check_python(case)
+        check_text(case)
+    if COMPILER is not None and program[0].choice % C_EVERY == 0:
+        check_c(cases)
+
+
+def _case(formula: Formula) -> Case | None:
+    function = parse(formula.text)
+    if not function.n:
+        return None
+    columns = [VARIABLES.index(name) for name in function.inputs]
+    points = np.array(formula.points)[:, columns].T
+    derived = DERIVED[formula.choice // 16 % 4](function)
+    if computes_constants(derived):
+        return None
+    lowered = program_of(derived)
+    frame = bounded(lowered, points, outside=False)
+    return Case(derived, points, *frame.outputs(lowered), frame)
+
+
+def check_python(case: Case) -> None:
+    """Hold the printed Python to the function; where it raises, no number is finite throughout."""
+    try:
+        source = python(case.function)
+    except UnsupportedError:
+        return
+    names: dict[str, Any] = {}
+    exec(compile(source, "<printed>", "exec"), names)
+    for place, point in enumerate(case.points.T.tolist()):
+        one = [place]
+        try:
+            found = _numbers(names["f"](*point))
+        except (ArithmeticError, ValueError) as error:
+            finite = all(np.all(np.isfinite(_at(v, place))) for v in case.frame.values.values())
+            if finite:
+                raise AssertionError(f"{error} at {point} in\n{source}") from error
+            continue
+        what = f"printed Python\n{source}\n"
+        expected, bound = case.expected[one], case.bound[one]
+        inputs = case.function.inputs
+        assert_near(what, found[None], expected, bound, case.points[:, one], inputs)
+
+
+def _at(value: Any, place: int) -> Any:
+    return value[place] if np.ndim(value) else value
+
+
+def _numbers(result: Any) -> Array:
+    parts = result if isinstance(result, tuple) else (result,)
+    return np.concatenate([np.ravel(np.array(part, dtype=float)) for part in parts])
+
+
+def check_text(case: Case) -> None:
+    """Hold the parsed text to the function in the plain operations that a text has.
+
+    The language has no words for several outputs of which some are arrays, nor for matrices.
+    """
+    shapes = case.function.output_shapes
+    if max(map(len, shapes)) > 1 or (len(shapes) > 1 and any(shapes)):
+        return
+    spelled = written_out(case.function)
+    again = parse(text(spelled))
+    order = [again.inputs.index(name) for name in spelled.inputs if name in again.inputs]
+    assert len(order) == again.n == spelled.n, f"other inputs in {text(spelled)}"
+    count = case.points.shape[1]
+    given = dict(zip(spelled.inputs, case.points, strict=True))
+    found, expected = flat(again(**given), count), flat(spelled(**given), count)
+    bound = np.zeros_like(expected)
+    assert_near(f"parsed\n{text(spelled)}\n", found, expected, bound, case.points, spelled.inputs)
+
+
+def check_c(cases: Sequence[Case]) -> None:
+    """Compile all functions in one file, and hold each to its values."""
+    printed = []
+    for case in cases:
+        try:
+            printed.append((case, c(case.function)))
+        except UnsupportedError:
+            continue
+    if not printed:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        library = ctypes.CDLL(str(_compiled([source for _, source in printed], Path(folder))))
+        for number, (case, source) in enumerate(printed):
+            call = getattr(library, f"f{number}")
+            point, result = (ctypes.c_double * case.function.n)(), np.empty(case.function.m)
+            found = np.empty_like(case.expected)
+            for place, numbers in enumerate(case.points.T.tolist()):
+                point[:] = numbers
+                call(point, result.ctypes.data_as(ctypes.c_void_p))
+                found[place] = result
+            what = f"printed C\n{source}\n"
+            inputs = case.function.inputs
+            assert_near(what, found, case.expected, case.bound, case.points, inputs)
+
+
+def _compiled(sources: Sequence[str], folder: Path) -> Path:
+    """Compile functions f0, f1, … into one library; helpers are defined once."""
+    heads = [name for name, body in helpers.C.items() if any(body in s for s in sources)]
+    lines = ["#include <math.h>", *(helpers.C[name] for name in heads)]
+    for number, source in enumerate(sources):
+        for name in heads:
+            source = source.replace(helpers.C[name], "")
+        lines.append(source.replace("void f(", f"void f{number}("))
+    (folder / "f.c").write_text("\n".join(lines), encoding="utf-8")
+    command = f"{COMPILER} -std=c99 -O1 -ffp-contract=off -fPIC -shared -o f.so f.c -lm"
+    subprocess.run(command.split(), cwd=folder, check=True)
+    return folder / "f.so"
+
+
+PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)
+
+FAMILY = Family("printed", PROGRAMS, check, fixed=300, fresh=40)
