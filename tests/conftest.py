@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 DATA = Path(__file__).parent / "data"
 
@@ -19,7 +19,13 @@ os.environ["DIFFLAB_CACHE"] = "off"
 os.environ.pop("FORCE_COLOR", None)
 
 # The same examples on every run: a failure is found again, and the machine's speed decides nothing.
-settings.register_profile("difflab", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "difflab",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("difflab")
 
 

@@ -37,6 +37,8 @@ SMALL = re.compile(r"\b\d[\d.]*e[+-]?\d+\b")
 JUDGED = re.compile(r"\b(agree|disagree|convention|inconclusive)\s+\S+\s+\S+")
 # Whether a method that is prepared more slowly is called faster is the machine's to say.
 LATER = re.compile(r"; from about [\d,]+ calls on, \S+ costs less \([^)]*\)")
+# A command that takes a while, as on a busy machine, says on standard error how far it is.
+PROGRESS = re.compile(r"^\d+ of \d+: .*\n", re.MULTILINE)
 RULE = re.compile(r"[─━═]{2,}")
 
 
@@ -128,4 +130,4 @@ def run(command: str, where: Path) -> str:
         encoding="utf-8",
         check=False,
     )
-    return done.stdout + (f"{done.returncode}\n" if asks else "")
+    return PROGRESS.sub("", done.stdout) + (f"{done.returncode}\n" if asks else "")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ _RANGES = (
 )
 _ROUNDS = 200
 _POLISH = 40  # rounds after the first point that is defined, to get away from kinks
-_SECONDS = 10.0
+_VISITS = 3_000_000  # of nodes, some ten seconds; counted, so that every machine finds the same
 _MARGIN = 0.01  # of an operand's size, or of 1: nearer to a kink or an edge is too near
 _EACH = 160  # bytes of one input: columns of low, high and drawn numbers, and Python's floats
 _TINY = 1e-9  # the margin of an operand that is zero
@@ -129,9 +128,8 @@ class _Search:
         """Return the first point without a fault, or the best one that is defined."""
         point = self._first()
         best: tuple[int, Packed] | None = None
-        end = perf_counter() + _SECONDS
-        rounds, last = 0, _ROUNDS
-        while rounds < last and (rounds == 0 or perf_counter() < end):
+        rounds, last = 0, min(_ROUNDS, max(1, _VISITS // len(self.graph)))
+        while rounds < last:
             rounds += 1
             undefined, near = self._faults(point)
             self.undefined.update(undefined)

@@ -32,6 +32,7 @@ __all__ = [
     "Variable",
     "json_number",
     "long_integers",
+    "read_samples",
 ]
 
 SCHEMA = "difflab.comparison/1"
@@ -287,6 +288,17 @@ def _json_array(array: NDArray[Any] | None) -> Any:
     for index in np.argwhere(~np.isfinite(array)):
         names[tuple(index)] = json_number(float(array[tuple(index)]))
     return names.tolist()
+
+
+def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the raw samples of every method that has some, from a record's environment."""
+    return {
+        str(name): {
+            "samples": tuple(map(float, found["call"])),
+            "prepare_samples": tuple(map(float, found["prepare"])),
+        }
+        for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
+    }
 
 
 @contextmanager

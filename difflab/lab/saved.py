@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.lab.record import (
-    SAMPLES,
     SCHEMA,
     TIMING,
     Comparison,
@@ -26,6 +25,7 @@ from difflab.lab.record import (
     Status,
     Variable,
     long_integers,
+    read_samples,
 )
 from difflab.methods.protocol import Family, Size
 
@@ -69,7 +69,7 @@ def from_dict(record: Any) -> Comparison:
     if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
         raise InputError(f"its schema is not {SCHEMA!r}")
     try:
-        samples = _samples(record["environment"])
+        samples = read_samples(record["environment"])
         return Comparison(
             expression=_expression(record["expression"]),
             point={str(name): _array(value) for name, value in record["point"].items()},
@@ -119,17 +119,6 @@ def _method(record: Mapping[str, Any]) -> MethodRow:
         size=Size(**size) if any(value is not None for value in size.values()) else None,
         **rest,
     )
-
-
-def _samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the raw samples of every method that has some."""
-    return {
-        str(name): {
-            "samples": tuple(map(float, found["call"])),
-            "prepare_samples": tuple(map(float, found["prepare"])),
-        }
-        for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
-    }
 
 
 def _number(value: Any) -> float | None:

@@ -5,7 +5,8 @@ May import `difflab.errors`, and `difflab.graph` for typing only.
 A method is any object with the attributes of `Method`; nothing has to be
 inherited. Give one to difflab from another package by an entry point of the
 group ``difflab.methods``, whose value is the object (or a class that makes it
-without arguments).
+without arguments). One that calls other packages names their distributions in
+a tuple `packages`, so that a bench measures anew what other versions gave.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
 """A comparison as CSV, a row per method, safe to open in a spreadsheet.
 
-May import `difflab.report` siblings.
+May import `difflab.report` siblings, the lab's record and its measuring.
 """
 
 from __future__ import annotations
 
 import csv as writer
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
+from difflab.lab.measure import spread
+from difflab.lab.record import read_samples
 from difflab.report.style import clean
 from difflab.report.view import record_of
 
@@ -28,11 +30,17 @@ _FIGURES = (
     "peak_bytes",
 )
 _SIZES = ("tree", "dag", "simplified_tree", "simplified_dag")
+_SOURCE = (
+    *("difflab", "python", "numpy", "scipy", "sympy", "mpmath", "llvmlite", "packages"),
+    *("system", "cpu", "threads", "target", "timeout", "seed", "date"),
+)
 COLUMNS = (
     *("expression", "point", "order", "method", "family", "status", "verdict"),
     *_FIGURES,
     *(f"size_{name}" for name in _SIZES),
     *("derivative", "message"),
+    *_SOURCE,
+    *("repetitions", "spread"),
 )
 
 # A cell that begins with one of these is a formula to some spreadsheet; the wide forms are
@@ -58,13 +66,18 @@ def csv(comparison: Any) -> str:
     buffer = StringIO()
     out = writer.writer(buffer, lineterminator="\n")
     out.writerow(COLUMNS)
+    samples = read_samples(record["environment"])
     for method in record["methods"]:
-        out.writerow(_row(record, method))
+        times = samples.get(method["name"], {}).get("samples", ())
+        out.writerow(_row(record, method, times))
     return buffer.getvalue()
 
 
-def _row(record: Mapping[str, Any], method: Mapping[str, Any]) -> list[object]:
+def _row(
+    record: Mapping[str, Any], method: Mapping[str, Any], times: Sequence[float]
+) -> list[object]:
     size = method.get("size") or {}
+    made = (record["environment"].get(name) for name in _SOURCE)
     return [
         guarded(record["expression"]["text"]),
         guarded(json.dumps(record["point"], ensure_ascii=False)),
@@ -74,6 +87,8 @@ def _row(record: Mapping[str, Any], method: Mapping[str, Any]) -> list[object]:
         *(size.get(name) for name in _SIZES),
         "" if method.get("jacobian") is None else json.dumps(method["jacobian"]),
         guarded(method.get("message") or ""),
+        *("" if value is None else guarded(str(value)) for value in made),
+        *((len(times), spread(times)) if times else ("", "")),
     ]
 
 

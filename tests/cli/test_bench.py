@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import numpy as np
 import pytest
@@ -151,11 +151,10 @@ def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     data = tmp_path / "swell.csv"
     first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    end = monotonic() + 60
-    while monotonic() < end and (not data.exists() or data.read_text().count("\n") < 10):
+    while first.poll() is None and (not data.exists() or data.read_text().count("\n") < 10):
         sleep(0.02)
     first.send_signal(signal.SIGINT)
-    _, said = first.communicate(timeout=60)
+    _, said = first.communicate()
     assert first.returncode == 130
     assert "what is measured is kept" in said
     assert not (tmp_path / "swell.svg").exists()
@@ -168,6 +167,78 @@ def test_ctrl_c_keeps_what_is_measured_and_the_next_run_goes_on(tmp_path):
     assert (tmp_path / "swell.svg").exists()
     keys = [(row["family"], row["depth"], row["series"]) for row in rows_of(data)]
     assert len(keys) == len(set(keys))
+
+
+def test_two_benches_on_one_output_measure_every_row_once(tmp_path):
+    command = [sys.executable, "-m", "difflab", "bench", "accuracy", "sin(x)", "--at", "x=1"]
+    command += ["--quick", "-o", str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    shown = f"{tmp_path}/accuracy.svg\n{tmp_path}/accuracy.csv\n"
+    assert [process.communicate()[0] for process in both] == [shown, shown]
+    assert [process.returncode for process in both] == [0, 0]
+    keys = [(row["method"], row["step"]) for row in rows_of(tmp_path / "accuracy.csv")]
+    assert len(keys) == len(set(keys)) > 100
+
+
+def test_a_formula_longer_than_a_field_of_csv_may_be(difflab, tmp_path, one_method):
+    formula = f"sin({'(' * 70_000}x{')' * 70_000})"
+    for _ in range(2):
+        result = difflab("bench", "accuracy", formula, "--at", "x=1", "--quick", "-o", ".")
+        assert (result.code, len(result.err) < 1000) == (0, True)
+    rows = rows_of(tmp_path / "accuracy.csv")
+    assert len(rows) == len({(row["method"], row["step"]) for row in rows})
+    (named,) = {row["expression"] for row in rows}
+    assert named.startswith("sin((((")
+    assert "140,006 characters, SHA-256 " in named
+    assert len(named) < 300
+    other = formula.replace("x", "1*x")
+    assert difflab("bench", "accuracy", other, "--at", "x=1", "--quick", "-o", ".").code == 0
+    assert len(rows_of(tmp_path / "accuracy.csv")) == 2 * len(rows)
+
+
+@pytest.fixture
+def one_method(monkeypatch):
+    from difflab.methods.registry import find
+
+    monkeypatch.setattr(
+        "difflab.lab.benches.accuracy.installed", lambda: {"reverse": find("reverse")}
+    )
+
+
+def test_the_data_of_an_earlier_version_are_kept_aside(difflab, tmp_path, one_method):
+    earlier = "expression,point,method,step,status,absolute_error,relative_error\n"
+    earlier += "sin(x),x = 1.0,reverse,,ok,0.25,0.5\n"
+    (tmp_path / "accuracy.csv").write_text(earlier)
+    result = difflab("bench", "accuracy", "sin(x)", "--at", "x=1", "--quick", "-o", ".")
+    assert result.code == 0
+    assert "copied to accuracy-earlier-1.csv and begun anew" in result.err
+    assert (tmp_path / "accuracy-earlier-1.csv").read_text() == earlier
+    (reverse,) = [row for row in rows_of(tmp_path / "accuracy.csv") if row["method"] == "reverse"]
+    assert float(reverse["absolute_error"]) < 1e-15
+
+
+def test_a_method_that_fails_in_a_way_of_its_own_is_a_row(difflab, tmp_path, monkeypatch):
+    class Hostile:
+        name, family, summary, orders = "hostile", "numeric", "", (1,)
+
+        def missing(self):
+            return None
+
+        def prepare(self, problem):
+            raise ValueError("\x1b[31mno")
+
+    for bench, extra in (("accuracy", ["x^2", "--at", "x=1"]), ("cost", [])):
+        monkeypatch.setattr(
+            f"difflab.lab.benches.{bench}.installed", lambda: {"hostile": Hostile()}
+        )
+        assert difflab("bench", bench, *extra, "--quick", "-o", ".").code == 0
+        rows = [row for row in rows_of(tmp_path / f"{bench}.csv") if row["method"] == "hostile"]
+        assert {row["status"] for row in rows} == {"failed"}
+        assert {row["message"] for row in rows} == {r"ValueError: \x1b[31mno"}
 
 
 def test_adbench_of_one_problem(difflab, tmp_path, monkeypatch):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -130,3 +132,19 @@ def test_edges_of_domains_are_kept_away_from(text: str) -> None:
 def test_a_point_on_an_edge_is_better_than_none() -> None:
     f = dl.parse("asin(max(cos(x), 1))")
     assert float(f(**choose_point(f))) == math.asin(1)
+
+
+def test_the_speed_of_the_machine_does_not_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = dl.parse("log(x - 1000)*sqrt(x*y - 50000) + log(-z)")
+    expected = choose_point(f)
+    seconds = itertools.count(0, 1000)
+    clock = partial(next, seconds)
+    monkeypatch.setattr("difflab.lab.points.perf_counter", clock, raising=False)
+    assert choose_point(f) == expected
+
+
+def test_a_search_in_a_large_graph_has_fewer_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = dl.parse("sqrt(-1 - x^2) + y")
+    monkeypatch.setattr("difflab.lab.points._VISITS", 7 * len(f.graph))
+    with pytest.raises(DomainError, match="undefined at 7 of 7 points"):
+        choose_point(f)

@@ -51,7 +51,8 @@ def plugged_in(monkeypatch: pytest.MonkeyPatch, folder: Path, step: float) -> No
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
 
 
-def errors(folder: Path) -> list[Row]:
+def errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    monkeypatch.setattr(accuracy, "installed", lambda: {"plugged": registry.find("plugged")})
     subject = Subject(parse("sin(x)"), np.array([1.0]), np.array([[np.cos(1.0)]]), "sin(x)", "x")
     rows = run(folder / "accuracy.csv", accuracy.LAYOUT, accuracy.tasks(subject, []))
     return [row for row in rows if row["method"] == "plugged"]
@@ -66,7 +67,7 @@ def test_a_plug_in_that_was_changed_is_measured_anew(
     found = {}
     for step in (1e-3, 1e-1, 1e-3):
         plugged_in(monkeypatch, tmp_path, step)
-        (row,) = errors(tmp_path)
+        (row,) = errors(tmp_path, monkeypatch)
         assert "plugged_differences (source " in str(row["packages"])
         assert row["absolute_error"] == pytest.approx(np.cos(1.0) * step**2 / 6, rel=0.01)
         found.setdefault(step, row)

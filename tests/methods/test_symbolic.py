@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -175,9 +177,12 @@ def test_simplify_shrinks_what_it_can(prepare: Prepare) -> None:
     assert (size.simplified_tree, size.simplified_dag) == (1, 1)
 
 
-def test_an_endless_simplify_is_a_missing_number(prepare: Prepare) -> None:
+def test_an_endless_simplify_is_a_missing_number(
+    prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
     terms = "*".join(f"(x + sin({k}*x) + exp(x/{k}))^{k}" for k in range(2, 9))
-    derivative = prepare(terms, timeout=2.0)
+    monkeypatch.setattr("difflab.methods.symbolic.SIMPLIFY_SHARE", 0.001)
+    derivative = prepare(terms, timeout=500.0)
     size = derivative.size
     assert size.tree is not None
     assert size.simplified_tree is None
@@ -241,8 +246,12 @@ def test_a_tree_that_would_explode_is_refused_before_sympy_is_asked() -> None:
 
 def test_timeout_says_how_far_it_came(prepare: Prepare) -> None:
     text = " + ".join(f"sin(x*{k} + exp(x*y + {k}))^{k}" for k in range(2, 3000))
-    with pytest.raises(MethodTimeout, match=r"stopped after 0\.2 s; \w+ .*\d+ of \d+"):
-        prepare(text, timeout=0.2)
+    for limit in (0.2, 0.5, 2.0, 5.0):  # the last for a machine that is too busy to begin before
+        with pytest.raises(MethodTimeout, match=f"stopped after {limit:g} s") as raised:
+            prepare(text, timeout=limit)
+        if ";" in str(raised.value):
+            break
+    assert re.search(r"; \w+ .*\d+ of \d+", str(raised.value))
     assert at(prepare("x^2"), 3.0) == [[6.0]]  # a new process takes over
 
 
@@ -250,7 +259,7 @@ def test_timeout_says_how_far_it_came(prepare: Prepare) -> None:
 def test_memory_limit_is_a_timeout_that_says_so(prepare: Prepare) -> None:
     # A symbol for each of 400,000 numbers.
     with pytest.raises(MethodTimeout, match=r"memory limit; converted \d+ of \d+ nodes"):
-        prepare("x: [400000]; x[0]", memory_bytes=100 << 20, timeout=60.0)
+        prepare("x: [400000]; x[0]", memory_bytes=100 << 20, timeout=1000.0)
     assert at(prepare("x^2"), 3.0) == [[6.0]]
 
 
@@ -268,17 +277,39 @@ def test_derivatives_that_are_dropped_are_forgotten(symbolic: Symbolic, prepare:
     assert at(kept, 2.0) == [[12.0]]
 
 
-def test_times_are_of_the_calls_and_not_of_the_way(prepare: Prepare) -> None:
+def test_times_are_of_the_calls_and_not_of_the_way(
+    prepare: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
     derivative = prepare("sin(x)")
     x = np.array([1.0])
-    # Many calls take longer than one, a call far less than a message there and back.
-    assert derivative.elapsed(x, 20_000) > derivative.elapsed(x, 1)
-    start = time.perf_counter()
-    for _ in range(100):
-        derivative(x)
-    assert derivative.elapsed(x, 100) < time.perf_counter() - start
+    asked: list[str] = []
+    request = derivative._worker.request
+
+    def counted(name: str, *arguments: Any, timeout: float) -> Any:
+        asked.append(name)
+        return request(name, *arguments, timeout=timeout)
+
+    monkeypatch.setattr(derivative._worker, "request", counted)
+    assert derivative.elapsed(x, 20_000) > 0
+    assert asked == ["elapsed"]  # one message for all calls, which are timed at the other end
     assert derivative.prepare_seconds > 0
     assert 0 < derivative.peak_bytes(x) < 100_000
+
+
+def test_a_second_is_a_tick_of_the_clock_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from difflab.methods import meter
+    from difflab.methods.symbolic_worker import Session
+
+    f = parse("sin(x)")
+    session = Session(lambda text: None)
+    monkeypatch.setattr("difflab.methods.symbolic_worker.limit_memory", lambda allowance: None)
+    session.prepare(1, f, 1, 1 << 30)
+    ticks = itertools.count()
+    monkeypatch.setattr(meter, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(
+        session._derivatives[1], "_call", lambda x: (next(ticks), [math.cos(*x)])[1]
+    )
+    assert session.elapsed(1, np.array([1.0]), 100) == 101
 
 
 # --- the process -------------------------------------------------------------------------------
@@ -286,7 +317,7 @@ def test_times_are_of_the_calls_and_not_of_the_way(prepare: Prepare) -> None:
 
 def gone(pid: int, *, orphan: bool = False) -> bool:
     """Whether a process has ended, waiting a little; an orphan is for the system to bury."""
-    for _ in range(200):
+    for _ in range(2000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
         except (FileNotFoundError, ProcessLookupError):
@@ -311,13 +342,13 @@ def test_a_process_that_dies_says_how(symbolic: Symbolic, prepare: Prepare) -> N
     derivative = prepare("x^3")
     os.kill(symbolic.running()._process.pid, signal.SIGSEGV)
     with pytest.raises(WorkerDied, match="signal 11"):
-        derivative._worker.request("value", derivative._number, np.ones(1), timeout=10.0)
+        derivative._worker.request("value", derivative._number, np.ones(1), timeout=600.0)
 
 
 def test_a_module_that_cannot_be_imported_says_so() -> None:
     worker = Worker("difflab.methods.nowhere")
     with pytest.raises(DifflabError, match=r"did not start.*nowhere"):
-        worker.request("value", timeout=10.0)
+        worker.request("value", timeout=600.0)
     worker.stop()
 
 
@@ -385,7 +416,7 @@ def test_the_process_dies_with_its_parent(number: int) -> None:
     pid = int(parent.stdout.readline())
     time.sleep(1.0)  # into the middle of SymPy's work
     os.killpg(parent.pid, number)
-    _, errors = parent.communicate(timeout=30)
+    _, errors = parent.communicate()
     assert gone(pid, orphan=number != signal.SIGINT)
     if number == signal.SIGINT:
         assert errors.count("Traceback") == 1  # the parent's KeyboardInterrupt and no other

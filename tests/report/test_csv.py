@@ -2,6 +2,9 @@
 
 import csv as reader
 import io
+import json
+
+import pytest
 
 from difflab.report.csv import COLUMNS, csv
 
@@ -19,6 +22,27 @@ def test_a_row_per_method_with_figures_in_full(seed):
     assert table[0]["size_simplified_dag"] == "7"
     assert table[0]["derivative"] == "[[5.5, 1.7163378145367738]]"
     assert csv(seed).splitlines()[0] == ",".join(COLUMNS)
+
+
+def test_every_row_says_what_produced_it(seed):
+    times = {"call": [2e-6, 3e-6, 4e-6], "prepare": [1e-3]}
+    name = seed["methods"][0]["name"]
+    seed["environment"] |= {
+        "packages": "sympy 1.14.0",
+        "target": "auto",
+        "timeout": "10 s",
+        "seed": 3,
+        "date": "2026-01-01T00:00:00+00:00",
+        "samples": json.dumps({name: times}),
+    }
+    first, second, *_ = rows(seed)
+    for row in (first, second):
+        assert row["difflab"] == seed["environment"]["difflab"]
+        assert row["cpu"] == seed["environment"]["cpu"]
+        assert (row["packages"], row["target"], row["seed"]) == ("sympy 1.14.0", "auto", "3")
+        assert row["date"] == "2026-01-01T00:00:00+00:00"
+    assert (first["repetitions"], float(first["spread"])) == ("3", pytest.approx(1 / 3))
+    assert (second["repetitions"], second["spread"]) == ("", "")
 
 
 def test_no_cell_is_a_formula(hostile):

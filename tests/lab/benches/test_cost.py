@@ -21,7 +21,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost, "installed", lambda: chosen)
         path = tmp_path_factory.mktemp("cost") / "cost.csv"
-        return run(path, LAYOUT, tasks((1, 2, 4, 8, 16, 32), 5.0))
+        return run(path, LAYOUT, tasks((1, 2, 4, 8, 16, 32), 1000.0))
 
 
 def operations(rows: list[Row], along: str, method: str) -> dict[float, float]:
