@@ -67,7 +67,7 @@ def judged(yours: Array, truth: Truth, allowed: Tolerance, wavering: Array) -> V
     inside = (low - excuse <= yours) & (yours <= high + excuse)
     same = yours == truth.value
     size = np.fmax(np.fmax(np.abs(yours), np.abs(truth.value)), _OF_RISE * truth.rise)
-    limit = np.fmax(TRUSTED * size, allowed.atol)
+    limit = np.fmax(max(TRUSTED, allowed.rtol) * size, allowed.atol)
     vague = inside & ~truth.final & ~(truth.bar <= limit)
     excused = inside & ~strict & (np.abs(yours - truth.value) > limit)
     unjudged = np.isfinite(yours) & (vague | (~same & (excused | unknown)))
