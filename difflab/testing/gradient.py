@@ -177,7 +177,7 @@ def _decided(
             verdicts = judged(yours, truth, allowed, noise)
         else:
             truth = exact
-    doubts = doubt(yours, truth, verdicts)
+    doubts = doubt(yours, truth, verdicts, allowed.atol)
     if not doubts.entries.any():
         return truth, verdicts
     truth = observed(f, point, values, truth, doubts)

@@ -115,7 +115,7 @@ def describe(
         lines += _unjudged(unjudged, total)
     noise = max((component.noise for component in (*wrong, *unjudged)), default=0.0)
     if noise:
-        lines.append(f"the values of f are off by about {noise:.0e}, as values further out show")
+        lines.append(f"the values of f are noisy: off by about {noise:.0e}")
     beside = f"rtol={allowed.rtol:g}" + (f" and atol={allowed.atol:g}" if allowed.atol else "")
     lines.append(f"numeric values: {source}; allowed: {beside} beside the error bar")
     return "\n".join(lines)
@@ -130,8 +130,8 @@ def _unjudged(components: Sequence[Component], total: int) -> list[str]:
     return [
         head,
         *_table(components, columns=4),
-        "with so wide an error bar a wrong value would pass, too: check the term by itself, scale"
-        " it, or pass atol= for the error that does not matter",
+        "a wrong value would lie within the error bar, too: check that term by itself, or give the",
+        "absolute error that does not matter as atol",
     ]
 
 
@@ -181,8 +181,7 @@ def diagnose(
         return f"it looks like a factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
     if np.all(np.abs(bad - good) <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
-            "it is near: if f itself stops at a tolerance or takes finite steps, its values may be"
-            " off by that without showing it; rtol= or atol= allow for it"
+            "it is near: if f stops at a tolerance or takes steps, allow for that by rtol or atol"
         )
     return ""
 
