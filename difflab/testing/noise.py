@@ -305,7 +305,7 @@ def _kinked(windows: list[_Window], level: Array) -> NDArray[np.bool_]:
     """
     rise = np.array([window.even for window in windows])
     inner = np.array([window.inner for window in windows])[:, None]
-    clear = np.abs(rise) * inner > 2.0 * level
+    clear = np.abs(rise) * inner > 2.0 * _RESOLVED * level
     ratio = rise[1:] / rise[:-1]
     pair = (ratio > _KINKED) & (ratio < 1.0 / _KINKED) & clear[1:] & clear[:-1]
     result: NDArray[np.bool_] = np.zeros_like(clear)
