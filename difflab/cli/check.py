@@ -64,6 +64,9 @@ def check(
     rtol: Annotated[
         float, typer.Option(min=0.0, help="Allowed beside the error of the numeric derivative.")
     ] = 1e-8,
+    atol: Annotated[
+        float, typer.Option(min=0.0, help="The absolute error that does not matter.")
+    ] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="For choosing a point of numbers.")] = 0,
 ) -> int:
     """Check a gradient that you wrote in Python.
@@ -85,7 +88,7 @@ def check(
     wrong = ""
     with _user_code(target, pair.described):
         try:
-            check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol)
+            check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
         except GradientMismatch as mismatch:
             wrong = f"{mismatch}\n{pair.legend}".rstrip()
     size = pair.packed().size

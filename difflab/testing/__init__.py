@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from difflab.testing.custom import check_custom_function, checked
-    from difflab.testing.gradient import GradientMismatch, check_gradient
+    from difflab.testing.gradient import GradientMismatch, GradientUnjudged, check_gradient
 
-__all__ = ["GradientMismatch", "check_custom_function", "check_gradient", "checked"]
+__all__ = [
+    "GradientMismatch",
+    "GradientUnjudged",
+    "check_custom_function",
+    "check_gradient",
+    "checked",
+]
 
 _HOMES = {"check_custom_function": "custom", "checked": "custom"}
 

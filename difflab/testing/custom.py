@@ -25,7 +25,11 @@ DUALITY = 1e-9
 
 
 def check_custom_function(
-    function: type[CustomFunction], *args: Any, rtol: float = 1e-8, seed: int = 0
+    function: type[CustomFunction],
+    *args: Any,
+    rtol: float = 1e-8,
+    atol: float = 0.0,
+    seed: int = 0,
 ) -> None:
     r"""Raise `GradientMismatch` unless the rules of a custom function are right at `args`.
 
@@ -45,6 +49,8 @@ def check_custom_function(
         arrays of such are differentiated by; all other arguments are settings.
     rtol : float
         The relative error that is allowed beside the numeric method's error bar.
+    atol : float
+        The absolute error that does not matter, as for `check_gradient`.
     seed : int
         Chooses the directions.
 
@@ -53,6 +59,8 @@ def check_custom_function(
     GradientMismatch
         A rule is wrong; the message names it, the argument and the numbers. It is an
         `AssertionError`, so tests fail with its message.
+    GradientUnjudged
+        The values of `forward` are too noisy, or too large, to judge a rule by.
     difflab.errors.InputError
         A rule returns the wrong number of derivatives or one of a wrong shape, or there is
         nothing to differentiate by.
@@ -80,11 +88,12 @@ def check_custom_function(
     if not (isinstance(function, type) and issubclass(function, CustomFunction)):
         raise InputError(f"{function!r} is no subclass of dl.CustomFunction")
     case = _Case(function, args, np.random.default_rng(seed))
+    allowed = {"rtol": rtol, "atol": atol}
     with np.errstate(all="ignore"):
         if not no_rule(function, "backward"):
-            case.check_backward(rtol)
+            case.check_backward(allowed)
         if not no_rule(function, "jvp"):
-            case.check_jvp(rtol)
+            case.check_jvp(allowed)
         if not no_rule(function, "backward") and not no_rule(function, "jvp"):
             case.check_duality()
 
@@ -154,7 +163,7 @@ class _Case:
         """Return ẏ = J ẋ."""
         return self.call.push(self.call.run(point).context, self.dots, self.outputs)
 
-    def check_backward(self, rtol: float) -> None:
+    def check_backward(self, allowed: dict[str, float]) -> None:
         """Hold each cotangent to the gradient of ⟨ȳ, f⟩ by its argument."""
         for place in range(len(self.point)):
 
@@ -165,9 +174,9 @@ class _Case:
                 return self.pulled(self._moved(place, x))[place]
 
             where = f"{self.call.name}.backward, argument {self.call.places[place] + 1}"
-            _held(where, product, slope, self.point[place], rtol)
+            _held(where, product, slope, self.point[place], allowed)
 
-    def check_jvp(self, rtol: float) -> None:
+    def check_jvp(self, allowed: dict[str, float]) -> None:
         """Hold each tangent to the derivative along the direction."""
         for place in range(len(self.outputs)):
 
@@ -178,7 +187,7 @@ class _Case:
                 return self.pushed(self._along(t))[place]
 
             where = f"{self.call.name}.jvp, output {place + 1}, along a random direction"
-            _held(where, along, slope, 0.0, rtol)
+            _held(where, along, slope, 0.0, allowed)
 
     def check_duality(self) -> None:
         """Hold the two rules to each other."""
@@ -203,12 +212,12 @@ class _Case:
         return [x + t * dot for x, dot in zip(self.point, self.dots, strict=True)]
 
 
-def _held(where: str, f: Any, slope: Any, x: Any, rtol: float) -> None:
+def _held(where: str, f: Any, slope: Any, x: Any, allowed: dict[str, float]) -> None:
     """Hold one derivative to numeric differentiation, and say which it was."""
     try:
-        check_gradient(f, slope, x, rtol=rtol)
+        check_gradient(f, slope, x, rtol=allowed["rtol"], atol=allowed["atol"])
     except GradientMismatch as error:
-        raise GradientMismatch(f"{where}: {error}", error.components) from None
+        raise type(error)(f"{where}: {error}", error.components, error.unjudged) from None
 
 
 def _differentiable(arg: Any) -> bool:

@@ -20,6 +20,7 @@ __all__ = ["Component", "describe", "diagnose", "ulps"]
 
 _SHOWN = 10
 _ALIKE = 1e-6
+_NEAR = 0.05
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def describe(
         lines += _unjudged(unjudged, total)
     noise = max((component.noise for component in (*wrong, *unjudged)), default=0.0)
     if noise:
-        lines.append(f"the values of f are off by about {noise:.0e}, as values further out show")
+        lines.append(f"the values of f are noisy: off by about {noise:.0e}")
     beside = f"rtol={allowed.rtol:g}" + (f" and atol={allowed.atol:g}" if allowed.atol else "")
     lines.append(f"numeric values: {source}; allowed: {beside} beside the error bar")
     return "\n".join(lines)
@@ -128,17 +129,18 @@ def _unjudged(components: Sequence[Component], total: int) -> list[str]:
         head = f"could not judge {len(components)} of {total} components"
     return [
         head,
-        *_table(components),
-        "a wrong value would lie within such an error bar as well: give atol= for the error that"
-        " does not matter, or check the hidden term by itself",
+        *_table(components, columns=4),
+        "a wrong value would lie within the error bar, too: check that term by itself, or give the",
+        "absolute error that does not matter as atol",
     ]
 
 
-def _table(components: Sequence[Component]) -> list[str]:
+def _table(components: Sequence[Component], columns: int = 6) -> list[str]:
     """Return a line for each component, aligned, below their heads."""
     head = ("component", "yours", "numeric", "error bar", "relative", "ULPs")
-    cells = [head, *(component.line() for component in components[:_SHOWN])]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    rows = [head, *(component.line() for component in components[:_SHOWN])]
+    cells = [row[:columns] for row in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(columns)]
     lines = [
         "  "
         + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -149,7 +151,12 @@ def _table(components: Sequence[Component]) -> list[str]:
     return lines
 
 
-def diagnose(yours: NDArray[float64], numeric: NDArray[float64], wrong: NDArray[np.bool_]) -> str:
+def diagnose(
+    yours: NDArray[float64],
+    numeric: NDArray[float64],
+    wrong: NDArray[np.bool_],
+    fixed: NDArray[np.bool_],
+) -> str:
     """Return what the mistake looks like, when it looks like a usual one.
 
     Parameters
@@ -158,6 +165,8 @@ def diagnose(yours: NDArray[float64], numeric: NDArray[float64], wrong: NDArray[
         The Jacobian under test and the numeric one.
     wrong : ndarray of bool, shape (m, n)
         Which components failed.
+    fixed : ndarray of bool, shape (m, n)
+        For which of them the function is known exactly, because it could be traced.
     """
     bad, good = yours[wrong], numeric[wrong]
     if not np.all(np.isfinite(bad)) or not np.all(np.isfinite(good)):
@@ -170,6 +179,10 @@ def diagnose(yours: NDArray[float64], numeric: NDArray[float64], wrong: NDArray[
         return "it looks like an order: the wrong components hold each other's values"
     if bad.size > 1 and np.all(good != 0) and bad[0] != 0 and _alike(bad / good, bad[0] / good[0]):
         return f"it looks like a factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
+    if np.all(np.abs(bad - good) <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
+        return (
+            "it is near: if f stops at a tolerance or takes steps, allow for that by rtol or atol"
+        )
     return ""
 
 

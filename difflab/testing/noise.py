@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy import float64
@@ -52,7 +53,7 @@ _SMALL = 1e-3  # what is taken for noise in one window alone, relative to the ch
 _ASIDE = 0.65  # where windows are that do not contain the point
 _CLEAR = 1e2  # how far above the last coefficients a smooth function's first one is
 _KINKED = 0.7  # an even part that falls by less from window to window than this is a kink's
-_SAFETY = 3.0
+_SAFETY = 2.0
 _ROUNDINGS = 8.0  # noise above so many roundings of the values is more than that
 _EPS = float(np.finfo(float64).eps)
 
@@ -181,12 +182,16 @@ def look_aside(values: Values, center: Array) -> Array:
     with np.errstate(all="ignore"):
         for side in (-_ASIDE, _ASIDE):
             middle = counted(np.array([side]))[0]
-            window = _window(lambda moves, side=side: counted(side + moves), middle, _TOP)
+            window = _window(partial(_shifted, counted, side), middle, _TOP)
             if window is None:
                 continue
             noise, _ = _noise([window])
             found = np.fmax(found, np.where(noise > _ROUNDINGS * window.rounding, noise, 0.0))
     return found
+
+
+def _shifted(values: Values, side: float, moves: Array) -> Array:
+    return values(side + moves)
 
 
 class _Counted:
@@ -300,10 +305,10 @@ def _kinked(windows: list[_Window], level: Array) -> NDArray[np.bool_]:
     """
     rise = np.array([window.even for window in windows])
     inner = np.array([window.inner for window in windows])[:, None]
-    clear = np.abs(rise) * inner > 2.0 * level
+    clear = np.abs(rise) * inner > 2.0 * _RESOLVED * level
     ratio = rise[1:] / rise[:-1]
     pair = (ratio > _KINKED) & (ratio < 1.0 / _KINKED) & clear[1:] & clear[:-1]
-    result = np.zeros_like(clear)
+    result: NDArray[np.bool_] = np.zeros_like(clear)
     result[1:] |= pair
     result[:-1] |= pair
     # The window in which the distance to the kink begins to matter is no better.

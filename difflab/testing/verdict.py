@@ -22,6 +22,9 @@ Mask = NDArray[np.bool_]
 _OF_RISE = 0.01
 """A derivative this small beside the slopes around it may be known no better than they are."""
 
+_FINE = 1e-4
+"""A relative error bar above which more values are taken."""
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -67,19 +70,21 @@ def judged(yours: Array, truth: Truth, allowed: Tolerance, wavering: Array) -> V
     inside = (low - excuse <= yours) & (yours <= high + excuse)
     same = yours == truth.value
     size = np.fmax(np.fmax(np.abs(yours), np.abs(truth.value)), _OF_RISE * truth.rise)
-    limit = np.fmax(TRUSTED * size, allowed.atol)
+    limit = np.fmax(max(TRUSTED, allowed.rtol) * size, allowed.atol)
     vague = inside & ~truth.final & ~(truth.bar <= limit)
     excused = inside & ~strict & (np.abs(yours - truth.value) > limit)
     unjudged = np.isfinite(yours) & (vague | (~same & (excused | unknown)))
     return Verdicts(wrong=~(inside | same | unjudged), unjudged=unjudged)
 
 
-def doubt(yours: Array, truth: Truth, verdicts: Verdicts) -> Doubt:
-    """Return the entries of which a numeric method alone cannot tell."""
+def doubt(yours: Array, truth: Truth, verdicts: Verdicts, atol: float) -> Doubt:
+    """Return the entries of which a numeric method alone cannot tell, or cannot tell well."""
     size = np.abs(yours - truth.value) / (truth.bar + np.abs(truth.value))
+    coarse = ~(truth.bar <= np.fmax(_FINE * np.abs(truth.value), atol))
+    open_ = ~truth.final & ~np.isnan(yours)
     return Doubt(
-        wrong=verdicts.wrong & ~truth.final & ~np.isnan(yours),
-        entries=(verdicts.wrong | verdicts.unjudged) & ~truth.final & ~np.isnan(yours),
+        wrong=verdicts.wrong & open_,
+        entries=(verdicts.wrong | verdicts.unjudged | coarse) & open_,
         zero=(yours == 0) & (truth.value == 0),
         size=np.nan_to_num(size, nan=np.inf),
     )

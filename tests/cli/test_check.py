@@ -24,6 +24,9 @@ def crash(x): return 1/0, 1
 def outside(x): return np.log(x), 1/x
 def single(x): return np.sin(x)
 def nothing(): return 1
+def hidden(a, b): return float(1e12*a**2 + 1e-6*b), (2e12*a, 5e-6)
+def decimals(w): return round(float(w[0]*w[1]**2), 3), np.array([w[1]**2, 2*w[0]*w[1]])
+def decimals_wrong(w): return decimals(w)[0], np.array([w[1]**2, 3*w[0]*w[1]])
 def leaves(x): raise SystemExit(5)
 number = 3
 """
@@ -53,6 +56,8 @@ def check(difflab, tmp_path):
         ["model:layers", "--at", "W=[[1,2],[3,4.5]],b=[.1,.2]"],
         ["model:several", "--at", "x=[2,3]"],
         ["model:keyword", "--at", "x=2"],
+        ["model:decimals", "--at", "w=[1.5,2.25]"],
+        ["model:hidden", "--at", "a=1,b=2", "--atol", "0.01"],
     ],
 )
 def test_right_gradients_pass(check, arguments):
@@ -69,6 +74,21 @@ def test_a_wrong_component_is_named_with_both_values(check):
     assert "6.0" in result.out
     line = next(line for line in result.out.splitlines() if "x[1]" in line)
     assert float(line.split()[2]) == pytest.approx(4.0, rel=1e-9)
+
+
+def test_the_noise_of_rounded_values_is_said(check):
+    result = check("model:decimals_wrong", "--at", "w=[1.5,2.25]")
+    assert result.code == 1
+    assert "wrong in 1 of 2 components" in result.out
+    assert "the values of f are noisy" in result.out
+
+
+def test_a_component_that_could_not_be_judged_is_a_failure(check):
+    result = check("model:hidden", "--at", "a=1,b=2")
+    assert result.code == 1
+    assert "could not judge component x[1]" in result.out
+    assert "where x[0] is a, x[1] is b" in result.out
+    assert "atol" in result.out
 
 
 def test_packed_components_are_named_by_parameter(check):

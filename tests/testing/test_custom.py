@@ -5,7 +5,12 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError
-from difflab.testing import GradientMismatch, check_custom_function, checked
+from difflab.testing import (
+    GradientMismatch,
+    GradientUnjudged,
+    check_custom_function,
+    checked,
+)
 
 
 class Product(dl.CustomFunction):
@@ -128,3 +133,32 @@ def test_what_cannot_be_checked_is_refused():
         check_custom_function(np.sin, 1.0)
     with pytest.raises(InputError, match="no argument to differentiate Product by"):
         check_custom_function(Product, 1, 2, 3)
+
+
+def _rounded(offset, slope):
+    class Rounded(dl.CustomFunction):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return np.round(x**3, 4) + offset
+
+        @staticmethod
+        def backward(ctx, y_bar):
+            (x,) = ctx.saved_tensors
+            return slope * x**2 * y_bar
+
+    return Rounded
+
+
+def test_a_forward_that_rounds_is_judged_by_what_it_rounds():
+    check_custom_function(_rounded(0.0, 3.0), 1.5)
+    with pytest.raises(GradientMismatch, match=r"Rounded.backward, argument 1: the gradient is"):
+        check_custom_function(_rounded(0.0, 3.1), 1.5)
+
+
+def test_a_rule_that_cannot_be_judged_is_said():
+    where = r"Rounded.backward, argument 1: could not judge"
+    with pytest.raises(GradientUnjudged, match=where) as found:
+        check_custom_function(_rounded(1e17, 3.0), 1.5)
+    assert len(found.value.unjudged) == 1
+    check_custom_function(_rounded(1e17, 3.0), 1.5, atol=1e6)
