@@ -128,7 +128,7 @@ def _is_maximum(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
     moved = xp.moveaxis(x, axes, places)
     flat = moved.reshape((*moved.shape[: x.ndim - len(axes)], -1))
     size = flat.shape[-1]
-    last = size - 1 - xp.argmax(flat[..., ::-1], axis=-1)
+    last = size - 1 - xp.argmax(xp.flip(flat, -1), axis=-1)
     marks = xp.arange(size) == last[..., None]
     return xp.moveaxis(marks.reshape(moved.shape), places, axes)
 

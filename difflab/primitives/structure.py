@@ -20,6 +20,8 @@ __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
 Array = Any
 Key = tuple[Any, ...]
+PYTORCH = "difflab.core.pytorch"
+"""The array module of PyTorch's tensors."""
 
 
 def _batch(value: Array, rank: int) -> Shape:
@@ -71,7 +73,45 @@ def _reshape(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
 
 
 def _index(xp: ModuleType, x: Array, *, key: Key, rank: int) -> Array:
-    return _as_array(xp, x)[(..., *decoded(key))]
+    x, places = _as_array(xp, x), decoded(key)
+    if not _climbs(xp, places):
+        return x[(..., *places)]
+    places, turned = _upward(places, x.shape[x.ndim - rank :])
+    return xp.flip(x[(..., *places)], turned)
+
+
+def _climbs(xp: ModuleType, key: Key) -> bool:
+    """Whether slices must go upwards and these do not: PyTorch has no negative steps."""
+    return xp.__name__ == PYTORCH and any(
+        isinstance(entry, slice) and (entry.step or 1) < 0 for entry in key
+    )
+
+
+def _upward(key: Key, shape: Shape) -> tuple[Key, list[int]]:
+    """Return a key whose slices go upwards, and the axes of what it picks that are reversed."""
+    entries, turned, kept = list(key), [], 0
+    for axis in reversed(range(len(key))):
+        entry = key[axis]
+        if not isinstance(entry, slice):
+            continue
+        kept += 1
+        places = range(*entry.indices(shape[axis]))
+        if places.step < 0:
+            turned.append(-kept)
+            ends = (places[-1], places[0] + 1) if places else (0, 0)
+            entries[axis] = slice(*ends, -places.step)
+    return tuple(entries), turned
+
+
+def added(xp: ModuleType, out: Array, key: Key, part: Array) -> Array:
+    """Return `out` with `part` added at a key that picks no place twice; `out` may be reused."""
+    if hasattr(out, "at"):  # JAX's arrays do not change
+        return out.at[(..., *key)].add(part)
+    if _climbs(xp, key):
+        key, turned = _upward(key, out.shape[out.ndim - len(key) :])
+        part = xp.flip(part, turned)
+    out[(..., *key)] += part
+    return out
 
 
 def decoded(key: Key) -> Key:
@@ -94,10 +134,10 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     batch = _common_batch(xp, parts, ranks)
     out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
-        out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
-        return out
+        places = np.array([key[0] for key in keys])
+        return added(xp, out, (places,), _stack(xp, parts, batch))
     for part, key in zip(parts, keys, strict=True):
-        out[(..., *decoded(key))] += part
+        out = added(xp, out, decoded(key), part)
     return out
 
 
@@ -116,7 +156,7 @@ def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
 def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
     """Stack scalars (per batch point) along a new last axis."""
     if batch == ():
-        return xp.array(parts) if xp.__name__ == "numpy" else xp.stack(parts)
+        return xp.array(parts) if xp is np else xp.stack(parts)
     return xp.stack([xp.broadcast_to(part, batch) for part in parts], axis=-1)
 
 
