@@ -14,14 +14,36 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["linalg", "special"]
+__all__ = [
+    "add",
+    "argmax",
+    "asarray",
+    "broadcast_to",
+    "cbrt",
+    "diagonal",
+    "flip",
+    "max",
+    "min",
+    "prod",
+    "result_type",
+    "sum",
+    "take",
+    "transpose",
+    "zeros",
+]
 
 Array = Any
 Axis = int | Sequence[int] | None
 
-torch: Any = sys.modules["torch"]
-linalg: Any = torch.linalg
-nan, inf, pi = torch.nan, torch.inf, torch.pi
+
+class _Torch:
+    """PyTorch, looked up when it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.modules["torch"], name)
+
+
+torch: Any = _Torch()
 
 NUMPYS_NAMES = {
     "concatenate": "cat",
@@ -37,6 +59,9 @@ NUMPYS_NAMES = {
     "rint": "round",
 }
 """What PyTorch spells in another way than NumPy."""
+
+UNLIFTED = frozenset({"arange", "eye", "full", "moveaxis", "swapaxes"})
+"""Functions whose integers are no numbers of a tensor."""
 
 
 def _lifted(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -61,8 +86,12 @@ def _tensor(value: Any, like: Any) -> Any:
 @cache
 def __getattr__(name: str) -> Any:
     """Return what PyTorch has under NumPy's name."""
+    if name == "special":
+        return _special()
     found = getattr(torch, NUMPYS_NAMES.get(name, name))
-    return partial(_lifted, found) if callable(found) else found
+    if name in UNLIFTED or not callable(found):
+        return found
+    return partial(_lifted, found)
 
 
 def asarray(value: Any, dtype: Any = None) -> Array:
@@ -90,9 +119,6 @@ def zeros(shape: Sequence[int], dtype: Any = None) -> Array:
 def transpose(x: Array, axes: Sequence[int]) -> Array:
     """Permute the axes; PyTorch's function of this name swaps two."""
     return torch.permute(x, tuple(axes))
-
-
-moveaxis, swapaxes = torch.moveaxis, torch.swapaxes
 
 
 def diagonal(x: Array, axis1: int, axis2: int) -> Array:
@@ -148,11 +174,10 @@ class _Add:
 
 
 add = _Add()
-special = SimpleNamespace(
-    **{
-        name: partial(_lifted, getattr(torch.special, name))
-        for name in ("digamma", "erf", "erfc", "gammaln")
-    },
-    polygamma=torch.special.polygamma,
-)
-"""Special functions; PyTorch has no gamma function."""
+
+
+def _special() -> SimpleNamespace:
+    """Return the special functions; PyTorch has no gamma function."""
+    names = ("digamma", "erf", "erfc", "gammaln")
+    lifted = {name: partial(_lifted, getattr(torch.special, name)) for name in names}
+    return SimpleNamespace(**lifted, polygamma=torch.special.polygamma)

@@ -73,10 +73,14 @@ def _reshape(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
 
 
 def _index(xp: ModuleType, x: Array, *, key: Key, rank: int) -> Array:
-    x, places = _as_array(xp, x), decoded(key)
-    if not _climbs(xp, places):
-        return x[(..., *places)]
-    places, turned = _upward(places, x.shape[x.ndim - rank :])
+    return picked(xp, _as_array(xp, x), decoded(key))
+
+
+def picked(xp: ModuleType, x: Array, key: Key) -> Array:
+    """Return what a key of integers and slices picks from the last axes."""
+    if not _climbs(xp, key):
+        return x[(..., *key)]
+    places, turned = _upward(key, x.shape[x.ndim - len(key) :])
     return xp.flip(x[(..., *places)], turned)
 
 
@@ -106,7 +110,8 @@ def _upward(key: Key, shape: Shape) -> tuple[Key, list[int]]:
 def added(xp: ModuleType, out: Array, key: Key, part: Array) -> Array:
     """Return `out` with `part` added at a key that picks no place twice; `out` may be reused."""
     if hasattr(out, "at"):  # JAX's arrays do not change
-        return out.at[(..., *key)].add(part)
+        places = [np.array(entry) if isinstance(entry, list) else entry for entry in key]
+        return out.at[(..., *places)].add(part)
     if _climbs(xp, key):
         key, turned = _upward(key, out.shape[out.ndim - len(key) :])
         part = xp.flip(part, turned)
@@ -134,7 +139,7 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     batch = _common_batch(xp, parts, ranks)
     out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
-        places = np.array([key[0] for key in keys])
+        places = [key[0] for key in keys]
         return added(xp, out, (places,), _stack(xp, parts, batch))
     for part, key in zip(parts, keys, strict=True):
         out = added(xp, out, decoded(key), part)
