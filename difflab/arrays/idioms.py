@@ -15,8 +15,8 @@ from numpy.typing import DTypeLike
 
 from difflab import arrays
 from difflab.arrays import truths
+from difflab.arrays.given import valued
 from difflab.arrays.numpy_names import clipped, rounded, swapped, taken, way_out
-from difflab.arrays.shapes import valued
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError

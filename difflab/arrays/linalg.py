@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.shapes import Array, Shape, broadcast_to, mismatch, shape_of, valued
+from difflab.arrays.given import Array, Shape, mismatch, shape_of, valued
+from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
+from difflab.core.primitive import Primitive
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "solve"]
 
@@ -19,6 +21,12 @@ def _square(name: str, a: Array) -> Shape:
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise mismatch(f"{name} takes square matrices, not the shape {shape}")
     return shape
+
+
+def _of_square(name: str, row: Primitive, a: Array) -> Array:
+    a = valued(a)
+    _square(name, a)
+    return apply(row, a)
 
 
 def solve(a: Array, b: Array) -> Array:
@@ -41,7 +49,10 @@ def solve(a: Array, b: Array) -> Array:
     if rows_of != left[-1] or (vector and len(left) > 2):
         raise mismatch(f"solve cannot combine the shapes {left} and {right}")
     if not vector and max(len(left), len(right)) > 2:
-        stack = np.broadcast_shapes(left[:-2], right[:-2])
+        try:
+            stack = np.broadcast_shapes(left[:-2], right[:-2])
+        except ValueError:
+            raise mismatch(f"solve cannot combine the shapes {left} and {right}") from None
         a, b = broadcast_to(a, stack + left[-2:]), broadcast_to(b, stack + right[-2:])
     return apply(rows.solve, a, b, ranks=(len(shape_of(a)), len(shape_of(b))))
 
@@ -54,8 +65,7 @@ def inv(a: Array) -> Array:
     >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    _square("inv", a)
-    return apply(rows.inv, a)
+    return _of_square("inv", rows.inv, a)
 
 
 def det(a: Array) -> Array:
@@ -68,8 +78,7 @@ def det(a: Array) -> Array:
     >>> round(float(det(np.diag([2.0, 4.0]))), 12)
     8.0
     """
-    _square("det", a)
-    return apply(rows.det, a)
+    return _of_square("det", rows.det, a)
 
 
 def cofactor(a: Array) -> Array:
@@ -82,8 +91,7 @@ def cofactor(a: Array) -> Array:
     >>> (cofactor(np.array([[1.0, 2.0], [2.0, 4.0]])) + 0.0).round(12).tolist()
     [[4.0, -2.0], [-2.0, 1.0]]
     """
-    _square("cofactor", a)
-    return apply(rows.cofactor, a)
+    return _of_square("cofactor", rows.cofactor, a)
 
 
 def logdet(a: Array) -> Array:
@@ -94,8 +102,7 @@ def logdet(a: Array) -> Array:
     >>> float(logdet(np.eye(3)))
     0.0
     """
-    _square("logdet", a)
-    return apply(rows.logdet, a)
+    return _of_square("logdet", rows.logdet, a)
 
 
 def cholesky(a: Array) -> Array:
@@ -106,5 +113,4 @@ def cholesky(a: Array) -> Array:
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    _square("cholesky", a)
-    return apply(rows.cholesky, a)
+    return _of_square("cholesky", rows.cholesky, a)

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.products import matmul
-from difflab.arrays.reductions import beside, log_softmax, max, mean, sum
-from difflab.arrays.shapes import (
+from difflab.arrays.given import (
     Array,
     Axis,
+    integers,
     mismatch,
-    pad,
-    reshape,
+    number,
     shape_of,
-    stack,
-    take,
     valued,
+    whole,
 )
+from difflab.arrays.products import matmul
+from difflab.arrays.reductions import beside, log_softmax, max, mean, sum
+from difflab.arrays.shapes import pad, reshape, stack, take
 
 __all__ = [
     "batch_norm",
@@ -49,7 +49,7 @@ def leaky_relu(x: Array, slope: float = 0.01) -> Array:
     [-0.01, 2.0]
     """
     x = valued(x)
-    return rows.where(x > 0, x, slope * x)
+    return rows.where(rows.greater(x, 0), x, rows.multiply(valued(slope), x))
 
 
 def gelu(x: Array) -> Array:
@@ -61,7 +61,7 @@ def gelu(x: Array) -> Array:
     '0x1.ae'
     """
     x = valued(x)
-    return x * (0.5 * rows.erfc(x * -math.sqrt(0.5)))
+    return rows.multiply(x, 0.5 * rows.erfc(rows.multiply(x, -math.sqrt(0.5))))
 
 
 def mse(a: Array, b: Array) -> Array:
@@ -72,7 +72,7 @@ def mse(a: Array, b: Array) -> Array:
     >>> float(mse(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     2.0
     """
-    return mean((valued(a) - valued(b)) ** 2)
+    return mean(rows.subtract(valued(a), valued(b)) ** 2)
 
 
 def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
@@ -89,15 +89,17 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     >>> float(cross_entropy(np.array([1000.0, -1000.0]), 1))
     2000.0
     """
+    logits, target = valued(logits), valued(target)
     shape = shape_of(logits)
     if len(shape) not in (1, 2):
         raise mismatch(f"cross_entropy takes logits of one or two axes, not of shape {shape}")
     logs = log_softmax(logits)
     count = 1 if len(shape) == 1 else shape[0]
     if shape_of(target) == shape:
-        return -sum(target * logs) if count == 1 else -sum(target * logs) / count
-    classes = np.atleast_1d(np.asarray(target, dtype=int))
-    if classes.shape != (count,) or classes.min() < 0 or classes.max() >= shape[-1]:
+        total = -sum(rows.multiply(target, logs))
+        return total if count == 1 else total / count
+    classes = np.atleast_1d(_classes(target))
+    if classes.shape != (count,) or ((classes < 0) | (classes >= shape[-1])).any() or not count:
         raise mismatch(
             f"cross_entropy needs {count} classes below {shape[-1]}, not {classes.tolist()}"
         )
@@ -105,14 +107,22 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     return -mean(take(reshape(logs, -1), places.tolist()))
 
 
+def _classes(target: Any) -> Any:
+    """Return classes as integers; lists of them have become floats."""
+    plain = np.asarray(target) if not hasattr(type(target), "__difflab_apply__") else target
+    exact = isinstance(plain, np.ndarray) and plain.dtype.kind == "f" and (plain % 1 == 0).all()
+    return integers("cross_entropy", plain.astype(int) if exact else plain)
+
+
 def _normalised(x: Array, axis: Axis, epsilon: float) -> Array:
     centred = x - beside(mean, x, axis)
-    return centred / rows.sqrt(beside(mean, centred**2, axis) + epsilon)
+    least = number("a normalisation", "epsilon", epsilon)
+    return centred / rows.sqrt(beside(mean, centred**2, axis) + least)
 
 
 def _scaled(x: Array, weight: Any, bias: Any) -> Array:
-    scaled = x if weight is None else x * weight
-    return scaled if bias is None else scaled + bias
+    scaled = x if weight is None else rows.multiply(x, valued(weight))
+    return scaled if bias is None else rows.add(scaled, valued(bias))
 
 
 def layer_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
@@ -123,7 +133,7 @@ def layer_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
     >>> layer_norm(np.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
-    return _scaled(_normalised(x, -1, epsilon), weight, bias)
+    return _scaled(_normalised(valued(x), -1, epsilon), weight, bias)
 
 
 def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
@@ -141,6 +151,7 @@ def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
     >>> batch_norm(np.array([[1.0], [3.0]]), epsilon=0.0).tolist()
     [[-1.0], [1.0]]
     """
+    x = valued(x)
     rank = len(shape_of(x))
     if rank < 2:
         raise mismatch(f"batch_norm takes at least two axes, not the shape {shape_of(x)}")
@@ -154,6 +165,8 @@ def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
 
 def _windows(x: Array, size: tuple[int, int], stride: int) -> list[Array]:
     """Return x shifted by every offset of a window, cut to where windows stand."""
+    if len(shape_of(x)) < 2:
+        raise mismatch(f"windows need two axes to lie on, and the shape is {shape_of(x)}")
     height, width = shape_of(x)[-2:]
     if size[0] > height or size[1] > width:
         raise mismatch(f"a window of {size} does not fit into the shape {shape_of(x)}")
@@ -187,7 +200,8 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
     >>> conv2d(np.ones((1, 3, 3)), np.ones((1, 1, 2, 2))).tolist()
     [[[4.0, 4.0], [4.0, 4.0]]]
     """
-    x = valued(x)
+    x, weight = valued(x), valued(weight)
+    stride, padding = whole("conv2d", "stride", stride, 1), whole("conv2d", "padding", padding, 0)
     images, filters = shape_of(x), shape_of(weight)
     if len(images) not in (3, 4) or len(filters) != 4 or images[-3] != filters[1]:
         raise mismatch(f"conv2d cannot combine the shapes {images} and {filters}")
@@ -199,7 +213,7 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
     columns = reshape(windows, (*batch, channels * taps, height * width))
     product = matmul(reshape(weight, (filters[0], channels * taps)), columns)
     result = reshape(product, (*batch, filters[0], height, width))
-    return result if bias is None else result + reshape(bias, (-1, 1, 1))
+    return result if bias is None else rows.add(result, reshape(bias, (-1, 1, 1)))
 
 
 def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
@@ -218,5 +232,7 @@ def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
     >>> max_pool(np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
     [[4.0]]
     """
-    windows = _windows(valued(x), (size, size), stride or size)
+    size = whole("max_pool", "size", size, 1)
+    step = size if stride is None else whole("max_pool", "stride", stride, 1)
+    windows = _windows(valued(x), (size, size), step)
     return max(stack(windows, axis=-3), axis=-3)

@@ -8,18 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
+from difflab.arrays.given import Array, Shape, mismatch, shape_of, valued
 from difflab.arrays.reductions import sum
-from difflab.arrays.shapes import (
-    Array,
-    Shape,
-    broadcast_to,
-    diagonal,
-    mismatch,
-    reshape,
-    shape_of,
-    transpose,
-    valued,
-)
+from difflab.arrays.shapes import broadcast_to, diagonal, reshape, transpose
 from difflab.core.apply import apply
 
 __all__ = ["dot", "einsum", "matmul", "outer", "trace"]
@@ -88,9 +79,10 @@ def dot(a: Array, b: Array) -> Array:
     >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
     11.0
     """
+    a, b = valued(a), valued(b)
     left, right = shape_of(a), shape_of(b)
     if not left or not right:
-        return valued(a) * valued(b)
+        return rows.multiply(a, b)
     if max(len(left), len(right)) > 2:
         raise mismatch(f"dot cannot multiply the shapes {left} and {right}", "use matmul")
     return matmul(a, b)
@@ -104,7 +96,7 @@ def outer(a: Array, b: Array) -> Array:
     >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
     [[3.0, 4.0], [6.0, 8.0]]
     """
-    return reshape(a, (-1, 1)) * reshape(b, -1)
+    return rows.multiply(reshape(a, (-1, 1)), reshape(b, -1))
 
 
 def trace(x: Array) -> Array:
@@ -152,6 +144,8 @@ def einsum(subscripts: str, *operands: Array) -> Array:
 
 def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result, checked."""
+    if not isinstance(subscripts, str):
+        raise mismatch(f"einsum takes subscripts as text first, not {type(subscripts).__name__}")
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if not arrow:

@@ -9,10 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from difflab import primitives as rows
-from difflab.arrays.shapes import Array, Axis, Shape, counted, mismatch, reshape, shape_of
+from difflab.arrays.given import (
+    Array,
+    Axis,
+    Shape,
+    counted,
+    mismatch,
+    one_axis,
+    shape_of,
+    valued,
+    whole,
+)
+from difflab.arrays.shapes import reshape
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
@@ -34,8 +43,8 @@ __all__ = [
 
 
 def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
-    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    shape = x.shape
+    x = valued(x)
+    shape = shape_of(x)
     return _over(row, x, counted(row.name, axis, shape), shape, keepdims)
 
 
@@ -45,7 +54,9 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
     if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
         raise mismatch(f"{row.name} of no numbers, of the shape {shape}")
     found = apply(row, x, axes=axes, rank=len(shape))
-    if not keepdims:
+    if keepdims is False:
+        return found
+    if not whole(row.name, "keepdims", keepdims):
         return found
     rank = len(shape)
     return reshape(found, [1 if k - rank in axes else size for k, size in enumerate(shape)])
@@ -61,6 +72,7 @@ def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
     """
@@ -72,6 +84,7 @@ def prod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(prod(np.array([2.0, 3.0, 4.0])))
     24.0
     """
@@ -83,13 +96,14 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(mean(np.array([1.0, 2.0, 6.0])))
     3.0
     """
-    x = x if hasattr(x, "shape") else np.asarray(x, dtype=float)
-    shape = x.shape
+    x = valued(x)
+    shape = shape_of(x)
     axes = counted("mean", axis, shape)
-    size = math.prod(shape if axis is None else [shape[entry] for entry in axes])
+    size = math.prod(shape[entry] for entry in axes)
     if size == 0:
         raise mismatch(f"mean of no numbers, of the shape {shape}")
     total = _over(rows.sum_, x, axes, shape, keepdims)
@@ -101,6 +115,7 @@ def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(max(np.array([1.0, 3.0, 2.0])))
     3.0
     """
@@ -112,6 +127,7 @@ def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(min(np.array([1.0, 3.0, 2.0])))
     1.0
     """
@@ -123,11 +139,13 @@ def argmax(x: Array, axis: int | None = None) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(argmax(np.array([1.0, 3.0, 2.0])))
     1.0
     """
-    flat = reshape(x, -1) if axis is None else x
-    return _reduced(rows.argmax, flat, 0 if axis is None else axis, False)
+    flat = reshape(x, -1) if axis is None else valued(x)
+    place = -1 if axis is None else one_axis("argmax", axis, shape_of(flat))
+    return _reduced(rows.argmax, flat, place, False)
 
 
 def norm(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -137,6 +155,7 @@ def norm(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(norm(np.array([3.0, 4.0])))
     5.0
     """
@@ -148,6 +167,7 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> float(logsumexp(np.array([1000.0, 1000.0])))
     1000.6931471805599
     """
@@ -155,6 +175,7 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def _along(row: Primitive, x: Array, axis: Axis) -> Array:
+    x = valued(x)
     shape = shape_of(x)
     if not shape:
         raise mismatch(f"{row.name} takes an array, not a number")
@@ -174,6 +195,7 @@ def softmax(x: Array, axis: Axis = -1) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> softmax(np.array([-1000.0, 1000.0])).tolist()
     [0.0, 1.0]
     """
@@ -185,6 +207,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> log_softmax(np.array([-1000.0, 1000.0])).tolist()
     [-2000.0, 0.0]
     """
@@ -196,8 +219,9 @@ def cumsum(x: Array, axis: int | None = None) -> Array:
 
     Examples
     --------
+    >>> import numpy as np
     >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
     """
-    x = reshape(x, -1) if axis is None else x
-    return _along(rows.cumsum, x, 0 if axis is None else axis)
+    x = reshape(x, -1) if axis is None else valued(x)
+    return _along(rows.cumsum, x, -1 if axis is None else one_axis("cumsum", axis, shape_of(x)))

@@ -1,107 +1,47 @@
-"""Functions that move data between shapes, and what every array function says of shapes.
+"""Functions that move data between shapes.
 
-May import `primitives`, `core`, `errors`.
+May import `given`, `primitives`, `core`.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
-from typing import Any, SupportsIndex
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab import primitives as rows
+from difflab.arrays.given import (
+    Array,
+    Axis,
+    counted,
+    integers,
+    mismatch,
+    one_axis,
+    shape_of,
+    sizes,
+    valued,
+    whole,
+)
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
-from difflab.core.place import at_users_line
 from difflab.core.primitive import Shape
-from difflab.errors import ShapeError
 
 __all__ = [
-    "Array",
-    "Axis",
-    "Shape",
     "broadcast_to",
     "concatenate",
-    "counted",
     "diag",
     "diagonal",
-    "mismatch",
-    "one_axis",
+    "fits",
     "pad",
     "reshape",
-    "shape_of",
     "squeeze",
     "stack",
     "take",
     "transpose",
-    "valued",
 ]
-
-Array = Any
-Axis = int | Sequence[int] | None
-
-
-def shape_of(x: Array) -> Shape:
-    """Return the shape of a number, an array or a traced value."""
-    found = getattr(x, "shape", None)
-    return tuple(np.shape(x)) if found is None else tuple(found)
-
-
-def valued(x: Any) -> Array:
-    """Return lists of numbers as an array, and what has a shape as it is."""
-    return np.asarray(x, dtype=float) if isinstance(x, list | tuple) else x
-
-
-def mismatch(message: str, hint: str | None = None) -> ShapeError:
-    """Return the error about shapes that do not fit, at the user's line of Python."""
-    return at_users_line(ShapeError, message, hint)
-
-
-def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
-    """Return axes as sorted negative numbers; all of them where `axis` is None.
-
-    Raises
-    ------
-    ShapeError
-        There is no such axis, or it is given twice.
-    """
-    rank = len(shape)
-    if axis is None:
-        return tuple(range(-rank, 0))
-    wanted = wholes(name, axis, "axes")
-    outside = [entry for entry in wanted if not -rank <= entry < rank]
-    if outside:
-        raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")
-    found = sorted(entry % rank - rank for entry in wanted)
-    if len(set(found)) < len(found):
-        raise mismatch(f"{name} takes an axis twice: {tuple(wanted)}")
-    return tuple(found)
-
-
-def wholes(name: str, given: Any, what: str) -> list[int]:
-    """Return one whole number, or several, as a list.
-
-    Raises
-    ------
-    ShapeError
-        They are something else.
-    """
-    try:
-        several = [given] if isinstance(given, SupportsIndex) else given
-        return [operator.index(entry) for entry in several]
-    except TypeError:
-        raise mismatch(f"{name} takes whole numbers as {what}, not {given!r}") from None
-
-
-def one_axis(name: str, axis: int, shape: Shape) -> int:
-    """Return one axis as a negative number."""
-    if axis is None:
-        raise mismatch(f"{name} needs an axis")
-    return counted(name, axis, shape)[0]
 
 
 def reshape(x: Array, shape: int | Sequence[int]) -> Array:
@@ -123,8 +63,8 @@ def reshape(x: Array, shape: int | Sequence[int]) -> Array:
     >>> reshape(np.arange(6.0), (2, -1)).tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
-    old = shape_of(x)
-    new = tuple(wholes("reshape", shape, "a shape"))
+    x = valued(x)
+    old, new = shape_of(x), sizes("reshape", "shape", shape)
     size, known = math.prod(old), math.prod(entry for entry in new if entry != -1)
     if new.count(-1) == 1 and known > 0 and size % known == 0:
         new = tuple(size // known if entry == -1 else entry for entry in new)
@@ -148,7 +88,8 @@ def broadcast_to(x: Array, shape: int | Sequence[int]) -> Array:
     >>> broadcast_to(np.array([1.0, 2.0]), (2, 2)).tolist()
     [[1.0, 2.0], [1.0, 2.0]]
     """
-    old, new = shape_of(x), tuple(wholes("broadcast_to", shape, "a shape"))
+    x = valued(x)
+    old, new = shape_of(x), sizes("broadcast_to", "shape", shape)
     if not fits(old, new) or min(new, default=0) < 0:
         raise mismatch(f"broadcast_to cannot turn the shape {old} into {new}")
     if old == new:
@@ -175,6 +116,7 @@ def squeeze(x: Array, axis: Axis = None) -> Array:
     >>> squeeze(np.ones((1, 3, 1))).shape
     (3,)
     """
+    x = valued(x)
     shape = shape_of(x)
     rank = len(shape)
     if axis is None:
@@ -196,13 +138,22 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     x = valued(x)
     shape = shape_of(x)
     rank = len(shape)
-    order = tuple(range(rank))[::-1] if axes is None else tuple(wholes("transpose", axes, "axes"))
+    order = tuple(range(rank))[::-1] if axes is None else sizes("transpose", "axes", axes)
     if sorted(place % rank if -rank <= place < rank else place for place in order) != list(
         range(rank)
     ):
         raise mismatch(f"transpose cannot order the axes of the shape {shape} as {order}")
     places = tuple(place % rank - rank for place in order)
     return unchanged(x) if rank < 2 else apply(rows.transpose, x, axes=places)
+
+
+def several(name: str, arrays: Sequence[Array]) -> list[Array]:
+    """Return the parts of a sequence of arrays."""
+    try:
+        parts = list(arrays)
+    except TypeError:
+        raise mismatch(f"{name} takes a list of arrays, not {type(arrays).__name__}") from None
+    return [valued(part) for part in parts]
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
@@ -218,7 +169,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
     >>> concatenate([np.zeros(2), np.ones(1)]).tolist()
     [0.0, 0.0, 1.0]
     """
-    arrays = [valued(x) for x in arrays]
+    arrays = several("concatenate", arrays)
     shapes = [shape_of(x) for x in arrays]
     if not shapes or not shapes[0]:
         raise mismatch("concatenate needs arrays with at least one axis")
@@ -246,6 +197,7 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
     >>> stack([1.0, 2.0]).tolist()
     [1.0, 2.0]
     """
+    arrays = several("stack", arrays)
     shapes = [shape_of(x) for x in arrays]
     if not shapes:
         raise mismatch("stack needs at least one array")
@@ -272,13 +224,22 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
     >>> pad(np.ones(2), 1).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
+    x = valued(x)
     shape = shape_of(x)
-    ends = [(width, width)] * len(shape) if isinstance(width, int) else [tuple(w) for w in width]
-    if len(ends) != len(shape) or min((min(pair) for pair in ends), default=0) < 0:
+    single = not isinstance(width, list | tuple)
+    ends = [(width, width)] * len(shape) if single else [_pair(entry) for entry in width]
+    ends = [(whole("pad", "width", a, 0), whole("pad", "width", b, 0)) for a, b in ends]
+    if len(ends) != len(shape):
         raise mismatch(f"pad cannot surround the shape {shape} by {ends}")
     key = tuple((before, before + size, 1) for (before, _), size in zip(ends, shape, strict=True))
-    whole = tuple(before + size + after for (before, after), size in zip(ends, shape, strict=True))
-    return apply(rows.scatter, x, keys=(key,), shape=whole)
+    padded = tuple(before + size + after for (before, after), size in zip(ends, shape, strict=True))
+    return apply(rows.scatter, x, keys=(key,), shape=padded)
+
+
+def _pair(entry: Any) -> tuple[Any, Any]:
+    if not isinstance(entry, list | tuple) or len(entry) != 2:
+        raise mismatch("width of pad is an integer, or a pair (before, after) for every axis")
+    return entry[0], entry[1]
 
 
 def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) -> Array:
@@ -294,11 +255,10 @@ def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) ->
     >>> take(np.array([5.0, 6.0, 7.0]), [2, 0, 0]).tolist()
     [7.0, 5.0, 5.0]
     """
+    x = valued(x)
     shape = shape_of(x)
     along = one_axis("take", axis, shape)
-    given = np.asarray(places)
-    if given.size and given.dtype.kind not in "iu":
-        raise mismatch(f"take needs whole numbers as places, not {given.dtype}")
+    given = integers("take", places)
     wanted = np.atleast_1d(given.astype(int))
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
@@ -319,9 +279,10 @@ def diag(x: Array) -> Array:
     >>> diag(np.array([1.0, 2.0])).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
+    x = valued(x)
     rank = len(shape_of(x))
     if rank == 1:
-        return apply(rows.diag, valued(x))
+        return apply(rows.diag, x)
     if rank == 2:
         return diagonal(x)
     raise mismatch(f"diag takes a vector or a matrix, not the shape {shape_of(x)}")
@@ -335,6 +296,7 @@ def diagonal(x: Array) -> Array:
     >>> diagonal(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [1.0, 4.0]
     """
+    x = valued(x)
     shape = shape_of(x)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise mismatch(f"diagonal takes square matrices, not the shape {shape}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays import reductions
-from difflab.arrays.shapes import Array, Axis
+from difflab.arrays.given import Array, Axis
 from difflab.core.place import at_users_line
 from difflab.errors import InputError
 from difflab.primitives import greater, logical_and, logical_not, logical_or, not_equal, where

@@ -2,7 +2,7 @@
 
 Values of a *carrier* type (a graph's `Node`, later an eager tensor) say how they take an
 operation by a method `__difflab_apply__(primitive, arguments, params)`; plain numbers and
-arrays compute at once. May import `devices`, and `primitive` for types.
+arrays compute at once. May import `devices`, `place`, `errors`, and `primitive` for types.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from difflab.core.devices import array_module
+from difflab.core.place import at_users_line
+from difflab.errors import DifflabError, InputError, ShapeError
 
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
@@ -44,4 +46,21 @@ def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:
         take = getattr(argument, "__difflab_apply__", None)
         if take is not None:
             return take(primitive, args, params)
-    return primitive.computer(array_module(args, primitive.name))(*args, **params)
+    try:
+        return primitive.computer(array_module(args, primitive.name))(*args, **params)
+    except (TypeError, ValueError, ArithmeticError, LookupError, MemoryError) as error:
+        if isinstance(error, DifflabError):
+            raise
+        raise refused(primitive.name, args, error) from error
+
+
+def refused(name: str, args: tuple[Any, ...], error: Exception) -> DifflabError:
+    """Return the error that says what an operation cannot be computed of."""
+    shapes = [getattr(arg, "shape", None) for arg in args]
+    if any(shapes):
+        found = " and ".join(str(shape or ()) for shape in shapes)
+        return at_users_line(
+            ShapeError, f"{name} cannot be computed of the shapes {found}: {error}"
+        )
+    found = " and ".join(type(arg).__name__ for arg in args)
+    return at_users_line(InputError, f"{name} cannot be computed of {found}: {error}")

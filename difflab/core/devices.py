@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from difflab.errors import DeviceError
 
-__all__ = ["HOST", "apart", "array_module", "module_of", "on_host", "whereabouts"]
+__all__ = ["HOST", "apart", "array_module", "module_of", "on_host", "whereabouts", "whose"]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose module is NumPy for certain."""
@@ -36,8 +37,10 @@ def module_of(value: Any) -> Any:
     if kind in HOST:
         return np
     package = kind.__module__.partition(".")[0]
-    if package in ("cupy", "torch"):
+    if package == "cupy":
         return sys.modules[package]
+    if package == "torch":
+        return import_module("difflab.core.pytorch")
     if package in ("jax", "jaxlib"):
         return sys.modules["jax.numpy"]
     namespace = getattr(kind, "__array_namespace__", None)
@@ -93,7 +96,22 @@ def whereabouts(value: Any) -> str:
     module = module_of(value)
     if module is np:
         return "the host (numpy)"
-    return f"{getattr(value, 'device', 'a device')} ({module.__name__})"
+    return f"{getattr(value, 'device', 'a device')} ({whose(module)})"
+
+
+TITLES = {"difflab.core.pytorch": "PyTorch", "jax.numpy": "JAX"}
+
+
+def whose(module: Any) -> str:
+    """Return the name of the library that an array module belongs to.
+
+    Examples
+    --------
+    >>> whose(np)
+    'numpy'
+    """
+    name: str = module.__name__
+    return TITLES.get(name, name)
 
 
 def on_host(value: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.given import shape_of, valued
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
 from difflab.core.devices import module_of
@@ -204,8 +205,8 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
     shape = target._data.shape
     chosen = module_of(target._data).zeros(shape, dtype=bool)
     part = _written(chosen, key, True)
-    source = arrays.shapes.valued(value)
-    given = arrays.shapes.shape_of(source)
+    source = valued(value)
+    given = shape_of(source)
     while len(given) > len(part) and given[0] == 1:
         given = given[1:]
     if math.prod(given) == 1:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.shapes import shape_of
+from difflab.arrays.given import shape_of
 from difflab.core.devices import module_of
 from difflab.core.primitive import Shape
 from difflab.core.wording import counted

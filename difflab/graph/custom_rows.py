@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.arrays.shapes import shape_of
+from difflab.arrays.given import shape_of
 from difflab.core.primitive import Custom, Primitive, Rule, custom
 from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder

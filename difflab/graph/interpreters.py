@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module
+from difflab.core.devices import array_module, whose
 from difflab.core.primitive import Primitive
-from difflab.errors import UnsupportedError
+from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.ir import Number
@@ -24,6 +24,7 @@ __all__ = [
     "CarrierInterpreter",
     "ElementInterpreter",
     "GraphInterpreter",
+    "LibraryInterpreter",
     "MpmathInterpreter",
     "SympyInterpreter",
     "interpreter_for",
@@ -66,6 +67,38 @@ class CarrierInterpreter:
 
     def constant(self, value: Number, name: str | None) -> float:
         """Return the number."""
+        return float(value)
+
+
+class LibraryInterpreter(ArrayInterpreter):
+    """Values are arrays of another library, such as PyTorch and JAX.
+
+    What such a library refuses is an error that names the operation.
+    """
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        """Return the kernel, whose failures are reported as difflab's."""
+        name, title = primitive.name, whose(self.xp)
+        try:
+            compute = super().operation(primitive)
+        except AttributeError:
+            raise UnsupportedError(f"{title} has no function for '{name}'") from None
+
+        def computed(*args: Any, **params: Any) -> Any:
+            try:
+                return compute(*args, **params)
+            except DifflabError:
+                raise
+            except Exception as error:
+                said = str(error).partition("\n")[0]
+                raise UnsupportedError(
+                    f"{title} cannot compute '{name}' of these values: {said}"
+                ) from error
+
+        return computed
+
+    def constant(self, value: Number, name: str | None) -> float:
+        """Return a number of Python's, whose type gives way to that of arrays."""
         return float(value)
 
 
@@ -298,4 +331,5 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
             return MpmathInterpreter()
         if module == "sympy":
             return SympyInterpreter()
-    return ArrayInterpreter(array_module(values, "the function", names))
+    xp = array_module(values, "the function", names)
+    return LibraryInterpreter(xp) if whose(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)

@@ -155,6 +155,8 @@ def loggamma(xp: ModuleType, x: Array) -> Array:
 
 def polygamma(xp: ModuleType, order: Array, x: Array) -> Array:
     """The derivative of digamma of that order."""
+    if isinstance(order, float) and order.is_integer():
+        order = int(order)  # PyTorch and JAX take no other
     return special_functions(xp).polygamma(order, x)
 
 
@@ -234,4 +236,4 @@ def power_derivative(xp: ModuleType, x: Array, p: Array) -> Array:
 
 def exponent_derivative(xp: ModuleType, x: Array, p: Array) -> Array:
     """xᵖ·log x with its limit 0 at x = 0 for p > 0."""
-    return xp.where((x == 0) & (p > 0), 0.0, power(xp, x, p) * xp.log(x))
+    return xp.where(xp.logical_and(x == 0, p > 0), 0.0, power(xp, x, p) * xp.log(x))

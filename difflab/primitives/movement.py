@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
-from difflab.primitives.structure import broadcast, index, reshape
+from difflab.primitives.structure import added, broadcast, index, reshape
 
 __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
 
@@ -38,7 +38,7 @@ def indices(places: Places) -> NDArray[np.int64]:
 
 def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
     batch = x.ndim - len(axes)
-    if batch == 0:
+    if batch == 0 and xp is np:
         return x.transpose(axes)
     return xp.transpose(x, (*range(batch), *(axis + x.ndim for axis in axes)))
 
@@ -91,7 +91,11 @@ def _take(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int) -> 
 def _put(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int, size: int) -> Array:
     moved = xp.moveaxis(x, axis, 0)
     out = xp.zeros((size, *moved.shape[1:]), dtype=x.dtype)
-    xp.add.at(out, xp.asarray(indices(places)), moved)
+    where = xp.asarray(indices(places))
+    if hasattr(out, "at"):  # JAX's arrays do not change
+        out = out.at[where].add(moved)
+    else:
+        xp.add.at(out, where, moved)
     return xp.moveaxis(out, 0, axis)
 
 
@@ -106,8 +110,7 @@ def _diag(xp: ModuleType, x: Array) -> Array:
     size = x.shape[-1]
     out = xp.zeros((*x.shape, size), dtype=x.dtype)
     places = xp.arange(size)
-    out[..., places, places] = x
-    return out
+    return added(xp, out, (places, places), x)
 
 
 def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:

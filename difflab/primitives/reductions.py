@@ -17,7 +17,7 @@ from difflab.core.primitive import Primitive, Shape, elementwise, linear, tangen
 from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
 from difflab.primitives.piecewise import where
-from difflab.primitives.structure import broadcast, index, reshape, sum_
+from difflab.primitives.structure import broadcast, index, picked, reshape, sum_
 
 __all__ = [
     "argmax",
@@ -35,6 +35,7 @@ __all__ = [
 Array = Any
 Axes = tuple[int, ...]
 
+BACKWARDS = (slice(None, None, -1),)
 NEGLIGIBLE = -1_000_000
 """Exponents below this are zero in mpmath at any number of digits that is worked with."""
 
@@ -128,7 +129,7 @@ def _is_maximum(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
     moved = xp.moveaxis(x, axes, places)
     flat = moved.reshape((*moved.shape[: x.ndim - len(axes)], -1))
     size = flat.shape[-1]
-    last = size - 1 - xp.argmax(flat[..., ::-1], axis=-1)
+    last = size - 1 - xp.argmax(picked(xp, flat, BACKWARDS), axis=-1)
     marks = xp.arange(size) == last[..., None]
     return xp.moveaxis(marks.reshape(moved.shape), places, axes)
 

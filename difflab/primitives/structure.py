@@ -20,6 +20,8 @@ __all__ = ["broadcast", "index", "pack", "reshape", "scatter", "sum_"]
 
 Array = Any
 Key = tuple[Any, ...]
+PYTORCH = "difflab.core.pytorch"
+"""The array module of PyTorch's tensors."""
 
 
 def _batch(value: Array, rank: int) -> Shape:
@@ -73,7 +75,58 @@ def _reshape(xp: ModuleType, x: Array, *, shape: Shape, rank: int) -> Array:
 
 
 def _index(xp: ModuleType, x: Array, *, key: Key, rank: int) -> Array:
-    return _as_array(xp, x)[(..., *decoded(key))]
+    return picked(xp, _as_array(xp, x), decoded(key))
+
+
+def picked(xp: ModuleType, x: Array, key: Key) -> Array:
+    """Return what a key of integers and slices picks from the last axes."""
+    if not _climbs(xp, key):
+        return x[(..., *key)]
+    places, turned = _upward(key, x.shape[x.ndim - len(key) :])
+    return xp.flip(x[(..., *places)], turned)
+
+
+def _climbs(xp: ModuleType, key: Key) -> bool:
+    """Whether slices must go upwards and these do not: PyTorch has no negative steps."""
+    return xp.__name__ == PYTORCH and any(
+        isinstance(entry, slice) and (entry.step or 1) < 0 for entry in key
+    )
+
+
+def _upward(key: Key, shape: Shape) -> tuple[Key, list[int]]:
+    """Return a key whose slices go upwards, and the axes of what it picks that are reversed."""
+    entries, turned, kept = list(key), [], 0
+    for axis in reversed(range(len(key))):
+        entry = key[axis]
+        if not isinstance(entry, slice):
+            continue
+        kept += 1
+        places = range(*entry.indices(shape[axis]))
+        if places.step < 0:
+            turned.append(-kept)
+            ends = (places[-1], places[0] + 1) if places else (0, 0)
+            entries[axis] = slice(*ends, -places.step)
+    return tuple(entries), turned
+
+
+def placed(xp: ModuleType, out: Array, key: Key, part: Array, *, add: bool = False) -> Array:
+    """Return `out` with `part` at a key that picks no place twice; `out` may be reused.
+
+    With `add` it is added to what is there.
+    """
+    if hasattr(out, "at"):  # JAX's arrays do not change
+        places = [np.array(entry) if isinstance(entry, list) else entry for entry in key]
+        there = out.at[(..., *places)]
+        return there.add(part) if add else there.set(part)
+    if _climbs(xp, key):
+        key, turned = _upward(key, out.shape[out.ndim - len(key) :])
+        part = xp.flip(part, turned)
+    where_to = (..., *key)
+    if add:
+        out[where_to] += part
+    else:
+        out[where_to] = part
+    return out
 
 
 def decoded(key: Key) -> Key:
@@ -96,13 +149,11 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     batch = _common_batch(xp, parts, ranks)
     out = xp.zeros(batch + shape, dtype=xp.result_type(*{part.dtype for part in parts}))
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
-        out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
-        return out
+        return placed(xp, out, ([key[0] for key in keys],), _stack(xp, parts, batch))
     if len(parts) == 1:  # 0 + x would lose the sign of a zero
-        out[(..., *decoded(keys[0]))] = parts[0]
-        return out
+        return placed(xp, out, decoded(keys[0]), parts[0])
     for part, key in zip(parts, keys, strict=True):
-        out[(..., *decoded(key))] += part
+        out = placed(xp, out, decoded(key), part, add=True)
     return out
 
 
@@ -121,7 +172,7 @@ def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
 def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
     """Stack scalars (per batch point) along a new last axis."""
     if batch == ():
-        return xp.array(parts) if xp.__name__ == "numpy" else xp.stack(parts)
+        return xp.array(parts) if xp is np else xp.stack(parts)
     return xp.stack([xp.broadcast_to(part, batch) for part in parts], axis=-1)
 
 

@@ -72,10 +72,17 @@ def _cut(x: Any, start_indices: Any, limit_indices: Any, strides: Any) -> Any:
 
 def _padded(x: Any, value: Any, padding_config: Any) -> Any:
     """Pad by (before, after, between), any of which may be negative."""
-    whole = [lo + hi + (n - 1) * gap + n if n else lo + hi
-             for n, (lo, hi, gap) in zip(x.shape, padding_config, strict=True)]
-    made = np.full([n + 2 * abs(min(lo, 0)) + 2 * abs(min(hi, 0)) for n, (lo, hi, _) in
-                    zip(whole, padding_config, strict=True)], value)
+    whole = [
+        lo + hi + (n - 1) * gap + n if n else lo + hi
+        for n, (lo, hi, gap) in zip(x.shape, padding_config, strict=True)
+    ]
+    made = np.full(
+        [
+            n + 2 * abs(min(lo, 0)) + 2 * abs(min(hi, 0))
+            for n, (lo, hi, _) in zip(whole, padding_config, strict=True)
+        ],
+        value,
+    )
     inner = tuple(
         slice(max(lo, 0), max(lo, 0) + n + (n - 1) * gap if n else max(lo, 0), gap + 1)
         for n, (lo, _, gap) in zip(x.shape, padding_config, strict=True)

@@ -408,7 +408,10 @@ BODIES = st.lists(
         PLAIN,
         PLAIN,
         st.tuples(
-            st.sampled_from(INNER), NUMBER, NUMBER, st.lists(PLAIN, min_size=1, max_size=3).map(tuple)
+            st.sampled_from(INNER),
+            NUMBER,
+            NUMBER,
+            st.lists(PLAIN, min_size=1, max_size=3).map(tuple),
         ),
     ),
     min_size=1,

@@ -1,0 +1,183 @@
+"""PyTorch under NumPy's names: the array module of tensors, for the kernels of the table.
+
+PyTorch's functions refuse Python numbers where tensors belong, and some have other names or other
+meanings (``torch.equal`` compares whole arrays). Imported only when a tensor has been met.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial, reduce
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "add",
+    "argmax",
+    "asarray",
+    "broadcast_to",
+    "cbrt",
+    "diagonal",
+    "flip",
+    "max",
+    "min",
+    "prod",
+    "result_type",
+    "sum",
+    "take",
+    "transpose",
+    "zeros",
+]
+
+Array = Any
+Axis = int | Sequence[int] | None
+
+
+class _Torch:
+    """PyTorch, looked up when it is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.modules["torch"], name)
+
+
+torch: Any = _Torch()
+
+NUMPYS_NAMES = {
+    "concatenate": "cat",
+    "equal": "eq",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "iscomplexobj": "is_complex",
+    "less": "lt",
+    "less_equal": "le",
+    "mod": "remainder",
+    "not_equal": "ne",
+    "power": "pow",
+    "rint": "round",
+}
+"""What PyTorch spells in another way than NumPy."""
+
+UNLIFTED = frozenset({"arange", "eye", "full", "moveaxis", "swapaxes"})
+"""Functions whose integers are no numbers of a tensor."""
+
+
+def _lifted(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of PyTorch's, with tensors in place of numbers."""
+    flat = [part for arg in args for part in (arg if isinstance(arg, tuple | list) else (arg,))]
+    like = next((part for part in flat if torch.is_tensor(part)), None)
+    return function(*(_tensor(arg, like) for arg in args), **kwargs)
+
+
+def _tensor(value: Any, like: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(_tensor(part, like) for part in value)
+    if torch.is_tensor(value) or not isinstance(value, bool | int | float | np.generic):
+        return value
+    truth = isinstance(value, bool | np.bool_)
+    device = None if like is None else like.device
+    known = like is not None and like.dtype.is_floating_point
+    dtype = torch.bool if truth else like.dtype if known else torch.float64
+    return torch.tensor(value, dtype=dtype, device=device)
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """Return what PyTorch has under NumPy's name."""
+    if name == "special":
+        return _special()
+    found = getattr(torch, NUMPYS_NAMES.get(name, name))
+    if name in UNLIFTED or not callable(found):
+        return found
+    return partial(_lifted, found)
+
+
+def asarray(value: Any, dtype: Any = None) -> Array:
+    """Return a tensor; NumPy's arrays, whose memory may be read-only, are copied."""
+    if torch.is_tensor(value):
+        return value if dtype is None else value.to(dtype)
+    return torch.tensor(np.array(value), dtype=dtype)
+
+
+def result_type(*dtypes: Any) -> Any:
+    """Return the type that holds all others."""
+    return reduce(torch.promote_types, dtypes)
+
+
+def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
+    """Repeat a number or a tensor."""
+    return torch.broadcast_to(_tensor(x, None), tuple(shape))
+
+
+def zeros(shape: Sequence[int], dtype: Any = None) -> Array:
+    """Return zeros, which PyTorch takes as no single size."""
+    return torch.zeros(tuple(shape), dtype=dtype)
+
+
+def transpose(x: Array, axes: Sequence[int]) -> Array:
+    """Permute the axes; PyTorch's function of this name swaps two."""
+    return torch.permute(x, tuple(axes))
+
+
+def diagonal(x: Array, axis1: int, axis2: int) -> Array:
+    """Return diagonals."""
+    return torch.diagonal(x, dim1=axis1, dim2=axis2)
+
+
+def take(x: Array, places: Array, axis: int) -> Array:
+    """Return the entries at places along an axis."""
+    return torch.index_select(x, axis, places)
+
+
+def _reduced(name: str, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return getattr(torch, name)(x, dim=tuple(axes), keepdim=keepdims) if axes else x
+
+
+max, min, sum = (partial(_reduced, name) for name in ("amax", "amin", "sum"))
+
+
+def prod(x: Array, axis: Axis = None) -> Array:
+    """Multiply along axes, one after the other."""
+    axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    for place in sorted((entry % x.ndim for entry in axes), reverse=True):
+        x = torch.prod(x, dim=place)
+    return x
+
+
+def argmax(x: Array, axis: int) -> Array:
+    """Return where the first of the largest numbers stands."""
+    return torch.argmax(x, dim=axis)
+
+
+def cbrt(x: Array) -> Array:
+    """Return the real cube root."""
+    x = _tensor(x, None)
+    return torch.sign(x) * torch.abs(x) ** (1 / 3)
+
+
+def flip(x: Array, axis: int | Sequence[int]) -> Array:
+    """Reverse the order along axes."""
+    return torch.flip(x, (axis,) if isinstance(axis, int) else tuple(axis))
+
+
+class _Add:
+    """``add(a, b)``, and ``add.at(out, places, part)``, which adds up where places repeat."""
+
+    def __call__(self, a: Array, b: Array) -> Array:
+        return _lifted(torch.add, a, b)
+
+    def at(self, out: Array, places: Array, part: Array) -> None:
+        out.index_add_(0, places, part)
+
+
+add = _Add()
+
+
+def _special() -> SimpleNamespace:
+    """Return the special functions; PyTorch has no gamma function."""
+    names = ("digamma", "erf", "erfc", "gammaln")
+    lifted = {name: partial(_lifted, getattr(torch.special, name)) for name in names}
+    return SimpleNamespace(**lifted, polygamma=torch.special.polygamma)

@@ -1,0 +1,107 @@
+"""Functions on PyTorch's and JAX's arrays: every row of the table, and errors that say whose."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.interpreters import interpreter_for
+from difflab.primitives import TABLE
+from tests.primitives.test_arrays import CASES
+
+RNG = np.random.default_rng(8)
+ELEMENTWISE = [row for row in TABLE.values() if row.shape is None and row.name != "polygamma"]
+WITHOUT = {("torch", "gamma")}
+"""What a library has no function for."""
+
+
+@pytest.fixture(params=["torch", "jax.numpy"])
+def library(request: pytest.FixtureRequest) -> Any:
+    if request.param == "jax.numpy":
+        jax = pytest.importorskip("jax", reason="needs JAX: pip install 'difflab[peers]'")
+        jax.config.update("jax_enable_x64", True)
+    reason = "needs PyTorch: pip install 'difflab[peers]'"
+    return pytest.importorskip(request.param, reason=reason)
+
+
+def points(row: Primitive) -> list[Any]:
+    intervals = row.samples or ((0.2, 0.8),) * (row.arity or 1)
+    values = [RNG.uniform(low, high, 4) for low, high in intervals]
+    return [value > 0.5 if place in row.truths else value for place, value in enumerate(values)]
+
+
+def held(row: Primitive, values: list[Any], library: ModuleType, params: dict[str, Any]) -> None:
+    """Hold a row on a library's arrays to NumPy's values."""
+    there = [library.asarray(v.copy()) if isinstance(v, np.ndarray) else v for v in values]
+    compute = interpreter_for(there).operation(row)
+    found, expected = compute(*there, **params), row.computer(np)(*values, **params)
+    assert not isinstance(found, np.ndarray)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("row", ELEMENTWISE, ids=lambda row: row.name)
+def test_every_elementwise_row_takes_arrays_beside_numbers(row: Primitive, library: Any) -> None:
+    if (library.__name__, row.name) in WITHOUT:
+        with pytest.raises(UnsupportedError, match=f"PyTorch has no function for '{row.name}'"):
+            held(row, points(row), library, {})
+        return
+    values = points(row)
+    held(row, values, library, {})
+    for place in range(len(values) if len(values) > 1 else 0):
+        mixed = [v if k == place else v[0].item() for k, v in enumerate(values)]
+        held(row, mixed, library, {})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_row_of_arrays_takes_them_with_and_without_a_batch(name: str, library: Any) -> None:
+    for values, params in CASES[name]:
+        held(TABLE[name], list(values), library, params)
+        held(TABLE[name], [np.stack([v, 0.9 * v + 0.01]) for v in values], library, params)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "relu(x) + 1",
+        "max(x, 0.3)",
+        "where(x > 0 and x < 2, x, 0.1)",
+        "x == 1.5",
+        "clip(x, 0, 1) + round(x) + sign(x) + heaviside(x)",
+        "polygamma(2, x)",
+        "mod(x, 0.4)",
+    ],
+)
+def test_parsed_functions_and_their_gradients_take_them(text: str, library: Any) -> None:
+    function = dl.parse(text)
+    xs = np.array([0.5, 1.5])
+    for computed in (function, dl.gradient(function)):
+        found = computed(library.asarray(xs.copy()))
+        np.testing.assert_allclose(np.asarray(found), computed(xs), rtol=1e-12)
+
+
+def test_pytorch_differentiates_through_a_function() -> None:
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'difflab[peers]'")
+    function = dl.parse("x: [3]\nsum(relu(x)*sin(x)) + x[2]*x[0]")
+    x = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    function(x).backward()
+    expected = dl.gradient(function)(x.detach().numpy())
+    np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-14)
+
+
+def test_float32_stays_float32(library: Any) -> None:
+    x = library.asarray(np.array([0.5, 2.0], dtype=np.float32))
+    found = dl.parse("relu(x)*1.5 + max(x, 1) - 0.1")(x)
+    assert str(found.dtype).endswith("float32")
+
+
+def test_what_a_library_refuses_is_said_as_difflabs(library: Any) -> None:
+    x = library.asarray(np.array([[1.0, 2.0]]))
+    with pytest.raises(UnsupportedError, match="cannot compute 'inv' of these values"):
+        interpreter_for([x]).operation(TABLE["inv"])(x)
