@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.shapes import one_axis
+from difflab.arrays.given import one_axis
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from difflab import primitives as rows
 from difflab.arrays.given import (
     Array,

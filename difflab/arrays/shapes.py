@@ -226,8 +226,9 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
     """
     x = valued(x)
     shape = shape_of(x)
-    single = not isinstance(width, list | tuple)
-    ends = [(width, width)] * len(shape) if single else [_pair(entry) for entry in width]
+    ends: list[Any] = [(width, width)] * len(shape)
+    if isinstance(width, list | tuple):
+        ends = [_pair(entry) for entry in width]
     ends = [(whole("pad", "width", a, 0), whole("pad", "width", b, 0)) for a, b in ends]
     if len(ends) != len(shape):
         raise mismatch(f"pad cannot surround the shape {shape} by {ends}")

@@ -86,6 +86,8 @@ def _tensor(value: Any, like: Any) -> Any:
 @cache
 def __getattr__(name: str) -> Any:
     """Return what PyTorch has under NumPy's name."""
+    if name.startswith("__"):  # Python asks modules for such names of its own
+        raise AttributeError(name)
     if name == "special":
         return _special()
     found = getattr(torch, NUMPYS_NAMES.get(name, name))

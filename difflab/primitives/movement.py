@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
-from difflab.primitives.structure import added, broadcast, index, reshape
+from difflab.primitives.structure import broadcast, index, placed, reshape
 
 __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
 
@@ -110,7 +110,7 @@ def _diag(xp: ModuleType, x: Array) -> Array:
     size = x.shape[-1]
     out = xp.zeros((*x.shape, size), dtype=x.dtype)
     places = xp.arange(size)
-    return added(xp, out, (places, places), x)
+    return placed(xp, out, (places, places), x)
 
 
 def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:
