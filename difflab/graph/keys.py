@@ -46,9 +46,20 @@ def picked(value: Any, key: Any) -> Any:
         chosen = picked(value, tuple([entry for entry in entries if entry is not None]))
         return arrays.reshape(chosen, opened_shape(entries, len(shape), chosen.shape))
     if isinstance(key, list | np.ndarray):
-        places = np.asarray(key)
+        places = _of_list(key)
         return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
     return index(value, key=static_key(key, shape), rank=len(shape))
+
+
+def _of_list(key: Any) -> np.ndarray[Any, Any]:
+    """Return a list or array of integers or truth values as an array."""
+    try:
+        return np.asarray(key)
+    except (TypeError, ValueError):
+        raise at_users_line(
+            IndexingError,
+            "a list of indices holds integers, or truth values, in rows of one length",
+        ) from None
 
 
 def _masked(value: Any, mask: np.ndarray[Any, Any]) -> Any:
@@ -117,7 +128,14 @@ def _static_entry(entry: Any, axis: int, shape: Shape) -> Any:
     """Return one axis's entry, bounds checked."""
     size = shape[axis]
     if isinstance(entry, slice):
-        chosen = range(*entry.indices(size))
+        try:
+            chosen = range(*entry.indices(size))
+        except (TypeError, ValueError) as error:
+            raise at_users_line(
+                IndexingError,
+                f"no slice of axis {axis} of the shape {shape}: {error}",
+                "starts, stops and steps are integers or None, and a step is not 0",
+            ) from None
         stop: int | None = chosen.stop if chosen.stop >= 0 else None
         return (chosen.start, stop, chosen.step)
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):
