@@ -6,7 +6,8 @@
     ├── InputError                 the user's input is at fault (exit code 2)
     │   ├── ParseError             the text is not a program of the language
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
-    │   │   └── IndexingError      an index is outside of an array; an IndexError, too
+    │   │   ├── IndexingError      an index is outside of an array; an IndexError, too
+    │   │   └── UnsizedError       a number has no length; a TypeError, too
     │   ├── PointError             values are missing, unknown or of the wrong shape
     │   ├── ResourceError          it takes more memory than there is
     │   ├── DeviceError            arrays of different devices meet
@@ -42,6 +43,7 @@ __all__ = [
     "ShapeError",
     "TapeError",
     "TraceError",
+    "UnsizedError",
     "UnsupportedError",
     "printable",
 ]
@@ -170,6 +172,10 @@ class ShapeError(InputError):
 
 class IndexingError(ShapeError, IndexError):
     """An index is outside of an array, or there are too many of them."""
+
+
+class UnsizedError(ShapeError, TypeError):
+    """A number has no length, and no parts that a loop could go through."""
 
 
 class MissingAttributeError(InputError, AttributeError):

@@ -19,7 +19,7 @@ from difflab.arrays.given import valued
 from difflab.arrays.numpy_names import clipped, rounded, swapped, taken, way_out
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
-from difflab.errors import InputError, MissingAttributeError
+from difflab.errors import InputError, MissingAttributeError, UnsizedError
 from difflab.primitives import as_number, floor, not_equal
 
 __all__ = ["Idioms"]
@@ -82,11 +82,14 @@ class Idioms:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a scalar")
+            raise at_users_line(UnsizedError, "a number has no length and no parts to go through")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[position] for position in range(len(self)))
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return rounded(self, ndigits or 0)
 
     def __pos__(self) -> Any:
         return unchanged(self)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import one_axis
+from difflab.arrays.given import counted, integers, mismatch, one_axis, sizes
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
@@ -44,16 +44,18 @@ def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = Fa
 def swapped(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes."""
     order = list(range(len(a.shape)))
-    one, other = (one_axis("swapaxes", axis, a.shape) for axis in (axis1, axis2))
-    order[one], order[other] = order[other], order[one]
+    first, second = one_axis("swapaxes", axis1, a.shape), one_axis("swapaxes", axis2, a.shape)
+    order[first], order[second] = order[second], order[first]
     return arrays.transpose(a, order)
 
 
-def _opened(a: Any, axis: int) -> Any:
-    shape = list(a.shape)
-    place = one_axis("expand_dims", axis, (*shape, 1))
-    shape.insert(place + len(shape) + 1, 1)
-    return arrays.reshape(a, shape)
+def _opened(a: Any, axis: int | Sequence[int]) -> Any:
+    added = sizes("expand_dims", "axis", axis)
+    places = counted("expand_dims", added, (*a.shape, *(1,) * len(added)))
+    rank = len(a.shape) + len(places)
+    remaining = iter(a.shape)
+    opened = [1 if k - rank in places else next(remaining) for k in range(rank)]
+    return arrays.reshape(a, opened)
 
 
 def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
@@ -64,7 +66,12 @@ def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
 
 def _padded(array: Any, pad_width: Any) -> Any:
     """Pad by one width, one pair of widths, or a pair for every axis."""
-    pairs = np.broadcast_to(pad_width, (len(array.shape), 2))
+    try:
+        pairs = np.broadcast_to(integers("pad", pad_width), (len(array.shape), 2))
+    except ValueError:
+        raise mismatch(
+            f"pad of the shape {array.shape} takes a pair (before, after) an axis"
+        ) from None
     return arrays.pad(array, pairs.tolist())
 
 
@@ -99,9 +106,10 @@ def rounded(a: Any, decimals: int = 0) -> Any:
 
 
 def _moved(a: Any, source: int, destination: int) -> Any:
-    order = list(range(len(a.shape)))
+    rank = len(a.shape)
+    order = list(range(rank))
     place = order.pop(one_axis("moveaxis", source, a.shape))
-    order.insert(one_axis("moveaxis", destination, a.shape) + len(a.shape), place)
+    order.insert(one_axis("moveaxis", destination, a.shape) + rank, place)
     return arrays.transpose(a, order)
 
 

@@ -13,8 +13,9 @@ from difflab.autodiff.recording import Recording, as_real, record
 from difflab.errors import InputError
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.required import require_flag
 
-__all__ = ["Argnums", "Chosen", "composed", "places", "require_callable"]
+__all__ = ["Argnums", "Chosen", "composed", "places"]
 
 Argnums = int | Sequence[int]
 
@@ -54,12 +55,6 @@ def places(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bo
     return tuple(found), single
 
 
-def require_callable(fun: Any, what: str) -> None:
-    """Refuse what is no function."""
-    if not callable(fun):
-        raise InputError(f"{what} takes a function, not {type(fun).__name__}")
-
-
 class Chosen:
     """The arguments of one call that a derivative is taken by, and how to run the function.
 
@@ -83,13 +78,14 @@ class Chosen:
         kwargs: Mapping[str, Any],
         what: str,
     ) -> None:
-        self.fun, self.args, self.kwargs = fun, list(args), dict(kwargs)
+        self.fun, self.args, self.kwargs, self.what = fun, list(args), dict(kwargs), what
         self.positions, self.single = places(argnums, len(args), what)
         leaves, self.structure = flatten(tuple(args[position] for position in self.positions))
         self.values = [as_real(leaf, f"what {what} differentiates by") for leaf in leaves]
 
     def record(self, has_aux: bool) -> Recording:
         """Run the function once on traced values in place of these arguments."""
+        require_flag(has_aux, "has_aux", self.what)
 
         def call(nodes: list[Node]) -> Any:
             args = list(self.args)

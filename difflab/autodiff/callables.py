@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 
 from difflab.autodiff import transforms
-from difflab.autodiff.arguments import Argnums, Chosen, composed, require_callable
+from difflab.autodiff.arguments import Argnums, Chosen, composed
 from difflab.autodiff.functions import function_gradient, function_jacobian
 from difflab.autodiff.recording import Recording, computed
 from difflab.autodiff.selected import gradients, jacobians, swept
@@ -23,6 +23,7 @@ from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.pytree import LEAF, unflatten
+from difflab.graph.required import require_callable, require_flag
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "value_and_grad"]
 
@@ -244,6 +245,7 @@ def _jacobian_of(
     fun: AnyCallable, argnums: Argnums, has_aux: bool, *, forward: bool
 ) -> AnyCallable:
     what = "jacfwd" if forward else "jacrev"
+    require_flag(has_aux, "has_aux", what)
     if isinstance(fun, Function):
         if has_aux:
             raise InputError(f"{what} takes the Jacobian of every output of a Function")
@@ -341,6 +343,7 @@ def hessian(fun: AnyCallable, argnums: Argnums | None = None, has_aux: bool = Fa
     >>> dl.hessian(dl.parse("x^2*y"))(3.0, 5.0).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
+    require_flag(has_aux, "has_aux", "hessian")
     if isinstance(fun, Function) and argnums is None and not has_aux:
         return transforms.hessian(fun)
     chosen = 0 if argnums is None else argnums

@@ -62,8 +62,8 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
 
 def check_mode(mode: str) -> None:
     """Raise `InputError` where there is no such mode."""
-    if mode not in MODES:
-        raise InputError(f"unknown mode '{mode}'", hint=f"one of {', '.join(MODES)}")
+    if not isinstance(mode, str) or mode not in MODES:
+        raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
 
 
 def _operations(trial_entries: tuple[Sweep, Node]) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from difflab.autodiff.flat import flat_inputs
 from difflab.autodiff.provenance import Backward
 from difflab.core.place import Place
+from difflab.errors import PointError
 from difflab.graph.anomalies import Event, doubtful, events
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.findings import Finding, Flat, Kind, call_text
@@ -128,6 +129,12 @@ def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explan
     w: gradient exactly 0, blocked by relu(-3.2) at column 1: -3.2 ≤ 0
     """
     require_function(function, "explain")
+    known = isinstance(at, Mapping | list | tuple)
+    if not known and not (isinstance(at, np.ndarray) and at.ndim):
+        raise PointError(
+            f"explain takes a point, not {type(at).__name__}",
+            hint='values by name, {"x": 2.0}, or in order, [2.0]',
+        )
     named, ordered = (at, ()) if isinstance(at, Mapping) else ({}, at)
     given = function.arranged(ordered, named)
     values = [np.asarray(value, dtype=np.float64) for value in given]

@@ -15,6 +15,7 @@ from difflab.autodiff.sweep import Sweep
 from difflab.errors import InputError
 from difflab.graph.function import Function
 from difflab.graph.pytree import LEAF, Structure, flatten
+from difflab.graph.required import require_flag
 
 __all__ = ["function_gradient", "function_jacobian"]
 
@@ -24,6 +25,7 @@ def function_gradient(
 ) -> Function:
     """Return the gradient as a function with an output per argument."""
     what = "value_and_grad" if with_value else "grad"
+    require_flag(has_aux, "has_aux", what)
     sources, single = places(argnums, len(function.inputs), what)
     extra = len(function.outputs) - 1
     if math.prod(function.output_shapes[0]) != 1 or (extra and not has_aux):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.arguments import require_callable
 from difflab.autodiff.batching import batched, with_axis_at
 from difflab.autodiff.recording import Recording, as_value, computed, record
 from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+from difflab.graph.required import require_callable
 
 __all__ = ["vmap"]
 

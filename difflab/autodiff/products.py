@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from difflab.autodiff import transforms
-from difflab.autodiff.arguments import Chosen, require_callable
+from difflab.autodiff.arguments import Chosen
 from difflab.autodiff.callables import grad
 from difflab.autodiff.recording import Recording, as_value, computed
 from difflab.autodiff.selected import pulled, pushed, split
@@ -18,6 +18,7 @@ from difflab.errors import InputError, ShapeError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.required import require_callable
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]
 
@@ -243,6 +244,7 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
         return transforms.hvp(_alone(fun, "hvp", "primals and tangents"))
     if not isinstance(primals, tuple | list):
         raise InputError("the primals of hvp are a tuple or list of arguments")
+    require_callable(fun, "hvp")
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     slope: AnyCallable = grad(lambda *args: fun(*args), argnums)
     return jvp(slope, primals, tangents)[1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from difflab.autodiff.entries import Mode, derived, entries
+from difflab.autodiff.entries import Mode, check_mode, derived, entries
 from difflab.autodiff.selected import pulled, pushed
 from difflab.autodiff.sweep import Sweep
 from difflab.core.machine import require_memory
@@ -73,6 +73,7 @@ def _gradient(function: Function, mode: Mode) -> Function:
 
 def _repeating(function: Function, mode: Mode) -> Function:
     """Return `function` with its repetition as vectors, where one sweep differentiates it."""
+    check_mode(mode)
     return rolled(function, LARGE) if mode == "reverse" else function
 
 

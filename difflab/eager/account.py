@@ -144,6 +144,8 @@ def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
     total 24,000 bytes: 16,000 computed, 8,000 of inputs, 0 of constants
     each array counts where it is first kept
     """
+    if not isinstance(points, int) or points < 1:
+        raise InputError("points of memory is how many points, an integer from 1 on")
     if isinstance(subject, Function):
         return _account(_of_function(subject, points))
     if isinstance(subject, Tensor) and isinstance(subject._step, Step):

@@ -21,6 +21,7 @@ from difflab.eager.tape import Step, Storage, storage_of
 from difflab.eager.tensors import Tensor
 from difflab.errors import InputError, TapeError
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.required import require_callable
 
 __all__ = ["checkpoint_chain"]
 
@@ -118,6 +119,7 @@ def checkpoint_chain(
     >>> round(y.item(), 12), round(r.grad.item(), 12)
     (0.6, 0.16)
     """
+    require_callable(step, "checkpoint_chain")
     if not isinstance(steps, int) or steps < 0:
         raise InputError(f"a chain has a whole number of steps, not {steps!r}")
     if snapshots != "sqrt" and (not isinstance(snapshots, int) or snapshots < 1):

@@ -16,6 +16,7 @@ from difflab.eager.tape import Step, storage_of
 from difflab.eager.tensors import Tensor
 from difflab.errors import TapeError
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.required import require_callable
 
 __all__ = ["checkpoint", "unrecorded"]
 
@@ -74,6 +75,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> x.grad, w.grad
     (tensor([0.43879128, 0.27015115]), tensor(1.95818717))
     """
+    require_callable(function, "checkpoint")
     if not MODE.enabled or MODE.watch is not None:  # what is watched is recorded at once
         return function(*args, **kwargs)
     leaves, structure = flatten((args, kwargs))

@@ -12,6 +12,7 @@ from difflab.eager.record import require_floating
 from difflab.eager.tape import Accumulation
 from difflab.eager.tensors import Tensor
 from difflab.errors import InputError
+from difflab.graph.required import require_flag
 
 __all__ = ["tensor"]
 
@@ -59,6 +60,7 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
         array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
         raise InputError(f"a tensor is made of real numbers, not of {array.dtype}")
+    require_flag(requires_grad, "requires_grad", "tensor")
     if requires_grad:
         require_floating(array)
     return Tensor(array, Accumulation(array.dtype) if requires_grad else None)

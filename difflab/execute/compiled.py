@@ -29,6 +29,7 @@ from difflab.execute.workers import available
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.repetition import flattened, rolled
+from difflab.graph.required import require_flag
 from difflab.primitives import sum_in_order
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
@@ -116,6 +117,7 @@ def compile(
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise InputError(f"threads is a whole number from 1, not {threads!r}")
     vectors = repeated(f, target)
+    require_flag(packed, "packed", "compile")
     if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
         vectors = rolled(flattened(vectors), least=0)
     schedule = Schedule.of(vectors)
@@ -146,8 +148,8 @@ def check_target(target: str) -> None:
     difflab.errors.InputError: there is no target 'numpi'
     hint: one of auto, python, numpy, native, cupy
     """
-    if target not in TARGETS:
-        raise InputError(f"there is no target '{target}'", hint=f"one of {', '.join(TARGETS)}")
+    if not isinstance(target, str) or target not in TARGETS:
+        raise InputError(f"there is no target {target!r}", hint=f"one of {', '.join(TARGETS)}")
 
 
 class Compiled:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
-from difflab.errors import PointError
+from difflab.core.wording import counted
+from difflab.errors import InputError, PointError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_nodes
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
@@ -46,6 +47,9 @@ class Function:
     structure : Structure, optional
         How a call groups the outputs into tuples, lists and dicts; None returns the only
         output, or the tuple of them.
+    text : str, optional
+        The program that was parsed. A derivative or a rewritten function has none: it is not
+        what that text says, though its graph still knows the places there.
 
     Examples
     --------
@@ -62,6 +66,7 @@ class Function:
     outputs: tuple[int, ...]
     output_names: tuple[str, ...]
     structure: Structure | None = None
+    text: str | None = None
 
     @classmethod
     def build(
@@ -71,12 +76,13 @@ class Function:
         outputs: Sequence[int],
         output_names: Sequence[str],
         structure: Structure | None = None,
+        text: str | None = None,
     ) -> Function:
         """Freeze what `outputs` need of `builder` into a function."""
         graph, kept = builder.freeze(outputs)
         by_name = {name: node for node, name in graph.names.items()}
         places = tuple(by_name[builder.names[node]] for node in inputs)
-        return cls(graph, places, kept, tuple(output_names), structure)
+        return cls(graph, places, kept, tuple(output_names), structure, text)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -107,11 +113,6 @@ class Function:
     def remembered(self) -> Remembered:
         """What others have worked out about this function, by a name of theirs."""
         return Remembered()
-
-    @property
-    def text(self) -> str | None:
-        """The source text, when the function was parsed."""
-        return self.graph.text
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate at a point, or at a batch of points by leading axes.
@@ -258,7 +259,7 @@ class Function:
         known = frozenset(self.inputs)
         for name, value in kwargs.items():
             if name not in known:
-                near = get_close_matches(name, self.inputs[:1000], 1)
+                near = get_close_matches(str(name), self.inputs[:1000], 1)
                 choice = f"its inputs are {shortened(self.inputs)}"
                 raise PointError(
                     f"the function has no input '{name}'",
@@ -271,7 +272,7 @@ class Function:
         if missing:
             raise PointError(
                 missing_values(missing),
-                text=self.text,
+                text=self.graph.text,
                 span=self.graph.span(self.input_nodes[self.inputs.index(missing[0])]),
             )
         return [
@@ -324,11 +325,14 @@ def _checked(value: Any, name: str, shape: Shape) -> Any:
         except OverflowError:
             raise PointError(f"the value of '{name}' is too large for a float64") from None
     elif isinstance(value, list | tuple | np.ndarray | np.generic):
-        value = np.asarray(value)
+        try:
+            value = np.asarray(value)
+        except ValueError:
+            raise PointError(f"the value of '{name}' has rows of different lengths") from None
         if value.dtype.kind in "biu":
             value = value.astype(np.float64)
     kind = getattr(getattr(value, "dtype", None), "kind", "O")
-    if kind not in "fcO" or isinstance(value, str | bytes | dict | None):
+    if kind not in "fcO" or not _are_numbers(value):
         raise PointError(f"the value of '{name}' is not a number")
     found = tuple(getattr(value, "shape", ()))
     if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
@@ -337,6 +341,13 @@ def _checked(value: Any, name: str, shape: Shape) -> Any:
             hint="batch axes come first",
         )
     return value
+
+
+def _are_numbers(value: Any) -> bool:
+    """Whether a value, or all entries of an array of objects, can be computed with."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return all(hasattr(type(entry), "__rtruediv__") for entry in value.flat)
+    return hasattr(type(value), "__rtruediv__")
 
 
 def evaluate(
@@ -372,14 +383,37 @@ def evaluate(
     >>> dl.evaluate(dl.parse("x*sin(x)"), {"x": sympy.Symbol("x")})
     [x*sin(x)]
     """
+    if not isinstance(function, Function):
+        raise InputError(
+            f"evaluate takes a Function, not {type(function).__name__}",
+            hint="make one of text by dl.parse(text), of Python code by dl.trace(f, *examples)",
+        )
+    if interpreter is not None and not hasattr(interpreter, "operation"):
+        raise InputError(f"{type(interpreter).__name__} is no interpreter of operations")
     if isinstance(values, Mapping):
         missing = [name for name in function.inputs if name not in values]
         if missing:
             raise PointError(missing_values(missing))
         values = [values[name] for name in function.inputs]
-    environment = dict(zip(function.input_nodes, values, strict=True))
-    chosen = interpreter or interpreter_for(values)
+    given = _in_order(function, values)
+    environment = dict(zip(function.input_nodes, given, strict=True))
+    chosen = interpreter or interpreter_for(given)
     return fold(function.graph, environment, function.outputs, chosen)
+
+
+def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:
+    """Return values, one per input."""
+    count = len(values) if isinstance(values, list | tuple) or np.ndim(values) else -1
+    if count != len(function.inputs):
+        found = "one value" if count < 0 else counted(count, "value")
+        raise PointError(
+            f"the function has {counted(len(function.inputs), 'input')}, and {found} given",
+            hint="evaluate takes a list of values in order, or a dict by name",
+        )
+    for name, value in zip(function.inputs, values, strict=True):
+        if not _are_numbers(value):
+            raise PointError(f"the value of '{name}' is not a number")
+    return values
 
 
 def evaluate_all(

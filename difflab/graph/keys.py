@@ -46,18 +46,19 @@ def picked(value: Any, key: Any) -> Any:
         chosen = picked(value, tuple([entry for entry in entries if entry is not None]))
         return arrays.reshape(chosen, opened_shape(entries, len(shape), chosen.shape))
     if isinstance(key, list | np.ndarray):
-        places = _places(key)
+        places = _of_list(key)
         return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
     return index(value, key=static_key(key, shape), rank=len(shape))
 
 
-def _places(key: Any) -> np.ndarray[Any, Any]:
-    """Return a list between brackets as an array."""
+def _of_list(key: Any) -> np.ndarray[Any, Any]:
+    """Return a list or array of integers or truth values as an array."""
     try:
         return np.asarray(key)
-    except ValueError:
+    except (TypeError, ValueError):
         raise at_users_line(
-            IndexingError, "a list of lists of different lengths is no index"
+            IndexingError,
+            "a list of indices holds integers, or truth values, in rows of one length",
         ) from None
 
 
@@ -130,7 +131,11 @@ def _static_entry(entry: Any, axis: int, shape: Shape) -> Any:
         try:
             chosen = range(*entry.indices(size))
         except (TypeError, ValueError) as error:
-            raise at_users_line(IndexingError, f"{entry} is no index: {error}") from None
+            raise at_users_line(
+                IndexingError,
+                f"no slice of axis {axis} of the shape {shape}: {error}",
+                "starts, stops and steps are integers or None, and a step is not 0",
+            ) from None
         stop: int | None = chosen.stop if chosen.stop >= 0 else None
         return (chosen.start, stop, chosen.step)
     if isinstance(entry, int | np.integer) and not isinstance(entry, bool):

@@ -41,9 +41,28 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["Node", "meeting"]
+__all__ = ["AssignedError", "Node", "meeting"]
 
 BOOL, FLOAT = np.dtype(np.bool_), np.dtype(np.float64)
+
+
+INSTEAD = (
+    "np.stack([a, b]) makes an array of traced values, as in"
+    " np.stack([np.sin(x[i]) for i in range(3)]); np.concatenate joins them, and"
+    " np.where(mask, new, z) replaces some"
+)
+"""What to write where an array of NumPy's cannot hold traced values."""
+NO_NUMBER = "a traced value has no number yet"
+
+
+class AssignedError(TraceError):
+    """A traced value was asked for its number, which NumPy does to assign it."""
+
+    def of_an_array(self) -> TraceError:
+        """Return the error for ``z[i] = value`` with an array of NumPy's."""
+        where = self.message.removeprefix(NO_NUMBER)
+        message = f"a traced value cannot be assigned to a part of a NumPy array{where}"
+        return TraceError(message, text=self.text, span=self.span, hint=INSTEAD)
 
 
 class Node(Idioms):
@@ -207,10 +226,13 @@ class Node(Idioms):
 
     def __float__(self) -> NoReturn:
         raise at_users_line(
-            TraceError,
-            "a traced value has no number yet",
+            AssignedError,
+            NO_NUMBER,
             "use NumPy's functions (np.sin) instead of those of `math`",
         )
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else self.__float__()
 
     item = __float__
     __int__ = __float__
@@ -221,12 +243,17 @@ class Node(Idioms):
         raise at_users_line(
             TraceError,
             "a traced value cannot be turned into a NumPy array",
-            "np.stack([a, b]) makes an array of traced values; NumPy's functions take them as they"
-            " are",
+            INSTEAD,
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NEP 13: NumPy's elementwise functions append nodes."""
+        if "out" in kwargs:
+            raise at_users_line(
+                TraceError,
+                f"numpy.{ufunc.__name__} cannot write a traced value into a NumPy array",
+                f"write z = z + x for z += x; {INSTEAD}",
+            )
         compute = of_ufunc(ufunc) if method == "__call__" and not kwargs else None
         if compute is None:
             called = "" if method == "__call__" else f".{method}"

@@ -18,7 +18,7 @@ from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
-from difflab.graph.node import Node
+from difflab.graph.node import AssignedError, Node
 from difflab.graph.source import NOWHERE
 
 __all__ = ["Trace", "trace"]
@@ -53,6 +53,11 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     >>> f.inputs, float(f(0.0, 3.0))
     (('a', 'b'), 0.0)
     """
+    if not callable(function):
+        raise InputError(
+            f"trace takes Python code to run, not {type(function).__name__}",
+            hint="text is a function by dl.parse(text)",
+        )
     names = _names(function, len(examples))
     shapes = [_shape(example) for example in examples]
     with Trace() as builder:
@@ -109,8 +114,11 @@ class Trace(Builder):
     def __enter__(self) -> Trace:
         return self
 
-    def __exit__(self, *details: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
         self.is_open = False
+        cause = error.__cause__ if isinstance(error, ValueError) else None
+        if isinstance(cause, AssignedError):  # NumPy shows what it asked for as a cause
+            raise cause.of_an_array() from None
 
     def taken(self, value: Any) -> int | None:
         """Return the input that stands for an array or a value of an enclosing trace."""

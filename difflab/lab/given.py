@@ -83,7 +83,7 @@ def _refuse_missing(function: Function, at: Mapping[str, Any]) -> None:
     if missing:
         node = function.input_nodes[function.inputs.index(missing[0])]
         raise PointError(
-            missing_values(missing), text=function.text, span=function.graph.span(node)
+            missing_values(missing), text=function.graph.text, span=function.graph.span(node)
         )
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.errors import DomainError
+from difflab.errors import DomainError, InputError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
@@ -221,6 +221,11 @@ def stabilise(
     else:
         require_function(expression, "stabilise")
         function = expression
+    if not isinstance(rules, list | tuple) or not all(isinstance(rule, Rule) for rule in rules):
+        raise InputError(
+            "rules of stabilise is a list of rules",
+            hint="see difflab.graph.passes.rules.RULES",
+        )
     points = _points(function, at)
     refused: dict[int, Rule] = {}
     while True:

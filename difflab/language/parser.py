@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from difflab.errors import ParseError
+from difflab.errors import InputError, ParseError
 from difflab.graph.function import Function
 from difflab.graph.names import natural_order, output_names
 from difflab.language import complaints
@@ -42,6 +42,8 @@ def parse(text: str) -> Function:
     ------
     ParseError
         The text is not a program; the error holds the place.
+    InputError
+        It is no text.
     ShapeError
         The shapes of an operation's arguments do not fit.
 
@@ -53,6 +55,11 @@ def parse(text: str) -> Function:
     >>> round(float(f(2.0, 5.0)), 12)
     11.652071455223
     """
+    if not isinstance(text, str):
+        raise InputError(
+            f"parse takes the text of a program, not {type(text).__name__}",
+            hint='write dl.parse("x^2"); dl.trace(f, *examples) records Python code',
+        )
     parser = _ProgramParser(text)
     for kind, start, end in parser.tokens:
         parser.state[kind](kind, start, end)
@@ -101,9 +108,8 @@ class _ProgramParser(ExpressionParser):
         names = self.builder.names
         inputs = sorted(names, key=lambda node: natural_order(names[node]))
         nodes = [node for node, _, _ in self.outputs]
-        return Function.build(
-            self.builder, inputs, nodes, output_names(variables, [names[node] for node in inputs])
-        )
+        labels = output_names(variables, [names[node] for node in inputs])
+        return Function.build(self.builder, inputs, nodes, labels, text=self.text)
 
     def _first_name(self, kind: int, start: int, end: int) -> None:
         follows = _AFTER_NAME.match(self.text, end)

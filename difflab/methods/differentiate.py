@@ -109,6 +109,12 @@ def differentiate(
     >>> dl.differentiate(f, {"x1": 2, "x2": 5}, method="reverse").value
     array([5.5       , 1.71633781])
     """
+    if not isinstance(method, str) or not isinstance(order, int):
+        raise InputError(
+            f"method is a name and order 1 or 2, not {type(method).__name__} and"
+            f" {type(order).__name__}",
+            hint="difflab.methods() has the names",
+        )
     if order == 1 and isinstance(f, Function):
         often = _often(f, x, method)
         if often is not None:
