@@ -113,13 +113,22 @@ def _failed(error: Exception) -> int:
             setattr(error, "message", message.removeprefix("Value error, "))  # noqa: B010
         show()
         return int(getattr(error, "exit_code", BAD_INPUT))
-    if isinstance(error, typer.Abort):
+    if isinstance(error, typer.Abort) or _interrupted(error):
         say("difflab: interrupted")
         return INTERRUPTED
     message, code = explained(error)
     say(message)
     _discard_output()
     return code
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an exception, as where a class was being made (Python 3.11)."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _discard_output() -> None:

@@ -102,7 +102,7 @@ class _ProgramParser(ExpressionParser):
         inputs = sorted(names, key=lambda node: natural_order(names[node]))
         nodes = [node for node, _, _ in self.outputs]
         return Function.build(
-            self.builder, inputs, nodes, output_names(variables, [names[node] for node in inputs])
+            self.builder, inputs, nodes, output_names(variables, self.scope.nodes)
         )
 
     def _first_name(self, kind: int, start: int, end: int) -> None:

@@ -179,7 +179,8 @@ def _full(
     boxes += [_box(graph, node, names, values) for node in operations]
     for name, node in zip(output_labels(function), function.outputs, strict=True):
         caption = "" if values is None else f"= {short(values[node])}"
-        tip = f"output {one_line(name)} = {subscript(names[node])}"
+        value = subscript(names[node])
+        tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         boxes.append(Box(Kind.OUTPUT, (one_line(name, 24),), caption, tip))
     outputs = [-1 - place for place in range(len(function.outputs))]
     number: dict[object, int] = {

@@ -11,6 +11,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
@@ -52,6 +53,7 @@ def written_out(function: Function) -> Function:
         else:
             params = graph.param_table[graph.param_ids[node]]
             written.append(builder.emit(row, taken, params))
+    copy_labels(builder, graph, written)
     inputs = [written[node] for node in function.input_nodes]
     outputs = [written[node] for node in function.outputs]
     return Function.build(builder, inputs, outputs, function.output_names)
