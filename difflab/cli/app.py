@@ -113,9 +113,11 @@ def _failed(error: Exception) -> int:
             setattr(error, "message", message.removeprefix("Value error, "))  # noqa: B010
         show()
         return int(getattr(error, "exit_code", BAD_INPUT))
-    if isinstance(error, typer.Abort) or _interrupted(error):
+    if _interrupted(error):
         say("difflab: interrupted")
         return INTERRUPTED
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):
+        error = error.__cause__  # typer takes every end of a file for one of the terminal's
     message, code = explained(error)
     say(message)
     _discard_output()
@@ -124,6 +126,8 @@ def _failed(error: Exception) -> int:
 
 def _interrupted(error: BaseException | None) -> bool:
     """Whether Ctrl-C is behind an exception, as where a class was being made (Python 3.11)."""
+    if isinstance(error, typer.Abort) and error.__cause__ is None:
+        return True
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
