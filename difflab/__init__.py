@@ -1,9 +1,38 @@
 """Which way of differentiating a function is right, and what each one costs.
 
-This module is the public API and nothing else: every name is found on its
-floor of the house when it is first asked for (PEP 562), so that ``import
-difflab`` loads nothing. It may name every floor; no floor uses more of it
-than the version.
+Functions, from text and from Python
+    parse                a formula or a program of the language, as a Function
+    trace                Python code written with NumPy, as a Function
+    Function             a computational graph with named inputs and outputs
+    evaluate             a Function on values of any kind: arrays, SymPy, mpmath
+    compile              a Function as fast Python, NumPy, machine code or CUDA
+    count                its sizes: tree, DAG, operations
+    stabilise            rewrite what overflows or cancels
+    arrays               array functions to write traced code with
+
+Derivatives of a Function, each a Function again
+    gradient             of one output number
+    value_and_gradient   the value and the gradient, sharing their computation
+    jacobian             of all outputs by all inputs
+    hessian              second derivatives of one output number
+    sparse_jacobian      with compressed sweeps, by coloring
+    sparse_hessian       the same for second derivatives
+
+Derivatives of any Python callable, with JAX's signatures
+    grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap
+
+Comparing
+    compare              every method on one function: what is right, what it costs
+    differentiate        one derivative by one method, with an error estimate
+    methods              the methods that are installed, and what each can do
+    explain              where a nan, an infinity or a zero gradient comes from
+
+Tensors that record while they compute, with PyTorch's names
+    tensor, Tensor, no_grad, enable_grad, checkpoint, checkpoint_chain,
+    CustomFunction, detect_anomaly, memory
+
+Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
+tests are in `difflab.testing`.
 
 Examples
 --------
@@ -13,6 +42,10 @@ Examples
 >>> gradient(2.0, 5.0)
 array([5.5       , 1.71633781])
 """
+
+# This module is the public API and nothing else: every name is found on its floor of the house
+# when it is first asked for (PEP 562), so that ``import difflab`` loads nothing. It may name every
+# floor; no floor uses more of it than the version.
 
 from __future__ import annotations
 

@@ -113,13 +113,26 @@ def _failed(error: Exception) -> int:
             setattr(error, "message", message.removeprefix("Value error, "))  # noqa: B010
         show()
         return int(getattr(error, "exit_code", BAD_INPUT))
-    if isinstance(error, typer.Abort):
+    if _interrupted(error):
         say("difflab: interrupted")
         return INTERRUPTED
+    if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):
+        error = error.__cause__  # typer takes every end of a file for one of the terminal's
     message, code = explained(error)
     say(message)
     _discard_output()
     return code
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an exception, as where a class was being made (Python 3.11)."""
+    if isinstance(error, typer.Abort) and error.__cause__ is None:
+        return True
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _discard_output() -> None:

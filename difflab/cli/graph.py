@@ -6,7 +6,6 @@ command runs.
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ import typer
 
 from difflab.cli.options import Expression, Kind, Output, Stabilise, parse_point, read_expression
 from difflab.cli.output import check_destination, deliver, say, screen
+from difflab.core.wording import without_comments
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ class Picture(StrEnum):
     MERMAID = "mermaid"
 
 
-_COMMENT = re.compile(r"#[^\n]*")
 ENDINGS = {
     ".svg": Picture.SVG,
     ".png": Picture.PNG,
@@ -112,7 +111,7 @@ def graph(
     else:
         function = function if stable is None else stable.function
         place = None if point is None else _point_values(function, point, check=not values)
-        drawn, title = _subject(function, _COMMENT.sub("", text), of, derivative)
+        drawn, title = _subject(function, without_comments(text), of, derivative)
         deliver(_drawing(drawn, title, place, values, chosen), destination)
     return 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from difflab.cli.options import read_expression
 from difflab.cli.output import check_picture, deliver, screen
+from difflab.core.wording import without_comments
 from difflab.errors import InputError
 
 __all__ = ["show_sparsity"]
@@ -42,7 +43,7 @@ def show_sparsity(
         raise InputError("the expression has no variable, so there is nothing to differentiate by")
     second = function.m == 1 if hessian is None else hessian
     derivative = sparse_hessian(function) if second else sparse_jacobian(function)
-    title = f"{'Hessian' if second else 'Jacobian'} of {text}"
+    title = f"{'Hessian' if second else 'Jacobian'} of {without_comments(text).strip()}"
     files: dict[Path, bytes] = {}
     if picture_file is not None:
         files[picture_file] = spy.picture(derivative, title, picture_file.suffix[1:].lower())

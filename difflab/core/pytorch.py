@@ -40,6 +40,8 @@ class _Torch:
     """PyTorch, looked up when it is used."""
 
     def __getattr__(self, name: str) -> Any:
+        if "torch" not in sys.modules:  # whoever looks through modules asks without a tensor
+            raise AttributeError(name)
         return getattr(sys.modules["torch"], name)
 
 
@@ -86,8 +88,6 @@ def _tensor(value: Any, like: Any) -> Any:
 @cache
 def __getattr__(name: str) -> Any:
     """Return what PyTorch has under NumPy's name."""
-    if name.startswith("__"):  # Python asks modules for such names of its own
-        raise AttributeError(name)
     if name == "special":
         return _special()
     found = getattr(torch, NUMPYS_NAMES.get(name, name))

@@ -1,8 +1,12 @@
-"""How messages and reports put a number of things. Imports nothing."""
+"""How messages and reports put numbers of things and programs. Imports nothing of difflab."""
 
 from __future__ import annotations
 
-__all__ = ["counted"]
+import re
+
+__all__ = ["counted", "joined", "without_comments"]
+
+_COMMENT = re.compile(r"#[^\n]*")
 
 
 def counted(number: int, noun: str) -> str:
@@ -14,3 +18,28 @@ def counted(number: int, noun: str) -> str:
     ('1 input', '2,048 inputs')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def without_comments(text: str) -> str:
+    r"""Return a program without its comments, whose lines stay.
+
+    Examples
+    --------
+    >>> without_comments("# Kepler\nx - e*sin(x)  # anomaly")
+    '\nx - e*sin(x)  '
+    """
+    return _COMMENT.sub("", text)
+
+
+def joined(text: str) -> str:
+    r"""Return a text of several lines in one; a comment would swallow what follows it.
+
+    Examples
+    --------
+    >>> joined("# Kepler\n a = sin(x)  # of the anomaly\nx - 0.1*a  # rad")
+    'a = sin(x); x - 0.1*a  # rad'
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    if len(lines) > 1:
+        lines = [without_comments(line).rstrip() for line in lines[:-1]] + lines[-1:]
+    return "; ".join(line for line in lines if line)

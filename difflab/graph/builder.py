@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.core.place import Place, python_place
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape, renumbered
 from difflab.graph.source import NOWHERE, Source, packed
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
@@ -38,7 +39,7 @@ def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
     return (opcode, args, params)
 
 
-def _column(sparse: dict[int, int], size: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+def _column(sparse: dict[int, int], size: int) -> NDArray[np.int32]:
     """Return a column that is 0 except where `sparse` says."""
     column = np.zeros(size, dtype=np.int32)
     column[list(sparse)] = list(sparse.values())
@@ -97,6 +98,7 @@ class Builder:
         self.shape_index: dict[Shape, int] = {(): 0}
         self.constants: dict[int, tuple[Number, str | None]] = {}
         self.names: dict[int, str] = {}
+        self.labels: dict[int, str] = {}
         self.index: dict[Any, int] = {}
 
     @classmethod
@@ -123,6 +125,7 @@ class Builder:
         builder.shape_index = {shape: i for i, shape in enumerate(graph.shape_table)}
         builder.constants = dict(graph.constants)
         builder.names = dict(graph.names)
+        builder.labels = dict(graph.labels)
         builder._reindex(graph)
         return builder
 
@@ -259,20 +262,19 @@ class Builder:
             primitives=tuple(self.primitives),
             param_table=tuple(self.param_table),
             shape_table=tuple(self.shape_table),
-            constants={
-                int(renumber[node]): value for node, value in self.constants.items() if alive[node]
-            },
-            names={int(renumber[node]): name for node, name in self.names.items()},
+            constants=renumbered(self.constants, renumber),
+            names=renumbered(self.names, renumber),
             source=self.source,
+            labels=renumbered(self.labels, renumber),
         )
         return graph, tuple(int(renumber[node]) for node in outputs)
 
-    def renumbered(self, outputs: Sequence[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def renumbered(self, outputs: Sequence[int]) -> NDArray[np.int64]:
         """Return for each node its number once `outputs` are frozen; -1 for what is dropped."""
         alive = self._alive(outputs)
         return np.where(alive, np.cumsum(alive) - 1, -1)
 
-    def _alive(self, outputs: Sequence[int]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _alive(self, outputs: Sequence[int]) -> NDArray[np.bool_]:
         """Mark what `outputs` reach, and every input: all but what nothing takes, in turn."""
         starts, args = self.starts, self.args
         counts = np.bincount(np.array(args, dtype=np.int64), minlength=len(self))

@@ -1,13 +1,13 @@
-"""Appending one graph's nodes to another. May import `builder`, `ir`."""
+"""Appending one graph's nodes to another, with their names. May import `builder`, `ir`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph
 
-__all__ = ["copy_nodes"]
+__all__ = ["copy_labels", "copy_nodes", "label"]
 
 
 def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> list[int]:
@@ -31,5 +31,18 @@ def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> lis
             row = graph.primitives[opcode - FIRST_ROW]
             operands = tuple([copied[arg] for arg in args])
             copied[node] = builder.emit(row, operands, graph.param_table[params[node]])
+    copy_labels(builder, graph, copied)
     builder.span = before
     return copied
+
+
+def copy_labels(builder: Builder, graph: Graph, copied: Sequence[int]) -> None:
+    """Call nodes of `builder` what the program calls those of `graph` that they are copies of."""
+    for node, name in graph.labels.items():
+        label(builder, copied[node], name)
+
+
+def label(builder: Builder, node: int, name: str) -> None:
+    """Say what the program calls a value; inputs and constants have names already."""
+    if builder.opcode[node] >= FIRST_ROW:
+        builder.labels.setdefault(node, name)

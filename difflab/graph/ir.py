@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,14 @@ from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.source import Source
 
-__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape"]
+__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape", "renumbered"]
 
 INPUT = 0
 CONSTANT = 1
 FIRST_ROW = 2
 
 Number = float | int
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,6 +60,8 @@ class Graph:
         Name of every input node.
     source : Source
         The text, or the Python code, that the spans point into.
+    labels : dict of int to str
+        What the program calls the values of its own: the names on the left of ``=``.
     """
 
     opcode: NDArray[np.int16]
@@ -73,6 +76,7 @@ class Graph:
     constants: dict[int, tuple[Number, str | None]]
     names: dict[int, str]
     source: Source
+    labels: dict[int, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str | None:
@@ -184,6 +188,12 @@ class Graph:
             )
         state["primitives"] = tuple(row.name for row in self.primitives)
         return _restored, (state,)
+
+
+def renumbered(values: dict[int, Value], numbers: NDArray[np.int64]) -> dict[int, Value]:
+    """Return what nodes have under their new numbers, without those whose number is -1."""
+    moved = ((int(numbers[node]), value) for node, value in values.items())
+    return {node: value for node, value in moved if node >= 0}
 
 
 def _restored(state: dict[str, Any]) -> Graph:

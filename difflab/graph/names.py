@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
-__all__ = ["Names", "missing_values", "natural_order", "output_names", "shortened"]
+__all__ = [
+    "Names",
+    "given_names",
+    "missing_values",
+    "natural_order",
+    "output_names",
+    "shortened",
+]
 
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:
@@ -47,17 +54,18 @@ def missing_values(names: Sequence[str]) -> str:
     return f"no value is given for the input{'s' if len(names) > 1 else ''} {shortened(names)}"
 
 
-def output_names(variables: Sequence[str | None], inputs: Sequence[str] = ()) -> tuple[str, ...]:
+def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> tuple[str, ...]:
     """Return a name for each output: its variable's, or ``y``, or ``y1``, ``y2``, ….
 
-    One that an input has is not taken: the sole output beside an input ``y`` is ``f``.
+    A name that the program gave to something else is not given: the sole output beside an input
+    or a variable ``y`` is ``f``.
 
     Parameters
     ----------
     variables : sequence of str or None
         For each output the variable that it is, None where it is an expression.
-    inputs : sequence of str
-        The names of the inputs.
+    taken : iterable of str
+        The names of the inputs and of the program's variables.
 
     Examples
     --------
@@ -70,12 +78,40 @@ def output_names(variables: Sequence[str | None], inputs: Sequence[str] = ()) ->
     for name in variables:
         counts[name] = counts.get(name, 0) + 1
     kept = [name if name is not None and counts[name] == 1 else None for name in variables]
-    names = Names([*inputs, *(name for name in kept if name is not None)])
-    sole = "f" if "y" in inputs else "y"
+    taken = {*taken, *(name for name in kept if name is not None)}
+    names = Names(taken)
+    sole = "f" if "y" in taken else "y"
     return tuple(
         name or names.fresh(sole if len(kept) == 1 else f"y{position}")
         for position, name in enumerate(kept, 1)
     )
+
+
+def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
+    """Return the names that values of a program are shown under, as the program gave them.
+
+    A name that is `taken`, by an input or by another value with the same name, is not used: the
+    value then gets a generated name, which must be none of these.
+
+    Parameters
+    ----------
+    labels : mapping of int to str
+        What the program calls its nodes (`difflab.graph.ir.Graph.labels`).
+    taken : iterable of str
+        The names of the inputs, and others that mean something else where this is shown.
+
+    Examples
+    --------
+    >>> given_names({3: "h", 4: "x", 7: "h"}, taken=["x"])
+    {3: 'h'}
+    """
+    used = set(taken)
+    shown: dict[int, str] = {}
+    for node, name in sorted(labels.items()):
+        if name not in used:
+            used.add(name)
+            shown[node] = name
+    return shown
 
 
 class Names:

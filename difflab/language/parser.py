@@ -108,7 +108,7 @@ class _ProgramParser(ExpressionParser):
         names = self.builder.names
         inputs = sorted(names, key=lambda node: natural_order(names[node]))
         nodes = [node for node, _, _ in self.outputs]
-        labels = output_names(variables, [names[node] for node in inputs])
+        labels = output_names(variables, self.scope.nodes)
         return Function.build(self.builder, inputs, nodes, labels, text=self.text)
 
     def _first_name(self, kind: int, start: int, end: int) -> None:

@@ -9,6 +9,7 @@ import math
 
 from difflab.errors import ParseError
 from difflab.graph.builder import Builder
+from difflab.graph.copying import label
 from difflab.language.complaints import reserved, shown
 from difflab.language.lexer import clean_name
 from difflab.primitives import by_spelling
@@ -76,6 +77,7 @@ class Scope:
         """Give `node` the name at `span`."""
         name = clean_name(self.text, *span)
         self.nodes[name] = self.spellings[self.text[slice(*span)]] = node
+        label(self.builder, node, name)
         self._assigned.add(name)
 
     def new_name(self, span: Span) -> str:

@@ -1,6 +1,6 @@
 """How things look: numbers, times and sizes as text, and the colours of the figures.
 
-May import `difflab.errors`.
+May import `difflab.core` and `difflab.errors`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from difflab.core.wording import joined
 from difflab.errors import printable
 
 __all__ = [
@@ -68,7 +69,7 @@ def clean(text: str) -> str:
     >>> clean("a = 1\n a*x  # \x1b[2J")
     'a = 1; a*x  # \\x1b[2J'
     """
-    return printable("; ".join(line.strip() for line in text.splitlines() if line.strip()))
+    return printable(joined(text))
 
 
 def shorten(text: str, width: int) -> str:

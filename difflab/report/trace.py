@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
-from unicodedata import normalize
 
 import numpy as np
 
@@ -22,14 +21,17 @@ from difflab.autodiff.flat import flat_inputs
 from difflab.errors import InputError, PointError
 from difflab.graph.domain import check_domain
 from difflab.graph.drawing.order import (
+    BAR,
+    DOT,
     evaluation_order,
+    marked,
     output_labels,
     short,
     subscript,
     trace_names,
 )
 from difflab.graph.function import Function, evaluate_all
-from difflab.graph.ir import FIRST_ROW
+from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened
 from difflab.report.rules import Formula, Rules, operation_at
 from difflab.report.steps import Adjoint, Collector, Rows, Step, Trace, plain
@@ -41,7 +43,6 @@ Place = tuple[int, tuple[int, ...]]
 
 MODES = ("both", "forward", "reverse")
 SHOWN = 45
-DOT, BAR = "\u0307", "\u0304"
 DIGITS = 4
 LOOKED_INTO = 1000
 """Nodes of a function for which it is said why a derivative is 0."""
@@ -225,7 +226,7 @@ class _Run:
             if which == source[0]:
                 dots[node][source[1]] = 1.0
             name = function.inputs[which]
-            rows.add(partial(self._step, node, DOT, _marked(name, DOT), "", dots[node]))
+            rows.add(partial(self._step, node, DOT, marked(name, DOT), "", dots[node]))
         for node, operation in self.operations.items():
             args = self.graph.arguments(node)
             moving = tuple(arg in dots for arg in args)
@@ -253,7 +254,7 @@ class _Run:
         seed[target[1]] = 1.0
         bars: dict[int, tuple[Any, Any]] = {start: (seed, None)}
         name = output_labels(function)[target[0]]
-        rows.add(partial(self._seeded, start, _marked(name, BAR), seed))
+        rows.add(partial(self._seeded, start, marked(name, BAR), seed))
         active = self._active()
         for node in reversed(self.operations):
             if node not in bars or node not in active:
@@ -312,9 +313,8 @@ class _Run:
 
     def _shown(self, node: int, mark: str = "") -> str:
         """Return a name as it is printed: v₃, v̇₃, v̄₃."""
-        name = self.names[node]
-        operand = self.graph.opcode[node] >= FIRST_ROW or node in self.graph.names
-        return f"v{mark}{subscript(name)[1:]}" if operand else name
+        constant = self.graph.opcode[node] == CONSTANT
+        return subscript(self.names[node], "" if constant else mark)
 
     def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> Step:
         name = self.names[node] + {"": "", DOT: "_dot"}[mark]
@@ -364,11 +364,6 @@ class _Run:
             accumulates=accumulates,
             mask=None if mask is None else plain(mask),
         )
-
-
-def _marked(name: str, mark: str) -> str:
-    """Return ẋ1 for x1, in one character where there is one."""
-    return normalize("NFC", name[:1] + mark + name[1:])
 
 
 def _as_product(text: str, bar: str) -> str:

@@ -4,7 +4,7 @@ The folder is ``$DIFFLAB_CACHE``, else ``difflab`` in ``$XDG_CACHE_HOME`` or ``~
 ``DIFFLAB_CACHE=off`` keeps nothing. An entry is written beside its place and renamed, so that a
 reader sees all of it or nothing, and begins with its checksum: what is damaged is compiled again.
 A folder that others could write to is not used, since what lies in it is run.
-May import the standard library only.
+May import `difflab.core` and `difflab.errors`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from difflab.core.files import open_regular
+from difflab.errors import InputError
 
 __all__ = ["folder", "key", "read", "write"]
 
@@ -61,11 +64,12 @@ def read(name: str) -> bytes | None:
         return None
     path = place / (name + _ENDING)
     try:
-        data = path.read_bytes()
-        if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
+        with open_regular(path) as file:
+            data = file.read()
+        if _checksum(name, data[_DIGEST:]) != data[:_DIGEST]:
             return None
         os.utime(path)  # what was used last is kept longest
-    except OSError:
+    except (OSError, InputError):
         return None
     return data[_DIGEST:]
 
@@ -83,13 +87,18 @@ def write(name: str, code: bytes) -> None:
         beside = Path(name_beside)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(code).digest() + code)
+                file.write(_checksum(name, code) + code)
             beside.replace(place / (name + _ENDING))
         except BaseException:
             with suppress(OSError):
                 beside.unlink()
             raise
         _trim(place)
+
+
+def _checksum(name: str, code: bytes) -> bytes:
+    """Return what an entry begins with: of its name, too, as a copy of another is not this one."""
+    return hashlib.sha256(name.encode() + code).digest()
 
 
 def _private(place: Path) -> bool:

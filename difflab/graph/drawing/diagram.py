@@ -142,7 +142,7 @@ def _carrying(
         bar = cotangents.get(node)
         boxes[place] = replace(
             boxes[place],
-            caption=subscript(names[node]),
+            caption=one_line(subscript(names[node]), 24),
             value=compact(values[node]),
             bar="" if bar is None else compact(bar),
         )
@@ -179,7 +179,8 @@ def _full(
     boxes += [_box(graph, node, names, values) for node in operations]
     for name, node in zip(output_labels(function), function.outputs, strict=True):
         caption = "" if values is None else f"= {short(values[node])}"
-        tip = f"output {one_line(name)} = {subscript(names[node])}"
+        value = subscript(names[node])
+        tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         boxes.append(Box(Kind.OUTPUT, (one_line(name, 24),), caption, tip))
     outputs = [-1 - place for place in range(len(function.outputs))]
     number: dict[object, int] = {
@@ -196,7 +197,7 @@ def _full(
 def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
     """Return the box of one node; its caption ties it to the evaluation trace."""
     code = int(graph.opcode[node])
-    name = subscript(names[node])
+    name = one_line(subscript(names[node]), 24)
     if code == CONSTANT:
         return Box(Kind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
     caption = name if values is None else f"{name} = {short(values[node])}"
@@ -204,7 +205,7 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
         label = one_line(graph.input_name(node), 24)
         return Box(Kind.INPUT, (label,), caption, f"input {label}: {caption}")
     primitive = graph.primitive(node)
-    arguments = ", ".join(subscript(names[a]) for a in graph.arguments(node)[:8])
+    arguments = ", ".join(one_line(subscript(names[a]), 24) for a in graph.arguments(node)[:8])
     title = "" if primitive is None else primitive.name
     kind = Kind.MOVE if primitive is not None and primitive.structural else Kind.OPERATION
     return Box(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from difflab.core.wording import joined
 from difflab.errors import printable
 
 __all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line"]
@@ -94,7 +95,5 @@ def one_line(text: str, width: int = 200) -> str:
     >>> one_line("abcdefgh", 5)
     'abcd…'
     """
-    beginning = text[: 4 * width + 100]
-    line = "; ".join(part.strip() for part in beginning.splitlines() if part.strip())
-    line = printable(line)
+    line = printable(joined(text[: 4 * width + 100]))
     return line if len(line) <= width else line[: width - 1] + "…"

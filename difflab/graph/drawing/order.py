@@ -8,20 +8,26 @@ May import `difflab.graph`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 from difflab.graph.ir import CONSTANT
+from difflab.graph.names import Names, given_names
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.graph.ir import Graph
 
 __all__ = [
+    "BAR",
+    "DOT",
     "compact",
     "constant_text",
     "evaluation_order",
     "levels",
+    "marked",
     "output_labels",
     "short",
     "subscript",
@@ -29,6 +35,9 @@ __all__ = [
 ]
 
 COMPACT = 4
+DOT, BAR = "\u0307", "\u0304"
+"""The marks of tangents, v̇, and of adjoints, v̄."""
+GENERATED = re.compile("v(?:-?[0-9]+)")
 SUBSCRIPTS = str.maketrans("0123456789-", "₀₁₂₃₄₅₆₇₈₉₋")
 
 
@@ -56,18 +65,19 @@ def evaluation_order(function: Function, level: Sequence[int] | None = None) -> 
 
 
 def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
-    """Return the name of every node in `order`: ``v-1``, ``v0``, ``v1``, …; constants' values."""
-    opcode = function.graph.opcode
-    names: dict[int, str] = {}
-    for position, node in enumerate(function.input_nodes):
-        names[node] = f"v{position + 1 - len(function.input_nodes)}"
-    count = 0
+    """Return the name of every node in `order`: ``v-1``, ``v0``, ``v1``, …; constants' values.
+
+    What the program has named keeps its name.
+    """
+    graph, n = function.graph, len(function.input_nodes)
+    names = {node: f"v{place + 1 - n}" for place, node in enumerate(function.input_nodes)}
+    given = given_names(graph.labels, [*function.inputs, *names.values()])
+    generated = Names([*function.inputs, *given.values()])
     for node in order:
-        if opcode[node] == CONSTANT:
-            names[node] = constant_text(function.graph, node)
-        elif opcode[node] > CONSTANT:
-            count += 1
-            names[node] = f"v{count}"
+        if graph.opcode[node] == CONSTANT:
+            names[node] = constant_text(graph, node)
+        elif graph.opcode[node] > CONSTANT:
+            names[node] = given.get(node) or generated.numbered("v")
     return names
 
 
@@ -94,15 +104,24 @@ def constant_text(graph: Graph, node: int) -> str:
     return short(graph.constant(node))
 
 
-def subscript(name: str) -> str:
-    """Return ``v-1`` as ``v₋₁``.
+def subscript(name: str, mark: str = "") -> str:
+    r"""Return ``v-1`` as ``v₋₁`` and other names as they are, their first letter under `mark`.
 
     Examples
     --------
-    >>> subscript("v-1"), subscript("v12")
-    ('v₋₁', 'v₁₂')
+    >>> subscript("v-1"), subscript("v12"), subscript("h"), subscript("0.5")
+    ('v₋₁', 'v₁₂', 'h', '0.5')
+    >>> [ascii(subscript(name, DOT)) for name in ("v2", "x1")]
+    ["'v\\u0307\\u2082'", "'\\u1e8b1'"]
     """
-    return name[:1] + name[1:].translate(SUBSCRIPTS)
+    if GENERATED.fullmatch(name):
+        return f"v{mark}{name[1:].translate(SUBSCRIPTS)}"
+    return marked(name, mark)
+
+
+def marked(name: str, mark: str) -> str:
+    """Return ẋ1 for x1, in one character where there is one."""
+    return normalize("NFC", name[:1] + mark + name[1:])
 
 
 def short(value: Any, digits: int = 6) -> str:

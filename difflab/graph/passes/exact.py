@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.identities import folded
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
@@ -38,6 +39,7 @@ def transcribed(function: Function, emit: Emit) -> Function:
             operands = tuple([copied[arg] for arg in args])
             made = emit(builder, row, operands, graph.param_table[params[node]])
             copied.append(made if row.boolean else builder.spread(made, graph.shape(node)))
+    copy_labels(builder, graph, copied)
     inputs = [copied[node] for node in function.input_nodes]
     outputs = [copied[node] for node in function.outputs]
     return Function.build(builder, inputs, outputs, function.output_names, function.structure)

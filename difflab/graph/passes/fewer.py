@@ -11,6 +11,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.copying import label
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
@@ -91,6 +92,9 @@ def doubled_last(function: Function, first: int = 0) -> Function:
             parts = [made[arg] for arg in args]
             moved = scaling.moved(row, parts) if node >= first else None
             made.append(moved or scaling.kept(row, parts, graph.param_table[params[node]]))
+    for node, name in graph.labels.items():
+        if made[node][1] == 0:
+            label(builder, made[node][0], name)
     inputs = [made[node][0] for node in function.input_nodes]
     outputs = [scaling.whole(made[node]) for node in function.outputs]
     names, structure = function.output_names, function.structure

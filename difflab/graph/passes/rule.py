@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, SupportsIndex
 
 from difflab.core.primitive import Primitive
 from difflab.graph.node import Node
@@ -63,3 +63,16 @@ class Rule:
     def roots(self) -> tuple[Primitive, ...]:
         """The operations at which the rule can apply."""
         return self.rows if self.compiled is None else self.compiled.rows
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # Rules of the table go by name: their forms are functions that cannot be pickled.
+        if _rule_of_table(self.name) is self:
+            return _rule_of_table, (self.name,)
+        return super().__reduce_ex__(protocol)
+
+
+def _rule_of_table(name: str) -> Rule | None:
+    """Return the rule of the table with that name."""
+    from difflab.graph.passes.rules import RULES
+
+    return next((rule for rule in RULES if rule.name == name), None)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
 from difflab.graph.node import Node
@@ -137,6 +138,7 @@ class _Stabiliser:
                 copied.append(self._copy(node, row, tuple([copied[arg] for arg in args]), params))
             self.sums.uses[copied[node]] += uses[node]
             self.exponentials.note(copied[node])
+        copy_labels(builder, graph, copied)
         outputs = [copied[node] for node in function.outputs]
         inputs = [copied[node] for node in function.input_nodes]
         stable = Function.build(builder, inputs, outputs, function.output_names, function.structure)

@@ -153,6 +153,9 @@ class _C(Straight):
                     self.lines.append(f"{self.indent}{self.result}[{position}] = {element};")
             start += size
 
+    def spelled(self, name: str) -> str:
+        return _ascii(name)
+
     def template(self, row: Primitive) -> str:
         return row.c
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from difflab.core.primitive import Primitive
@@ -113,7 +113,6 @@ class _Printer:
         self.graph = self.view.graph
         self.arrays = ArrayForms(self.view, _called)
         self.taken: set[str] = set()
-        self.fresh = Names(self.view.function.inputs)
         self.names = {
             node: self._set(name)
             for node, name in zip(
@@ -124,24 +123,24 @@ class _Printer:
     def block(self) -> str:
         """Return the expression, or its lines."""
         lines: list[tuple[str, str]] = []
-        small = self.view.tree_is_small()
+        small, given = self.view.tree_is_small(), self.view.given()
+        fresh = Names([*self.view.function.inputs, *given.values()])
         for node, uses in enumerate(self.view.uses):
-            if uses > 1 and not small and not self.view.leaf(node):
-                name = self._set(self.fresh.numbered("t"))
+            if node in given or (uses > 1 and not small and not self.view.leaf(node)):
+                name = self._set(given.get(node) or fresh.numbered("t"))
                 lines.append((name, self._write([(node, ANYTHING)])))
                 self.names[node] = name
-        outputs = [self._write([(node, ANYTHING)]) for node in self.view.outputs]
-        if len(outputs) == 1 and not lines:
-            return outputs[0]
-        names = [
-            self._set(
-                self.fresh.fresh(f"f{position}" if name in self.view.function.inputs else name)
-            )
-            for position, name in enumerate(self.view.function.output_names, 1)
-        ]
-        lines += zip(names, outputs, strict=True)
+        if len(self.view.outputs) == 1 and not lines:
+            return self._write([(self.view.outputs[0], ANYTHING)])
+        for position, (node, name) in enumerate(self._outputs(), 1):
+            if given.get(node) != name:
+                shown = fresh.fresh(f"f{position}" if name in self.view.function.inputs else name)
+                lines.append((self._set(shown), self._write([(node, ANYTHING)])))
         body = " \\\\\n".join(f"{name} &= {value}" for name, value in lines)
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
+
+    def _outputs(self) -> Iterator[tuple[int, str]]:
+        return zip(self.view.outputs, self.view.function.output_names, strict=True)
 
     def _set(self, name: str) -> str:
         """Return a name's LaTeX; a second name that would look the same is set upright."""

@@ -64,6 +64,7 @@ class Straight(ABC):
                 )
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
+        self.given = self.view.given()
         self.listed = self._listed()
         self.forced = self._forced()
 
@@ -78,6 +79,10 @@ class Straight(ABC):
     @abstractmethod
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
         """Return the line that names a number."""
+
+    def spelled(self, name: str) -> str:
+        """Return a name of the program in the letters of this language."""
+        return name
 
     @abstractmethod
     def array(self, name: str, size: int) -> str:
@@ -124,7 +129,7 @@ class Straight(ABC):
             row = self.view.rows[node]
             if not self.view.uses[node] or row is None:
                 continue
-            forced[node] |= self.view.uses[node] > 1
+            forced[node] |= self.view.uses[node] > 1 or node in self.given
             if node in self.listed:
                 continue
             if row.shape is not None or self.graph.shape(node):
@@ -137,6 +142,8 @@ class Straight(ABC):
 
     def compute(self) -> None:
         """Write a line, or loops, for every node that has a name."""
+        for node, name in self.given.items():
+            self.given[node] = self.fresh.fresh(self.spelled(name))
         sizes = [1] * len(self.graph)
         for node, row in enumerate(self.view.rows):
             if row is None or not self.view.uses[node] or node in self.listed:
@@ -148,8 +155,12 @@ class Straight(ABC):
             if self.forced[node] or sizes[node] > _LONGEST:
                 sizes[node] = 1
                 value = self.expression(node)
-                self.names[node] = self.fresh.numbered("t")
+                self.names[node] = self._name(node)
                 self.lines.append(self.indent + self.scalar(self.names[node], value, row))
+
+    def _name(self, node: int) -> str:
+        """Return the program's name of a value, or a new one."""
+        return self.given.get(node) or self.fresh.numbered("t")
 
     def expression(self, node: int) -> str:
         """Return a number's expression."""
@@ -195,12 +206,11 @@ class Straight(ABC):
         if row is index and not shape:
             self.names[node] = f"{self.names[children[0]]}[{loops[0].source[0]}]"
             return
-        name = self._filled(loops, children, math.prod(shape))
+        name = self._filled(loops, children, math.prod(shape), self._name(node))
         self.names[node] = name if shape else f"{name}[0]"
 
-    def _filled(self, loops: Sequence[Move], children: Sequence[int], size: int) -> str:
+    def _filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
         """Return the name of a new array that loops fill."""
-        name = self.fresh.numbered("t")
         self.lines.append(self.indent + self.array(name, size))
         for move in loops:
             self._move(name, move, children[move.argument])
@@ -224,8 +234,9 @@ class Straight(ABC):
         """Write sums that add their terms from the first to the last."""
         params, count = self.graph.params(node), math.prod(shape)
         length = params["length"]
-        name = self._filled(terms(params, shapes), children, count * length)
-        total = self.fresh.numbered("t")
+        name = self.fresh.numbered("t")
+        self._filled(terms(params, shapes), children, count * length, name)
+        total = self._name(node)
         self.lines.append(self.indent + self.array(total, count))
         if count == 1:
             self.loops([("i", length)], f"{total}[0]", "+=", f"{name}[i]")
@@ -235,7 +246,7 @@ class Straight(ABC):
         self.names[node] = total if shape else f"{total}[0]"
 
     def _elementwise(self, node: int, children: Sequence[int], size: int) -> None:
-        name = self.fresh.numbered("t")
+        name = self._name(node)
         self.lines.append(self.indent + self.array(name, size))
         arrays = {child for child in children if self.graph.shape(child)}
         names = {

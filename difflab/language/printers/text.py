@@ -84,6 +84,10 @@ class _Printer:
         for name in variables:
             if name is not None and name not in self.inputs:
                 self.fresh.fresh(name)
+        taken = set(named.values())
+        for node, label in self.view.given().items():
+            if node not in named and label not in taken and is_name(label):
+                named[node] = self.fresh.fresh(label)
         small = self.view.tree_is_small()
         for node, uses in enumerate(self.view.uses):
             shared = uses > 1 and not small and not self.view.leaf(node)
@@ -110,7 +114,8 @@ class _Printer:
             return [None]
         variables: list[str | None] = []
         seen: set[str | None] = set()
-        unnamed = output_names([None] * len(function.outputs), function.inputs)
+        taken = [*function.inputs, *self.graph.labels.values()]
+        unnamed = output_names([None] * len(function.outputs), taken)
         for node, name, default in zip(
             self.view.outputs, function.output_names, unnamed, strict=True
         ):

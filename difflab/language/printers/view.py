@@ -11,8 +11,10 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
+from difflab.graph.names import given_names
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, pack, reshape
 
@@ -52,6 +54,7 @@ def written_out(function: Function) -> Function:
         else:
             params = graph.param_table[graph.param_ids[node]]
             written.append(builder.emit(row, taken, params))
+    copy_labels(builder, graph, written)
     inputs = [written[node] for node in function.input_nodes]
     outputs = [written[node] for node in function.outputs]
     return Function.build(builder, inputs, outputs, function.output_names)
@@ -100,6 +103,19 @@ class View:
         if unsaid is not None and {broadcast, pack, *unsaid} & set(self.graph.primitives):
             self._skip(unsaid)
         self.uses = self._count()
+
+    def given(self) -> dict[int, str]:
+        """Return the names of values that the program named, and that get a line of their own.
+
+        What only an output is needs none: it is the output's line.
+        """
+        last = set(self.outputs)
+        names = given_names(self.graph.labels, self.function.inputs)
+        return {
+            node: name
+            for node, name in names.items()
+            if self.uses[node] > (node in last) and not self.leaf(node)
+        }
 
     def leaf(self, node: int) -> bool:
         """Whether the node is an input or a constant."""

@@ -1,6 +1,7 @@
 """LaTeX that typesets: matplotlib's reader of mathematics is the judge where it can be."""
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -67,11 +68,34 @@ def test_a_gradient_is_a_column_and_a_hessian_a_matrix() -> None:
 
 
 def test_shared_parts_have_lines_of_their_own() -> None:
-    program = "a0 = x + 1\n" + "\n".join(f"a{i + 1} = a{i}*a{i}" for i in range(40))
-    lines = latex(parse(program)).splitlines()
+    def squares(x: Any) -> Any:
+        x = x + 1
+        for _ in range(40):
+            x = x * x
+        return x
+
+    lines = latex(dl.trace(squares, 1.0)).splitlines()
     assert lines[1] == r"t_{1} &= x + 1 \\"
     assert lines[2] == r"t_{2} &= t_{1} \cdot t_{1} \\"
     assert len(lines) == 43
+
+
+def test_names_of_the_program_are_kept() -> None:
+    program = "h = ln(x); u1 = h*y; t2 = u1 + h; t2*sin(t2)"
+    assert latex(parse(program)).splitlines()[1:-1] == [
+        r"h &= \ln\left(x\right) \\",
+        r"u_{1} &= h \cdot y \\",
+        r"t_{2} &= u_{1} + h \\",
+        r"f &= t_{2} \cdot \sin\left(t_{2}\right)",
+    ]
+    assert r"u_{1} &= h \cdot y" in latex(dl.gradient(parse(program)))
+
+
+def test_an_output_that_is_used_has_one_line() -> None:
+    assert latex(parse("a = x^2; [a, a + 1]")).splitlines()[1:-1] == [
+        r"a &= x^{2} \\",
+        r"y_{2} &= a + 1",
+    ]
 
 
 @pytest.mark.parametrize(

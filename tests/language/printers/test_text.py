@@ -1,5 +1,7 @@
 """Text is printed so that reading it gives the same function."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 
@@ -71,11 +73,30 @@ def test_every_function_of_the_table_is_read_back(spelling: str) -> None:
 
 
 def test_shared_parts_get_fresh_names() -> None:
-    program = "a0 = t1*t3 + 1\n" + "\n".join(f"a{i + 1} = a{i}*a{i} + t1" for i in range(40))
-    function = parse(program)
+    def squares(t1: Any, t3: Any) -> Any:
+        a = t1 * t3 + 1
+        for _ in range(41):
+            a = a * a + t1
+        return a
+
+    function = dl.trace(squares, 1.0, 1.0)
     printed = text(function)
     assert printed.startswith("t2 = t1*t3 + 1\nt4 = t2*t2 + t1\nt5 = t4*t4 + t1\n")
     assert parse(printed) == function
+
+
+def test_names_of_the_program_are_kept() -> None:
+    program = "h = log(x)\nt1 = h*y\nt1*sin(t1)"
+    assert text(parse(program)) == program
+    again = text(dl.gradient(parse(program)))
+    assert again.startswith("h = log(x)\nt1 = h*y\n")
+
+
+def test_an_unnamed_output_is_not_called_as_a_variable_is() -> None:
+    assert parse("y = x*x; sin(y)").output_names == ("f",)
+    assert parse("y = x*x; f = y + 1; y*f").output_names == ("f_",)
+    assert parse("y2 = x*x; [x + 1, sin(y2)]").output_names == ("y1", "y2_")
+    assert parse("y = x*x; y").output_names == ("y",)
 
 
 def test_derivatives_are_programs_too() -> None:
