@@ -241,7 +241,8 @@ def check_calls(program: Program, function: Function) -> None:
     except UnsupportedError:
         assert setting.target == "python"
         return
-    kept: list[list[Any]] = []
+    results: list[list[Any]] = []
+    copies: list[list[Any]] = []
     for number in (0, 1, 0):
         inputs = program.point(number, setting.batch)
         given = arguments(program, inputs)
@@ -253,15 +254,11 @@ def check_calls(program: Program, function: Function) -> None:
         for array, old in zip(given, before, strict=True):
             assert array.tobytes() == old.tobytes(), "an input was changed"
         check_owned(found, given)
-        kept.append([np.array(result) for result in found])
-        if number:
-            continue
-        first = kept[0]
-        for one, other in zip(found, first, strict=True):
-            assert np.asarray(one).tobytes() == other.tobytes(), "the same call gave other bits"
-        held = found if len(kept) == 1 else held
-    for one, other in zip(held, kept[0], strict=True):
-        assert np.asarray(one).tobytes() == other.tobytes(), "a later call changed a result"
+        results.append(found)
+        copies.append([np.array(result) for result in found])
+    for found, said in ((results[0], "a later call changed a result"), (results[2], "other bits")):
+        for one, other in zip(found, copies[0], strict=True):
+            assert np.asarray(one).tobytes() == other.tobytes(), said
 
 
 def check_owned(found: Sequence[Any], given: Sequence[Any]) -> None:

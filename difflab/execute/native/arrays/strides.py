@@ -5,7 +5,6 @@ May import `execute.arrays`, `graph.ir` and `errors`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
