@@ -165,7 +165,7 @@ def _product(draw: Draw, shapes: Sequence[Shape]) -> Any:
     for turned in (False, True):
         other = b[::-1] if turned else b
         try:
-            if np.matmul(np.empty(a), np.empty(other)).ndim < 5:
+            if np.matmul(np.ones(a), np.ones(other)).ndim < 5:
                 return turned
         except ValueError:
             continue
@@ -262,14 +262,12 @@ def _convolved(xp: Any, x: Any, w: Any, stride: int, padding: int) -> Any:
     padded = xp.pad(images[:, 0], ((0, 0), (padding, padding), (padding, padding)))
     down = (padded.shape[1] - w.shape[0]) // stride + 1
     across = (padded.shape[2] - w.shape[1]) // stride + 1
-    return sum(
-        padded[:, i : i + stride * down : stride, j : j + stride * across : stride][
-            :, :down, :across
-        ]
-        * w[i, j]
-        for i in range(w.shape[0])
-        for j in range(w.shape[1])
-    )
+
+    def seen(i: int, j: int) -> Any:
+        last = (stride * (down - 1), stride * (across - 1))
+        return padded[:, i : i + last[0] + 1 : stride, j : j + last[1] + 1 : stride]
+
+    return sum(seen(i, j) * w[i, j] for i in range(w.shape[0]) for j in range(w.shape[1]))
 
 
 def _elements(draw: Draw, shapes: Sequence[Shape]) -> Any:
