@@ -366,6 +366,7 @@ def rows_by_numpy_name() -> Mapping[str, Primitive]:
         "remainder": TABLE["mod"],
         "true_divide": TABLE["divide"],
         "float_power": TABLE["power"],
+        "power": TABLE["power"],
         "expit": TABLE["sigmoid"],
         "psi": TABLE["digamma"],
         "gammaln": TABLE["loggamma"],

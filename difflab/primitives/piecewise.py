@@ -204,8 +204,8 @@ clip: Primitive = Primitive(
     arity=3,
     kernel="clip",
     rule=select(
-        lambda x, low, high: logical_and(low <= x, x <= high),
-        # Bounds in the wrong order: the upper one is the result.
+        # Bounds in the wrong order: the upper one is the result, wherever x is.
+        lambda x, low, high: logical_and(equal(x, clip(x, low, high)), low <= high),
         lambda x, low, high: logical_and(x < low, low <= high),
         lambda x, low, high: maximum(x, low) > high,
     ),

@@ -154,7 +154,7 @@ def test_a_deep_chain_is_linear_in_operations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "per_step"), [("relu({0})", 3), ("max({0}, y)", 5), ("clip({0}, -1, 2)", 3)]
+    ("step", "per_step"), [("relu({0})", 3), ("max({0}, y)", 5), ("clip({0}, -1, 2)", 4)]
 )
 def test_selections_of_selections_need_no_masks_of_masks(step: str, per_step: int) -> None:
     depth = 40

@@ -65,7 +65,9 @@ def exact_row(row: Primitive) -> bool:
     return isinstance(rule, Elementwise) and not any(rule.maps)
 
 
-def bounded(program: Program, points: Array, *, outside: bool) -> Bounded:
+def bounded(
+    program: Program, points: Array, *, outside: bool, other_library: bool = False
+) -> Bounded:
     """Compute a program at points ``(n, points)`` with bounds.
 
     Parameters
@@ -77,6 +79,8 @@ def bounded(program: Program, points: Array, *, outside: bool) -> Bounded:
     outside : bool
         Whether results are held to real arithmetic or to another order of the operations, where
         overflow is an error like any other, or to another target, where it must be the same.
+    other_library : bool
+        Whether special functions are not SciPy's on the other side.
     """
     values: dict[int, Any] = dict(enumerate(points))
     bounds: dict[int, Any] = dict.fromkeys(range(program.inputs), 0.0)
@@ -87,7 +91,7 @@ def bounded(program: Program, points: Array, *, outside: bool) -> Bounded:
         for cell, row, args, _ in program.steps:
             operands = [values[arg] for arg in args]
             errors = [bounds[arg] for arg in args]
-            if outside and row.name in SPECIAL:
+            if (outside or other_library) and row.name in SPECIAL:
                 errors = _as_if_rounded(row, operands, errors)
             values[cell], bounds[cell] = _operation(row, operands, errors, count, outside)
     return Bounded(values, bounds)

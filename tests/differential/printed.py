@@ -75,7 +75,7 @@ def _case(formula: Formula) -> Case | None:
     if computes_constants(derived):
         return None
     lowered = program_of(derived)
-    frame = bounded(lowered, points, outside=False)
+    frame = bounded(lowered, points, outside=False, other_library=True)
     return Case(derived, points, *frame.outputs(lowered), frame)
 
 

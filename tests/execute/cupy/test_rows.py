@@ -54,6 +54,9 @@ def test_every_operation_is_numpys(xp: Any) -> None:
         points = [grid.ravel() for grid in np.meshgrid(*[EDGES] * arity)]
         with np.errstate(all="ignore"):
             expected = function(*points)
+            if name == "gammaln":  # SciPy's is infinite at subnormal numbers
+                size = np.abs(points[0])
+                expected = np.where(size < 1e-300, -np.log(size), expected)
         if expected.dtype == bool:
             code.truths.add(arity)
         operands = [Operand(Reading.LINE)] * arity
