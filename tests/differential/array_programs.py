@@ -202,7 +202,10 @@ def _system(draw: Draw, shapes: Sequence[Shape]) -> Any:
 
 def _mask(draw: Draw, shapes: Sequence[Shape]) -> Any:
     size = math.prod(shapes[0])
-    return tuple(draw(st.lists(st.booleans(), min_size=size, max_size=size))) if size else None
+    if not size:
+        return None
+    pattern = draw(st.lists(st.booleans(), min_size=1, max_size=min(size, 7)))
+    return tuple(np.resize(pattern, size).tolist())
 
 
 def _image(draw: Draw, shapes: Sequence[Shape]) -> Any:

@@ -33,11 +33,14 @@ from tests.differential.search import Family
 JAX = find_spec("jax") is not None
 NATIVE = find_spec("llvmlite") is not None
 SIZES = (1, 2, 3, 3, 4, 5)
+LONG_SIZES = (1, 2, 3, 9, 17, 40, 70)
+"""Sizes of more than a vector, of whole blocks of them and of what is left."""
 BATCHES = ((), (), (), (), (1,), (7,), (7,), (33,), (33,), (2, 3), (1000,))
 KINDS = ("value", "value", "gradient", "gradient", "both", "forward", "reverse", "hessian")
 WILD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e200, -1e200, 1e-310, 1.0, -1.0])
 LARGEST = 40
-"""Numbers of an array."""
+LARGEST_LONG = 600
+"""Numbers of an array, of the usual sizes and of the long ones."""
 FEW = 14
 """Sweeps of a derivative that takes one for each input or output."""
 LONGEST = 150
@@ -127,7 +130,9 @@ class Program:
 # --- drawing ------------------------------------------------------------------------------------
 
 
-def _drawn_steps(draw: Draw, shapes: Sequence[tuple[int, ...]], seed: int) -> tuple[Step, ...]:
+def _drawn_steps(
+    draw: Draw, shapes: Sequence[tuple[int, ...]], seed: int, most: int
+) -> tuple[Step, ...]:
     """Draw steps that NumPy computes without a large number or an array that is too large."""
     rng = np.random.default_rng(seed)
     values: list[Any] = [rng.normal(size=shape) for shape in shapes]
@@ -141,17 +146,17 @@ def _drawn_steps(draw: Draw, shapes: Sequence[tuple[int, ...]], seed: int) -> tu
                 value = np.asarray(run([step], values, np)[-1])
         except IndexError:
             continue
-        if value.size <= LARGEST and value.ndim <= 4 and np.all(np.abs(value) < 1e3):
+        if value.size <= most and value.ndim <= 4 and np.all(np.abs(value) < 1e3):
             steps.append(step)
             values.append(value)
     return tuple(steps) or (Step("sin", (0,)),)
 
 
-def _drawn_setting(draw: Draw, packed: bool) -> Setting:
+def _drawn_setting(draw: Draw, packed: bool, few: bool) -> Setting:
     targets = ("numpy", "native", "native", "auto", "python") if NATIVE else ("numpy", "python")
     return Setting(
         target=draw(st.sampled_from(targets)),
-        batch=draw(st.sampled_from(BATCHES)),
+        batch=draw(st.sampled_from(BATCHES[:7] if few else BATCHES)),
         still=0 if packed else draw(st.sampled_from((0, 0, 1, 2, 5))),
         threads=draw(st.integers(1, 2)),
         packed=packed,
@@ -164,18 +169,20 @@ def _drawn_setting(draw: Draw, packed: bool) -> Setting:
 @st.composite
 def programs(draw: Draw) -> Program:
     """Draw a program."""
-    size = st.sampled_from(SIZES if draw(st.integers(0, 19)) else (0, *SIZES))
+    sizes = draw(st.sampled_from((*[SIZES] * 18, (0, *SIZES), LONG_SIZES)))
+    most = LARGEST_LONG if sizes is LONG_SIZES else LARGEST
+    size = st.sampled_from(sizes)
     shapes = tuple(
         tuple(draw(size) for _ in range(draw(st.integers(0, 3))))
         for _ in range(draw(st.integers(1, 3)))
     )
-    shapes = tuple(shape if math.prod(shape) <= LARGEST else shape[:2] for shape in shapes)
+    shapes = tuple(shape if math.prod(shape) <= most else shape[:1] for shape in shapes)
     seed = draw(st.integers(0, 2**16))
     return Program(
         shapes=shapes,
-        steps=_drawn_steps(draw, shapes, seed),
+        steps=_drawn_steps(draw, shapes, seed, most),
         kind=draw(st.sampled_from(KINDS)),
-        setting=_drawn_setting(draw, packed=draw(st.integers(0, 4)) == 0),
+        setting=_drawn_setting(draw, draw(st.integers(0, 4)) == 0, few=most > LARGEST),
         outputs=draw(st.integers(1, 2)),
         form=draw(st.sampled_from(("plain", "plain", "rolled", "simplified"))),
         points=draw(st.sampled_from(("normal", "normal", "even", "wild"))),
@@ -352,4 +359,4 @@ def check(program: Program) -> None:
         check_jax(program)
 
 
-FAMILY = Family("arrays", programs(), check, fixed=1500, fresh=200)
+FAMILY = Family("arrays", programs(), check, fixed=1000, fresh=200)
