@@ -198,7 +198,8 @@ class Primitive:
         The name on that library, or ``(library, *args)``; None where it has no such function
         and there is no `expansion`.
     c, python, latex : str
-        Templates over ``{0}``, ``{1}``, …; `python` over the names of `math`.
+        Templates over ``{0}``, ``{1}``, …; `python` and `c` call the functions of `math` and
+        C99, and those of `difflab.primitives.helpers`.
     samples : tuple of (float, float)
         Sampling interval of each argument, inside the domain and away from kinks.
     defined : str

@@ -25,7 +25,8 @@ CONSTANTS = ("2", "0.5", "1", "0", "3", "(-1)", "1.5", "(-0.5)", "3.14", "1e-8",
 CONSTANTS = (*CONSTANTS, "1e160", "7", "(-2)", "1e-310")
 EXPONENTS = ("2", "0.5", "(-1)", "3", "1.5", "(-0.5)", "0", "1", "(-2)", "2.5", "4", "7")
 MAGNITUDES = (1.0, 0.5, 0.0, -1.0, 2.0, -0.0, 3.0, -2.5, 40.0, -40.0, 700.0, -800.0, 1e-8)
-MAGNITUDES = (*MAGNITUDES, 1e-160, 1e154, -1e300, 5e-324, -1e-310, math.inf, -math.inf, math.nan)
+MAGNITUDES = (*MAGNITUDES, 1e-160, 1e154, -1e300, 5e-324, -1e-310, math.inf)
+MAGNITUDES = (*MAGNITUDES, -0.0, *2 * (-math.inf, math.nan), math.nan)
 FROM_MAGNITUDES = 160
 """Bytes below it stand for magnitudes, those from it on for random numbers."""
 FROM_LAST, FROM_VALUES = 64, 192

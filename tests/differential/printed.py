@@ -171,4 +171,4 @@ def _compiled(sources: Sequence[str], folder: Path) -> Path:
 
 PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)
 
-FAMILY = Family("printed", PROGRAMS, check, fixed=300, fresh=40)
+FAMILY = Family("printed", PROGRAMS, check, fixed=500, fresh=50)
