@@ -53,6 +53,7 @@ _SMALL = 3e-4  # what is taken for noise in one window alone, relative to the ch
 _ASIDE = 0.65  # where windows are that do not contain the point
 _CLEAR = 1e2  # how far above the last coefficients a smooth function's first one is
 _KINKED = 0.7  # an even part that falls by less from window to window than this is a kink's
+_ABOVE_KINKS = 4.0
 _SAFETY = 2.0
 _ROUNDINGS = 8.0  # noise above so many roundings of the values is more than that
 _EPS = float(np.finfo(float64).eps)
@@ -67,7 +68,8 @@ class Seen:
     Attributes
     ----------
     slope, bar : ndarray (m,)
-        The derivative and a bound on its error: infinite where no window resolves the function.
+        The derivative and a bound on its error: infinite where no window resolves the function,
+        not a number where a kink is too near for the windows.
     rise : ndarray (m,)
         The steepest mean slope from the point to one of the windows' ends.
     half_jump : ndarray (m,)
@@ -128,9 +130,13 @@ class Look:
                 window.rise * (window.rise > _RESOLVED * least) / window.half for window in windows
             ]
             half_jump, error = _half_jump(windows, least)
+            bar = bars[best, columns] + np.where(noise > 0, _apart(slopes, best), 0.0) + error
+            level = np.abs([window.odd[-3:] for window in windows]).max(axis=1)
+            # A kink nearer than the narrowest window may be at the point, or beside it.
+            near = _kinked(windows, level)[-1] & (half_jump == 0) & (noise == 0)
             return Seen(
                 slope=slopes[best, columns],
-                bar=bars[best, columns] + np.where(noise > 0, _apart(slopes, best), 0.0) + error,
+                bar=np.where(near, np.nan, bar),
                 rise=np.max(rises, axis=0),
                 half_jump=half_jump,
             )
@@ -283,7 +289,8 @@ def _noise(windows: list[_Window]) -> tuple[Array, Array]:
     size = np.abs([window.odd for window in windows])
     level, top = size[:, -3:].max(axis=1), size.max(axis=1)
     met = (level > 0) & (size[:, -2:].max(axis=1) >= _LEVEL * size[:, -4:-2].max(axis=1))
-    met &= ~_kinked(windows, level)
+    # The odd part of a kink beside the point jumps as much in windows where curvature hides it.
+    met &= level > _ABOVE_KINKS * np.where(_kinked(windows, level), level, 0.0).max(axis=0)
     counts = met & (top >= _RESOLVED * level)
     alike = np.zeros_like(counts)
     low, high = np.minimum(level[1:], level[:-1]), np.maximum(level[1:], level[:-1])

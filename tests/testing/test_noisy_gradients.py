@@ -327,3 +327,15 @@ def test_random_rounded_functions_are_not_accused_and_faults_do_not_pass(
     right[component] *= factor
     with pytest.raises(GradientMismatch):
         check_gradient(rounded, right, x)
+
+
+def test_a_kink_beside_the_point_that_curvature_hides_is_no_noise() -> None:
+    a, b, c, at = 2.4002062895531653, 1.212700846560361, 2.803289, -2.4272543999999998
+
+    def f(x: Array) -> float:
+        return float(a * x[0] ** 3 - b * x[0] * x[1] + c * x[1] ** 4 + 1.03 * abs(x[0] - at))
+
+    def gradient(x: Array) -> Array:
+        return np.array([3 * a * x[0] ** 2 - b * x[1] - 1.03, 4 * c * x[1] ** 3 - b * x[0]])
+
+    check_gradient(f, gradient, [-2.4273544, 0.9752915])
