@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import counted, integers, mismatch, one_axis
+from difflab.arrays.given import counted, integers, mismatch, one_axis, sizes
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.primitives import TABLE, clip, floor, maximum, minimum, round_

@@ -32,7 +32,7 @@ TOLERANCE = 1e-9
 """Of the largest number of the result, and of 1.
 
 Every operation is bounded and smooth with slopes of a few units on the sampled values, so rounding
-grows by at most some factor of ten with each of four orders; a wrong rule differs in the first digits.
+grows by some factor of ten with each of four orders; a wrong rule differs in the first digits.
 """
 
 LARGEST = 24
