@@ -12,6 +12,7 @@ Examples
 [0.5, 0.5]
 """
 
+from difflab.arrays.given import Axis
 from difflab.arrays.linalg import cholesky, cofactor, det, inv, logdet, solve
 from difflab.arrays.network import (
     batch_norm,
@@ -38,7 +39,6 @@ from difflab.arrays.reductions import (
     sum,
 )
 from difflab.arrays.shapes import (
-    Axis,
     broadcast_to,
     concatenate,
     diag,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.arrays.shapes import shape_of
+from difflab.arrays.given import shape_of
 from difflab.autodiff.explanation import Explanation, Run
 from difflab.core.devices import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS

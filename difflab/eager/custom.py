@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.arrays.shapes import shape_of
+from difflab.arrays.given import shape_of
 from difflab.autodiff.masked import either
 from difflab.core.place import Spot, python_spot
 from difflab.eager.backward import Contributions

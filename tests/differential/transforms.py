@@ -476,8 +476,47 @@ def traced(program: Program, point: tuple[Any, ...]) -> Any:
         trees.append(function_of(program, OURS)(*rebuilt(point, iter(values))))
         return tuple(leaves(trees[0]))
 
-    found = dl.trace(flat, *leaves(point))(*leaves(point))
+    function = dl.trace(flat, *leaves(point))
+    if program.seed % 2:
+        same_in_every_mode(function, leaves(point))
+    found = function(*leaves(point))
     return rebuilt(trees[0], iter(found if isinstance(found, tuple) else (found,)))
+
+
+def same_in_every_mode(function: dl.Function, values: list[Any]) -> None:
+    """Hold the Jacobians of a Function to each other, and its second derivatives."""
+    expected = dl.jacobian(function, "forward")(*values)
+    scale = float(np.max(np.abs(expected), initial=1.0))
+    count = sum(np.size(value) for value in values)
+    columns = [
+        np.concatenate(
+            [np.ravel(dot) for dot in dl.jvp(function)(*values, *unit)[-len(function.outputs) :]]
+        )
+        for unit in (rebuilt(values, iter(_unit(values, k))) for k in range(min(count, 3)))
+    ]
+    for found in (
+        dl.jacobian(function, "reverse")(*values),
+        dl.jacobian(function, "auto")(*values),
+        dl.sparse_jacobian(function)(*values).toarray(),
+    ):
+        same(found, expected, scale, "a Jacobian")
+    same(np.stack(columns, 1), expected[:, : len(columns)], scale, "products")
+    if function.m == 1 and len(function.graph) < 200:
+        second = dl.hessian(function)(*values)
+        scale = float(np.max(np.abs(second), initial=1.0))
+        same(dl.jacobian(dl.gradient(function), "reverse")(*values), second, scale, "a Hessian")
+        same(dl.sparse_hessian(function)(*values).toarray(), second, scale, "a sparse Hessian")
+
+
+def _unit(values: list[Any], place: int) -> list[Any]:
+    """Return the unit direction of one of all numbers, in the values' shapes."""
+    flat = np.zeros(sum(np.size(value) for value in values))
+    flat[place] = 1.0
+    ends = np.cumsum([np.size(value) for value in values])[:-1]
+    return [
+        part.reshape(np.shape(value))[()]
+        for part, value in zip(np.split(flat, ends), values, strict=True)
+    ]
 
 
 def same(found: Any, expected: Any, scale: float, path: str = "result") -> None:
