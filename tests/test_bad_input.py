@@ -128,7 +128,7 @@ def test_public_functions_refuse_by_difflabs_errors(name: str) -> None:
     requires_difflabs(function, calls_of_transforms(name, function))
 
 
-@pytest.mark.parametrize("name", (*CALLABLES, *ONCE))
+@pytest.mark.parametrize("name", [*CALLABLES, *ONCE])
 def test_what_transforms_return_refuses_by_difflabs_errors(name: str) -> None:
     transform = getattr(dl, name)
 

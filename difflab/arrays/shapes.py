@@ -226,10 +226,10 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
     """
     x = valued(x)
     shape = shape_of(x)
-    ends: list[Any] = [(width, width)] * len(shape)
     if isinstance(width, list | tuple):
         ends = [_pair(entry) for entry in width]
-    ends = [(whole("pad", "width", a, 0), whole("pad", "width", b, 0)) for a, b in ends]
+    else:
+        ends = [(whole("pad", "width", width, 0),) * 2] * len(shape)  # type: ignore[arg-type]
     if len(ends) != len(shape):
         raise mismatch(f"pad cannot surround the shape {shape} by {ends}")
     key = tuple((before, before + size, 1) for (before, _), size in zip(ends, shape, strict=True))
@@ -237,10 +237,10 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
     return apply(rows.scatter, x, keys=(key,), shape=padded)
 
 
-def _pair(entry: Any) -> tuple[Any, Any]:
+def _pair(entry: Any) -> tuple[int, int]:
     if not isinstance(entry, list | tuple) or len(entry) != 2:
         raise mismatch("width of pad is an integer, or a pair (before, after) for every axis")
-    return entry[0], entry[1]
+    return whole("pad", "width", entry[0], 0), whole("pad", "width", entry[1], 0)
 
 
 def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) -> Array:

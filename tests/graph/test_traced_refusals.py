@@ -118,7 +118,7 @@ def test_moved_and_new_axes_are_numpys() -> None:
 
 
 def test_a_number_has_no_length() -> None:
-    for code in (len, lambda x: [part for part in x], lambda x: sum(x)):
+    for code in (len, lambda x: list(x), lambda x: sum(x)):
         with pytest.raises(UnsizedError, match="a number has no length"):
             dl.trace(code, 1.0)
 
