@@ -114,8 +114,8 @@ class _Printer:
             return [None]
         variables: list[str | None] = []
         seen: set[str | None] = set()
-        taken = [*function.inputs, *self.graph.labels.values()]
-        unnamed = output_names([None] * len(function.outputs), taken)
+        known = [*function.inputs, *self.graph.labels.values()]
+        unnamed = output_names([None] * len(function.outputs), known)
         for node, name, default in zip(
             self.view.outputs, function.output_names, unnamed, strict=True
         ):
