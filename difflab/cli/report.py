@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.output import check_destination, say, write_files
+from difflab.core.files import open_regular
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _load(path: Path) -> Comparison:
     from difflab.lab.saved import from_json
 
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        with open_regular(path) as file:
+            return from_json(file.read().decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"it cannot be read: {error}") from error

@@ -38,8 +38,7 @@ class Command:
         found = {k: v for k, v in os.environ.items() if not k.startswith(("LC_", "LANG", "PYTHON"))}
         found |= {"PYTHONPATH": str(ROOT), "DIFFLAB_CACHE": str(self.folder / "cache")}
         found |= {"MPLBACKEND": "Agg", "COLUMNS": "80"}
-        # Python itself does not see that a module's compiled form was cut at a limit.
-        found |= {"PYTHONDONTWRITEBYTECODE": "1", **changes}
+        found |= changes
         return {name: value for name, value in found.items() if value is not None}
 
     def start(self, *arguments, limits=(), **options):
@@ -51,6 +50,9 @@ class Command:
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
         changes = options.pop("environment", {})
+        if limits:
+            # Python does not notice that the compiled form of a module was cut at a limit.
+            changes = {"PYTHONDONTWRITEBYTECODE": "1", **changes}
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **options}
         return subprocess.Popen(
             [*COMMAND, *arguments],

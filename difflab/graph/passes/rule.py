@@ -1,6 +1,6 @@
 """What a rule of stabilisation is: what it finds, what it writes, and why.
 
-May import `matching`, `node`, `core`.
+May import `matching`, `node`, `core`; `rules` to find one by its name.
 """
 
 from __future__ import annotations
