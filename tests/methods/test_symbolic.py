@@ -306,6 +306,7 @@ def test_a_second_is_a_tick_of_the_clock_there(monkeypatch: pytest.MonkeyPatch) 
     session.prepare(1, f, 1, 1 << 30)
     ticks = itertools.count()
     monkeypatch.setattr(meter, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(meter, "WAITED", "/proc/self/no-such-file")
     monkeypatch.setattr(
         session._derivatives[1], "_call", lambda x: (next(ticks), [math.cos(*x)])[1]
     )
