@@ -17,6 +17,10 @@ __all__ = ["Stopwatch", "elapsed", "peak_of"]
 WAITED = "/proc/thread-self/schedstat"
 """Where Linux says how many nanoseconds this thread has run, and has waited for a processor."""
 
+TOGETHER = 1e-4
+"""Seconds within which time and waiting are read, or are read again: no wait lies between."""
+TRIES = 5
+
 
 class Stopwatch:
     """Measures seconds, without those in which this thread waited while others had the processor.
@@ -37,7 +41,11 @@ class Stopwatch:
             self._file = os.open(WAITED, os.O_RDONLY)
         except OSError:  # another system, or one that does not tell
             self._file = -1
-        self._start = self._now()
+        for _ in range(TRIES):
+            early, waited, self._start = perf_counter(), self._waited(), perf_counter()
+            if self._start - early < TOGETHER:
+                break
+        self._start -= waited
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -47,16 +55,11 @@ class Stopwatch:
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
-        return self._now() - self._start
-
-    def _now(self) -> float:
-        """Return the time less all waiting; both are read between two equal waits."""
-        before = self._waited()
-        while True:
-            now, after = perf_counter(), self._waited()
-            if after == before:
-                return now - after
-            before = after
+        for _ in range(TRIES):
+            now, waited, late = perf_counter(), self._waited(), perf_counter()
+            if late - now < TOGETHER:
+                break
+        return now - waited - self._start
 
     def _waited(self) -> float:
         if self._file < 0:
