@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.methods.meter import elapsed, peak_of
+from difflab.methods.meter import Stopwatch, elapsed, peak_of
 from difflab.methods.protocol import Method, Prepared, Problem
 
 __all__ = ["Cost", "Pairs", "Sampler", "SelfMeasured", "in_turns", "paired", "prepare", "spread"]
@@ -80,9 +79,9 @@ def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ..
     """
     samples: list[float] = []
     while not samples or (len(samples) < PREPARED and sum(samples) < QUICK):
-        start = perf_counter()
-        prepared = method.prepare(problem)
-        samples.append(perf_counter() - start)
+        with Stopwatch() as watch:
+            prepared = method.prepare(problem)
+            samples.append(watch.seconds())
         if isinstance(prepared, SelfMeasured):
             return prepared, (prepared.prepare_seconds,)
     return prepared, tuple(samples[1:] or samples)

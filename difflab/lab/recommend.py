@@ -44,8 +44,12 @@ class _Cost:
     high: float
 
     def ties(self, other: _Cost) -> bool:
-        """Return whether what is measured does not tell this from a cost that is less."""
-        return self.least <= max(other.high, NOISE * other.least)
+        """Return whether what is measured does not tell this from a cost that is less.
+
+        A cost may lie as far below the least that was measured as its samples spread above it.
+        """
+        own = self.high / self.least if self.least else 1.0
+        return self.least <= max(own * other.high, NOISE * other.least)
 
 
 def recommend(comparison: Comparison) -> str:
@@ -53,9 +57,9 @@ def recommend(comparison: Comparison) -> str:
 
     Among the methods that the referee confirms, those as accurate as the best are kept, and of
     these the cheapest over a thousand derivatives is named. One whose fastest samples lie within
-    the spread of the cheapest one's, up to its upper quartile, ties with it; so does one that
-    costs less than `NOISE` times as much. Of those that tie the one with the fewest operations is
-    named, and of these the first in a fixed order; the sentence says so.
+    the spread of the cheapest one's and its own, each up to the upper quartile, ties with it; so
+    does one that costs less than `NOISE` times as much. Of those that tie the one with the fewest
+    operations is named, and of these the first in a fixed order; the sentence says so.
     """
     judged = [row for row in comparison.methods if row.status is Status.OK]
     right = [row for row in judged if row.verdict == "agree"]

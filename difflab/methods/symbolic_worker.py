@@ -25,7 +25,7 @@ from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.meter import elapsed, peak_of
+from difflab.methods.meter import Stopwatch, elapsed, peak_of
 from difflab.methods.process import Handlers, Tell, limit_memory
 from difflab.methods.symbolic_facts import Facts, Sizes
 from difflab.methods.symbolic_size import distinct, sizes
@@ -78,9 +78,9 @@ class Session:
         for other in forgotten:
             self._derivatives.pop(other, None)
         limit_memory(memory_bytes)
-        start = perf_counter()
-        derivative = Derivative(function, order, self._tell)
-        seconds = perf_counter() - start
+        with Stopwatch() as watch:
+            derivative = Derivative(function, order, self._tell)
+            seconds = watch.seconds()
         self._derivatives[number] = derivative
         return Facts(seconds, derivative.size())
 

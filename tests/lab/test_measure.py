@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from difflab.lab import measure
 from difflab.lab.measure import (
     PREPARED,
     SAMPLES,
@@ -42,8 +43,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(measure, "perf_counter", clock)
     monkeypatch.setattr(meter, "perf_counter", clock)
+    monkeypatch.setattr(meter, "WAITED", "/proc/self/no-such-file")
     return clock
 
 
@@ -94,6 +95,30 @@ def test_repeats_double_until_a_sample_is_long_enough(clock: Clock) -> None:
     assert sampled(run) == pytest.approx([1e-4] * SAMPLES)
     assert repeats[:4] == [1, 2, 4, 8]
     assert repeats[3:] == [8] * SAMPLES
+
+
+def test_time_that_others_had_the_processor_is_not_counted(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each call runs for a millisecond, and every second one waits for seven before it can."""
+    told, calls = tmp_path / "schedstat", itertools.count()
+    waited = 0
+
+    def call() -> None:
+        nonlocal waited
+        if next(calls) % 2:
+            waited += 7_000_000
+            clock.work(7e-3)
+            told.write_text(f"0 {waited} 0\n")
+        clock.work(1e-3)
+
+    told.write_text("0 0 0\n")
+    monkeypatch.setattr(meter, "WAITED", str(told))
+    assert meter.elapsed(call, 10) == pytest.approx(10e-3)
+    worker = Worker(lambda _: call(), lambda _: call())
+    assert timed_call(worker, X).samples == pytest.approx([1e-3] * SAMPLES)
+    _, samples = prepare(worker, Problem(lambda points: points, 1, 1))
+    assert samples == pytest.approx([1e-3] * (PREPARED - 1))
 
 
 def test_a_call_beyond_the_budget_is_made_once() -> None:

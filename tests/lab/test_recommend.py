@@ -87,6 +87,8 @@ def disturbed(name: str, times: list[float], **more: Any) -> MethodRow:
         ([1e-6, 4e-6, 4e-6, 4e-6], [3e-6, 3e-6, 3e-6, 3e-6], "Use b here"),
         # It lies above: no tie, whatever the operations are.
         ([1e-6, 2e-6, 2e-6, 9e-6], [5e-6, 5e-6, 5e-6, 5e-6], "Use a here"),
+        # So it does where its own samples spread as far: a tie.
+        ([1e-6, 1e-6, 1e-6, 1e-6], [3e-6, 9e-6, 9e-6, 9e-6], "Use b here"),
         # A difference that neither one's samples show is still within what cannot be told.
         ([1e-6, 1e-6, 1e-6, 1e-6], [1.4e-6, 1.4e-6, 1.4e-6, 1.4e-6], "Use b here"),
     ],

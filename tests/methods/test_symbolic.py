@@ -305,7 +305,9 @@ def test_a_second_is_a_tick_of_the_clock_there(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("difflab.methods.symbolic_worker.limit_memory", lambda allowance: None)
     session.prepare(1, f, 1, 1 << 30)
     ticks = itertools.count()
+    monkeypatch.setattr(meter, "TRIES", 1)
     monkeypatch.setattr(meter, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(meter, "WAITED", "/proc/self/no-such-file")
     monkeypatch.setattr(
         session._derivatives[1], "_call", lambda x: (next(ticks), [math.cos(*x)])[1]
     )
