@@ -16,7 +16,7 @@ from types import ModuleType
 
 from difflab.errors import MissingDependencyError, printable
 
-__all__ = ["Package", "described", "installed", "load", "require"]
+__all__ = ["Package", "described", "fault", "installed", "load", "require"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,14 @@ def load(name: str) -> Package:
         except (Exception, SystemExit) as error:  # other people's code may fail in any way
             _broken[name] = f"broken: {described(error)}"
     return Package(None, _broken[name])
+
+
+def fault(*names: str) -> str:
+    """Return why the first broken one of some modules is broken; empty where none is known to be.
+
+    Nothing is imported for it: what was not tried is not known to be broken.
+    """
+    return next((_broken[name] for name in names if name in _broken), "")
 
 
 def require(name: str, extra: str) -> ModuleType:

@@ -6,7 +6,9 @@ May import `difflab.lab` siblings, `difflab.methods`, `difflab.language` and `di
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from difflab.errors import (
     printable,
 )
 from difflab.execute import check_target
+from difflab.lab.effort import Effort
 from difflab.lab.record import (
     Comparison,
     Expression,
@@ -30,8 +33,9 @@ from difflab.lab.record import (
     Variable,
 )
 from difflab.lab.sweep import Progress
+from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Method, Problem
-from difflab.methods.registry import select
+from difflab.methods.registry import apart, select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -72,7 +76,9 @@ def compare(
     order : int
         1 for the Jacobian; 2 for the Hessian of a function with one output number.
     timeout : float
-        Seconds for preparing one method, and for the referee.
+        Seconds for each method, to prepare, to be called and to be measured, and for the referee.
+        What would not end by itself runs in a process that is stopped; the time until that has
+        started, and has imported a package, is not counted.
     seed : int
         Chooses the point.
     target : str
@@ -104,7 +110,8 @@ def compare(
     ('agree', True)
     """
     check_target(target)
-    chosen = _started(select(methods))
+    chosen = select(methods)
+    _start(chosen)
     function = _function(expression, order, timeout)
     point = _point(function, at, seed)
     from difflab.lab.given import packed
@@ -113,6 +120,7 @@ def compare(
     judge = _Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
     problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
+    chosen = _where_they_end(chosen, problem, x)
     rows = _rows(chosen, problem, x, judge, timing, progress)
     from difflab.lab.environment import environment
 
@@ -128,13 +136,36 @@ def compare(
     )
 
 
-def _started(methods: Sequence[Method]) -> Sequence[Method]:
-    """Return the methods; those with a process of their own have begun to start it."""
+def _start(methods: Sequence[Method]) -> None:
+    """Let those with a process of their own begin to start it."""
     for method in methods:
         start = getattr(method, "start", None)
         if start is not None:
             start()
-    return methods
+
+
+def _waited(methods: Sequence[Method]) -> None:
+    """Wait until those with a process of their own have loaded what they need."""
+    for method in methods:
+        wait = getattr(method, "wait", None)
+        if wait is not None:
+            with suppress(DifflabError):  # its own row says what is wrong with it
+                wait()
+
+
+def _where_they_end(methods: Sequence[Method], problem: Problem, x: Packed) -> list[Method]:
+    """Return the methods, in processes of their own where only these could be stopped in time."""
+    effort = Effort(problem, x)
+    found = [apart(method) if effort.is_long(method) else method for method in methods]
+    _start([new for new, old in zip(found, methods, strict=True) if new is not old])
+    return found
+
+
+def _own_copy(x: Packed) -> Packed:
+    """Return a copy of the point for one method, which it cannot change."""
+    copy = x.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def _function(expression: str | Function, order: int, timeout: float) -> Function:
@@ -198,8 +229,12 @@ def _rows(
 ) -> list[MethodRow]:
     """Return a row per method, in the methods' order.
 
-    Those that were started beforehand are asked last, when they have had time to start.
+    Those that were started beforehand are asked last, when they have had time to start. One that
+    loads meanwhile disturbs little; more are waited for before anything is measured.
     """
+    loading = [method for method in methods if hasattr(method, "start")]
+    if timing and len(loading) > 1:
+        _waited(loading)
     order = sorted(range(len(methods)), key=lambda place: hasattr(methods[place], "start"))
     rows: dict[int, MethodRow] = {}
     for done, place in enumerate(order):
@@ -214,7 +249,7 @@ def _row(method: Method, problem: Problem, x: Packed, judge: _Judge, timing: boo
     blank = MethodRow(name=method.name, family=method.family, status=Status.OK)
     try:
         with np.errstate(all="ignore"):
-            return _measured(method, problem, x, judge, timing, blank)
+            return _measured(method, problem, _own_copy(x), judge, timing, blank)
     except UnsupportedError as error:
         return replace(blank, status=Status.UNSUPPORTED, message=str(error))
     except MethodTimeout as error:
@@ -229,22 +264,26 @@ def _row(method: Method, problem: Problem, x: Packed, judge: _Judge, timing: boo
 def _measured(
     method: Method, problem: Problem, x: Packed, judge: _Judge, timing: bool, blank: MethodRow
 ) -> MethodRow:
-    from difflab.lab.measure import prepare, timed_call
+    from difflab.lab.measure import prepare, within
 
     reason = method.missing()
     if reason is not None:
         raise UnsupportedError(reason)
     if problem.order not in method.orders:
         raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
-    prepared, seconds = prepare(method, problem)
+    _waited([method])
+    deadline = Deadline(problem.timeout)
+    prepared, seconds = prepare(method, replace(problem, deadline=deadline))
+    began = perf_counter()
     estimate = prepared(x)
+    first = perf_counter() - began
     shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
     if value.shape != shape:
         raise DifflabError(f"it gave an array of shape {value.shape} instead of {shape}")
     row = judge.judged(blank, replace(estimate, value=value))
     if timing:
-        cost = timed_call(prepared, x)
+        cost = within(prepared, x, first, deadline)
         row = replace(
             row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
         )

@@ -10,6 +10,7 @@ May import `difflab.methods`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol, runtime_checkable
@@ -17,10 +18,12 @@ from typing import Protocol, runtime_checkable
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import MethodTimeout
+from difflab.methods.deadline import Deadline
 from difflab.methods.meter import elapsed, peak_of
 from difflab.methods.protocol import Method, Prepared, Problem
 
-__all__ = ["Cost", "Pairs", "SelfMeasured", "paired", "prepare", "sample", "timed_call"]
+__all__ = ["Cost", "Pairs", "SelfMeasured", "paired", "prepare", "sample", "timed_call", "within"]
 
 SHORTEST = 2e-3  # a sample lasts at least so long: 20,000 ticks of a 100 ns clock
 SAMPLES = 5
@@ -77,7 +80,7 @@ def prepare(method: Method, problem: Problem) -> tuple[Prepared, float]:
     if isinstance(prepared, SelfMeasured):
         return prepared, prepared.prepare_seconds
     for _ in range(2):
-        if seconds > QUICK:
+        if seconds > min(QUICK, problem.seconds_left() / 10):
             break
         start = perf_counter()
         prepared = method.prepare(problem)
@@ -100,6 +103,27 @@ def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) 
     if isinstance(prepared, SelfMeasured):
         return Cost(samples, prepared.peak_bytes(x))
     return Cost(samples, peak_of(lambda: prepared(x)))
+
+
+def within(prepared: Prepared, x: NDArray[float64], first: float, deadline: Deadline) -> Cost:
+    """Measure what one call costs before `deadline`.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        What is called.
+    x : ndarray
+        The point.
+    first : float
+        Seconds that a first call took; they are all that is said where no more fit the time.
+    deadline : Deadline
+        When the measuring must be over.
+    """
+    left = deadline.remaining()
+    if 2 * first < left:
+        with suppress(MethodTimeout):
+            return timed_call(prepared, x, min(BUDGET, left))
+    return Cost((first,), None)
 
 
 def sample(run: Callable[[int], float], budget: float = BUDGET) -> tuple[float, ...]:
