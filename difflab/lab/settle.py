@@ -79,6 +79,7 @@ class Settling:
         self._stages: dict[int, Stage] = {}
         self._history: dict[Key, list[Sample]] = {}
         self.rows: dict[int, list[int]] = {}
+        self._firsts: dict[int, dict[int, Sample]] = {}
         self._draw = Random(1)
         self._weights: dict[int, int] = {}
         self._all_weights: dict[int, int] = {}
@@ -119,8 +120,8 @@ class Settling:
         direction, and are one block.
         """
         began = perf_counter()
-        for unit in self.units[:_FIRST]:
-            self._stage(0).sample(unit, self._outputs_of(unit))
+        for position in range(min(_FIRST, len(self.units))):
+            self._sample(position)
         seconds = (perf_counter() - began) / _FIRST
         size = len(self.units)
         if self.order == 1 and seconds > 0:
@@ -136,15 +137,23 @@ class Settling:
         """Settle some units."""
         self._history = {}
         for position in positions:
-            unit = self.units[position]
-            rows = self.rows[position] = self._outputs_of(unit)
-            if rows:
-                samples = self._stage(0).sample(unit, rows)
-                self._history.update({(row, position): [samples[row]] for row in rows})
+            samples = self._sample(position)
+            self._history.update({(row, position): [s] for row, s in samples.items()})
         self._check(sorted({i for position in positions for i in self.units[position]}))
         self._settle_zeros()
         self._climb()
         self.judged += positions
+
+    def _sample(self, position: int) -> dict[int, Sample]:
+        """Return a unit's first samples, of the outputs that it reaches; the first are kept."""
+        if position not in self._firsts:
+            unit = self.units[position]
+            rows = self.rows[position] = self._outputs_of(unit)
+            samples = self._stage(0).sample(unit, rows) if rows else {}
+            if position >= _FIRST:
+                return samples
+            self._firsts[position] = samples
+        return self._firsts[position]
 
     def _outputs_of(self, unit: Unit) -> list[int]:
         """Return the outputs that all inputs of `unit` reach."""
