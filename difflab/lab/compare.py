@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +32,8 @@ from difflab.lab.record import (
     Variable,
 )
 from difflab.lab.sweep import Progress
-from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Method, Problem
-from difflab.methods.registry import apart, select
+from difflab.methods.registry import select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -120,7 +118,9 @@ def compare(
     judge = _Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
     problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
-    chosen = _where_they_end(chosen, problem, x)
+    effort = Effort(problem, x)
+    chosen = [effort.stoppable(method) for method in chosen]
+    _start(chosen)
     rows = _rows(chosen, problem, x, judge, timing, progress)
     from difflab.lab.environment import environment
 
@@ -151,21 +151,6 @@ def _waited(methods: Sequence[Method]) -> None:
         if wait is not None:
             with suppress(DifflabError):  # its own row says what is wrong with it
                 wait()
-
-
-def _where_they_end(methods: Sequence[Method], problem: Problem, x: Packed) -> list[Method]:
-    """Return the methods, in processes of their own where only these could be stopped in time."""
-    effort = Effort(problem, x)
-    found = [apart(method) if effort.is_long(method) else method for method in methods]
-    _start([new for new, old in zip(found, methods, strict=True) if new is not old])
-    return found
-
-
-def _own_copy(x: Packed) -> Packed:
-    """Return a copy of the point for one method, which it cannot change."""
-    copy = x.copy()
-    copy.flags.writeable = False
-    return copy
 
 
 def _function(expression: str | Function, order: int, timeout: float) -> Function:
@@ -249,7 +234,7 @@ def _row(method: Method, problem: Problem, x: Packed, judge: _Judge, timing: boo
     blank = MethodRow(name=method.name, family=method.family, status=Status.OK)
     try:
         with np.errstate(all="ignore"):
-            return _measured(method, problem, _own_copy(x), judge, timing, blank)
+            return _measured(method, problem, x, judge, timing, blank)
     except UnsupportedError as error:
         return replace(blank, status=Status.UNSUPPORTED, message=str(error))
     except MethodTimeout as error:
@@ -264,26 +249,17 @@ def _row(method: Method, problem: Problem, x: Packed, judge: _Judge, timing: boo
 def _measured(
     method: Method, problem: Problem, x: Packed, judge: _Judge, timing: bool, blank: MethodRow
 ) -> MethodRow:
-    from difflab.lab.measure import prepare, within
+    from difflab.lab.measure import answer
 
-    reason = method.missing()
-    if reason is not None:
-        raise UnsupportedError(reason)
-    if problem.order not in method.orders:
-        raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
-    _waited([method])
-    deadline = Deadline(problem.timeout)
-    prepared, seconds = prepare(method, replace(problem, deadline=deadline))
-    began = perf_counter()
-    estimate = prepared(x)
-    first = perf_counter() - began
+    found = answer(method, problem, x)
+    estimate, prepared = found.estimate, found.prepared
     shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
     if value.shape != shape:
         raise DifflabError(f"it gave an array of shape {value.shape} instead of {shape}")
     row = judge.judged(blank, replace(estimate, value=value))
     if timing:
-        cost = within(prepared, x, first, deadline)
+        cost = found.cost()
         row = replace(
             row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
         )
@@ -292,7 +268,7 @@ def _measured(
         jacobian=value,
         error_estimate=None if estimate.error is None else _largest(estimate.error),
         function_evaluations=estimate.evaluations,
-        prepare_seconds=seconds,
+        prepare_seconds=found.prepare_seconds,
         operations=prepared.operations,
         size=prepared.size,
     )

@@ -1,6 +1,6 @@
 """About how long difflab's own methods take, to know which to run where they can be stopped.
 
-May import `difflab.graph` and `difflab.methods.protocol`.
+May import `difflab.graph` and `difflab.methods`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods.protocol import Family, Method, Problem
+from difflab.methods.registry import apart
 
 __all__ = ["Effort"]
 
@@ -45,6 +46,10 @@ class Effort:
         self._nodes = 0 if graph is None else len(graph)
         sizes = [] if graph is None else [math.prod(shape) for shape in graph.shape_table]
         self._numbers = self._nodes * max(sizes, default=1)
+
+    def stoppable(self, method: Method) -> Method:
+        """Return the method, in a process of its own where only that would end it in time."""
+        return apart(method) if self.is_long(method) else method
 
     def is_long(self, method: Method) -> bool:
         """Return whether the method may not end within the time limit, by a wide margin."""

@@ -4,26 +4,36 @@ A time is the smallest of several samples, since everything that disturbs a meas
 it longer; each sample repeats the call as often as it takes to last long enough for the clock
 (the repeats double, as in ADBench, Šrajer et al. 2018). The raw samples are kept. Memory is
 measured in a call of its own, since tracing allocations slows a call down severalfold.
-May import `difflab.methods`.
+May import `difflab.methods` and `difflab.errors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import MethodTimeout
+from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.methods.deadline import Deadline
 from difflab.methods.meter import elapsed, peak_of
-from difflab.methods.protocol import Method, Prepared, Problem
+from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 
-__all__ = ["Cost", "Pairs", "SelfMeasured", "paired", "prepare", "sample", "timed_call", "within"]
+__all__ = [
+    "Answer",
+    "Cost",
+    "Pairs",
+    "SelfMeasured",
+    "answer",
+    "paired",
+    "prepare",
+    "sample",
+    "timed_call",
+]
 
 SHORTEST = 2e-3  # a sample lasts at least so long: 20,000 ticks of a 100 ns clock
 SAMPLES = 5
@@ -105,25 +115,65 @@ def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) 
     return Cost(samples, peak_of(lambda: prepared(x)))
 
 
-def within(prepared: Prepared, x: NDArray[float64], first: float, deadline: Deadline) -> Cost:
-    """Measure what one call costs before `deadline`.
+@dataclass(frozen=True)
+class Answer:
+    """What one method gave at one point, within its time.
 
-    Parameters
+    Attributes
     ----------
+    estimate : Estimate
+        The derivative.
+    prepare_seconds : float
+        What preparing took.
     prepared : Prepared
-        What is called.
-    x : ndarray
-        The point.
-    first : float
-        Seconds that a first call took; they are all that is said where no more fit the time.
-    deadline : Deadline
-        When the measuring must be over.
+        What was called.
     """
-    left = deadline.remaining()
-    if 2 * first < left:
-        with suppress(MethodTimeout):
-            return timed_call(prepared, x, min(BUDGET, left))
-    return Cost((first,), None)
+
+    estimate: Estimate
+    prepare_seconds: float
+    prepared: Prepared
+    _x: NDArray[float64]
+    _first: float
+    _deadline: Deadline
+
+    def cost(self) -> Cost:
+        """Measure what one call costs in what is left of the time: at least the first call."""
+        left = self._deadline.remaining()
+        if 2 * self._first < left:
+            with suppress(MethodTimeout):
+                return timed_call(self.prepared, self._x, min(BUDGET, left))
+        return Cost((self._first,), None)
+
+
+def answer(method: Method, problem: Problem, x: NDArray[float64]) -> Answer:
+    """Prepare a method and call it at `x`, in ``problem.timeout`` seconds together.
+
+    The time until a process has started, where the method runs in one, is not counted. The
+    method has its own copy of the point, which it cannot change. A method of difflab's own that
+    may be long ends in time where `difflab.lab.effort.Effort.stoppable` has put it.
+
+    Raises
+    ------
+    MethodTimeout
+        It took longer.
+    DifflabError, or anything
+        The method cannot run here or failed.
+    """
+    reason = method.missing()
+    if reason is not None:
+        raise UnsupportedError(reason)
+    if problem.order not in method.orders:
+        raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
+    wait = getattr(method, "wait", None)
+    if wait is not None:
+        wait()
+    x = x.copy()
+    x.flags.writeable = False
+    deadline = Deadline(problem.timeout)
+    prepared, seconds = prepare(method, replace(problem, deadline=deadline))
+    began = perf_counter()
+    estimate = prepared(x)
+    return Answer(estimate, seconds, prepared, x, perf_counter() - began, deadline)
 
 
 def sample(run: Callable[[int], float], budget: float = BUDGET) -> tuple[float, ...]:
