@@ -17,7 +17,7 @@
     │   ├── MissingAttributeError  what NumPy's arrays have, and a traced value has not
     │   └── AnomalyError           a watched computation made a nan or an infinity
     ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
-    │   └── MissingDependencyError an optional package is not installed
+    │   └── MissingDependencyError an optional package is missing or broken
     ├── ConsistencyError           two parts of difflab contradict each other: a fault of its own
     └── MethodTimeout              a method was stopped at its limit
 """
@@ -215,18 +215,30 @@ class UnsupportedError(DifflabError):
 
 
 class MissingDependencyError(UnsupportedError):
-    """An optional package is not installed; the message holds the command that adds it.
+    """An optional package is missing or broken; the message holds the command that mends it.
 
     Examples
     --------
     >>> print(MissingDependencyError("llvmlite", extra="native"))
     llvmlite is not installed; add it with: pip install 'difflab[native]'
+    >>> print(MissingDependencyError("llvmlite", extra="native", fault="broken: OSError"))
+    llvmlite is installed and broken: OSError; mend it with: pip install --force-reinstall llvmlite
     """
 
-    def __init__(self, package: str, *, extra: str) -> None:
-        super().__init__(f"{package} is not installed; add it with: pip install 'difflab[{extra}]'")
+    def __init__(self, package: str, *, extra: str, fault: str = "") -> None:
+        absent = f"is not installed; add it with: pip install 'difflab[{extra}]'"
+        mend = f"is installed and {fault}; mend it with: pip install --force-reinstall {package}"
+        super().__init__(f"{package} {mend if fault else absent}")
         self.package = package
         self.extra = extra
+        self.fault = fault
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _again, (self.package, self.extra, self.fault)
+
+
+def _again(package: str, extra: str, fault: str) -> MissingDependencyError:
+    return MissingDependencyError(package, extra=extra, fault=fault)
 
 
 class ConsistencyError(DifflabError):

@@ -1,13 +1,12 @@
-"""``difflab doctor``: what is installed here, what is missing, and the command that adds it.
+"""``difflab doctor``: what is installed here, what is missing or broken, and what mends it.
 
-May import `difflab.cli` siblings; `lab` and `execute` are imported when the command runs.
+May import `difflab.cli` siblings; the rest is imported when the command runs.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import NamedTuple
 
 from difflab.cli.output import emit, screen
@@ -44,6 +43,8 @@ def doctor() -> int:
 
     from difflab.execute.native.store import folder
     from difflab.lab.environment import environment
+    from difflab.methods.loading import faults
+    from difflab.report.style import clean
     from difflab.report.table import draw
 
     here = Table.grid(padding=(0, 2, 0, 0))
@@ -56,22 +57,31 @@ def doctor() -> int:
     extras = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for heading in ("optional", "version", "used for", "add it with"):
         extras.add_column(heading, no_wrap=heading != "used for")
+    wrong = faults(package.module for package in OPTIONAL)
     for package in OPTIONAL:
-        found = _version(package.module)
+        module, fault = package.module, wrong.get(package.module, "")
+        broken = fault.startswith("broken")
+        state = "broken" if broken else fault or _version(module)
         extras.add_row(
-            package.module,
-            Text(found or "missing", style="green" if found else "dim"),
+            module,
+            Text(state, style="red" if broken else "dim" if fault else "green"),
             package.use,
-            "" if found else f"pip install 'difflab[{package.extra}]'",
+            _mending(package, fault),
         )
-    emit(draw([here, extras], **screen()))
+    notes = [Text(f"{module} is {clean(why)}") for module, why in wrong.items() if why != "missing"]
+    emit(draw([here, extras, *notes], **screen()))
     return 0
 
 
-def _version(module: str) -> str | None:
-    """Return the version of an installed module, without importing it."""
-    if find_spec(module) is None:
-        return None
+def _mending(package: Optional, fault: str) -> str:
+    """Return the command that adds or mends a package; none where it works."""
+    if fault.startswith("broken"):
+        return f"pip install --force-reinstall {package.module}"
+    return f"pip install 'difflab[{package.extra}]'" if fault else ""
+
+
+def _version(module: str) -> str:
+    """Return the version of an installed module."""
     try:
         return version(module)
     except PackageNotFoundError:

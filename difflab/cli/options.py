@@ -62,7 +62,7 @@ Stabilise = Annotated[
     typer.Option("--stabilise", help="Rewrite what overflows or cancels, and say where."),
 ]
 Timeout = Annotated[
-    float, typer.Option(min=0.01, metavar="SECONDS", help="For preparing one method.")
+    float, typer.Option(min=0.01, metavar="SECONDS", help="For each method, and for the referee.")
 ]
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from importlib.util import find_spec
 
-from difflab.errors import MissingDependencyError, UnsupportedError
+from difflab.core.optional import installed, require
+from difflab.errors import UnsupportedError
 from difflab.execute.native import NativeArrays, NativeTarget
+from difflab.execute.native.libraries import available, fault, llvm
 from difflab.execute.schedule import Program, Schedule
 from difflab.execute.unrolled import unrolled
 from difflab.graph.function import Function
@@ -104,7 +105,7 @@ def repeated(function: Function, target: str) -> Function:
     if target not in ("auto", "numpy", "cupy"):
         return function
     found = rolled(function)
-    compiled = target == "auto" and len(function.graph) < LARGE and find_spec("llvmlite")
+    compiled = target == "auto" and len(function.graph) < LARGE and available()
     short = len(function.graph) < LONG_VECTORS * len(found.graph)
     return function if compiled and short else found
 
@@ -130,16 +131,15 @@ def choose(
     Raises
     ------
     MissingDependencyError
-        Machine code was asked for, and llvmlite is not installed.
+        Machine code was asked for, and llvmlite is missing or broken; or CuPy is.
     """
     if target in ("python", "numpy"):
         return Choice(f"{target}: as asked for", math.inf if target == "python" else -1)
     if target == "cupy":
-        if find_spec("cupy") is None:
-            raise MissingDependencyError("cupy", extra="gpu")
+        require("cupy", "gpu")
         return Choice("cupy: as asked for", device=True)
-    if target == "native" and find_spec("llvmlite") is None:
-        raise MissingDependencyError("llvmlite", extra="native")
+    if target == "native":
+        llvm()
     most = UNROLLED if target == "native" else UNROLLED_BY_ITSELF
     native, why_not = _native(schedule, program, most, threads)
     if target == "native":
@@ -157,8 +157,9 @@ def _native(
     schedule: Schedule, program: Program | None, most: int, threads: int
 ) -> tuple[NativeTarget | None, str]:
     """Return the function as machine code, or why there is none."""
-    if find_spec("llvmlite") is None:
-        return None, "machine code needs llvmlite: pip install 'difflab[native]'"
+    if not available():
+        missing = "machine code needs llvmlite: pip install 'difflab[native]'"
+        return None, f"no machine code: {fault()}" if installed("llvmlite") else missing
     try:
         numbers = unrolled(schedule, most) if program is None else program
         return NativeTarget(numbers, schedule.function.input_shapes, threads), ""

@@ -21,6 +21,7 @@ from difflab.execute.choice import Choice, choose, repeated
 from difflab.execute.cupy import CupyTarget
 from difflab.execute.given import common_shape, plain_number, real
 from difflab.execute.memory import MemoryPlan
+from difflab.execute.native.libraries import works
 from difflab.execute.numpy import NumpyTarget
 from difflab.execute.python import PythonTarget
 from difflab.execute.schedule import Program, Schedule
@@ -192,10 +193,9 @@ class Compiled:
         self._python = None
         self._entry_source: str | None = None
         self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
-        workers = threads or available()
-        self._choice: Choice = choose(target, schedule, program, arrays, workers)
-        self._native = self._choice.native
-        first = self._choice.of(1)
+        self._why_arrays = arrays
+        self._choose()
+        first = self._chosen(1)
         plain = program is None and first == "numpy"
         self._arrays: PointTarget | None = self._choice.point
         if self._arrays is None and plain:
@@ -208,6 +208,24 @@ class Compiled:
             self._native.prepare()
         elif program is not None:
             self._numpy  # noqa: B018 - plans now what is planned when first needed otherwise
+
+    def _choose(self) -> None:
+        workers = self.threads or available()
+        self._choice: Choice = choose(
+            self.target, self._schedule, self._program, self._why_arrays, workers
+        )
+        self._native = self._choice.native
+
+    def _chosen(self, points: int) -> str:
+        """Return the target for so many points, which is another where llvmlite turns out broken.
+
+        It is imported when machine code is first needed, and not known to work before.
+        """
+        chosen = self._choice.of(points)
+        if chosen == "native" and not works():
+            self._choose()
+            chosen = self._choice.of(points)
+        return chosen
 
     @property
     def reason(self) -> str:
@@ -260,7 +278,7 @@ class Compiled:
         (5, (8000,), 8000)
         """
         count = 1 if points is None else points
-        chosen = self._choice.of(count)
+        chosen = self._chosen(count)
         if chosen == "cupy":
             return self._cupy.memory_plan(count)
         if self._arrays is not None and points is None:
@@ -334,7 +352,7 @@ class Compiled:
         return None
 
     def _results(self, values: Sequence[Any], batch: Shape) -> Any:
-        chosen = self._choice.of(math.prod(batch))
+        chosen = self._chosen(math.prod(batch))
         if chosen == "python" and self._python is not None:
             results = self._python(values, batch)
         elif self._arrays is not None and batch == ():

@@ -6,6 +6,7 @@ May import `difflab.lab` siblings, `difflab.methods`, `difflab.language` and `di
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from difflab.errors import (
     printable,
 )
 from difflab.execute import check_target
+from difflab.lab.effort import Effort
 from difflab.lab.record import (
     Comparison,
     Expression,
@@ -31,11 +33,12 @@ from difflab.lab.record import (
     Variable,
 )
 from difflab.lab.sweep import Progress
-from difflab.methods.protocol import Method, Prepared, Problem
+from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.lab.measure import Call
     from difflab.lab.referee import Referee, Reference
 
 __all__ = ["compare"]
@@ -73,7 +76,9 @@ def compare(
     order : int
         1 for the Jacobian; 2 for the Hessian of a function with one output number.
     timeout : float
-        Seconds for preparing one method, and for the referee.
+        Seconds for each method, to prepare, to be called and to be measured, and for the referee.
+        What would not end by itself runs in a process that is stopped; the time until that has
+        started, and has imported a package, is not counted.
     seed : int
         Chooses the point.
     target : str
@@ -107,7 +112,8 @@ def compare(
     ('agree', True)
     """
     check_target(target)
-    chosen = _started(select(methods))
+    chosen = select(methods)
+    _start(chosen)
     function = _function(expression, order, timeout)
     _require_room(function, order, len(chosen))
     point = _point(function, at, seed)
@@ -117,6 +123,9 @@ def compare(
     judge = _Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
     problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
+    effort = Effort(problem, x)
+    chosen = [effort.stoppable(method) for method in chosen]
+    _start(chosen)
     rows = _rows(chosen, problem, x, judge, timing, progress)
     return Comparison(
         expression=_described(function, None if truth else function.text),
@@ -141,13 +150,21 @@ def _environment(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
     return {**environment(), "packages": ", ".join(stated), **settings, "date": now()}
 
 
-def _started(methods: Sequence[Method]) -> Sequence[Method]:
-    """Return the methods; those with a process of their own have begun to start it."""
+def _start(methods: Sequence[Method]) -> None:
+    """Let those with a process of their own begin to start it."""
     for method in methods:
         start = getattr(method, "start", None)
         if start is not None:
             start()
-    return methods
+
+
+def _waited(methods: Sequence[Method]) -> None:
+    """Wait until those with a process of their own have loaded what they need."""
+    for method in methods:
+        wait = getattr(method, "wait", None)
+        if wait is not None:
+            with suppress(DifflabError):  # its own row says what is wrong with it
+                wait()
 
 
 def _function(expression: str | Function, order: int, timeout: float) -> Function:
@@ -218,11 +235,15 @@ def _rows(
 ) -> list[MethodRow]:
     """Return a row per method, in the methods' order.
 
-    Those that were started beforehand are asked last, when they have had time to start.
+    Those that were started beforehand are asked last, when they have had time to start. One that
+    loads meanwhile disturbs little; more are waited for before anything is measured.
     """
+    loading = [method for method in methods if hasattr(method, "start")]
+    if timing and len(loading) > 1:
+        _waited(loading)
     order = sorted(range(len(methods)), key=lambda place: hasattr(methods[place], "start"))
     rows: dict[int, MethodRow] = {}
-    ready: dict[int, Prepared] = {}
+    ready: dict[int, Call] = {}
     for done, place in enumerate(order):
         if progress is not None:
             progress(done, len(methods), methods[place].name)
@@ -234,7 +255,7 @@ def _rows(
         except (Exception, SystemExit) as error:  # another package's method may fail in any way
             rows[place] = _failed(rows[place], error)
     if timing:
-        rows |= _timed({place: rows[place] for place in ready}, ready, x)
+        rows |= _timed({place: rows[place] for place in ready}, ready)
     return [rows[place] for place in range(len(methods))]
 
 
@@ -250,14 +271,12 @@ def _failed(row: MethodRow, error: BaseException) -> MethodRow:
     return replace(blank, message=printable(f"{type(error).__name__}: {error}"))
 
 
-def _timed(
-    rows: Mapping[int, MethodRow], ready: Mapping[int, Prepared], x: Packed
-) -> dict[int, MethodRow]:
+def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, Call]) -> dict[int, MethodRow]:
     """Return rows with the times of their calls, which are measured in turns."""
     from difflab.lab.measure import Cost, in_turns
 
     with np.errstate(all="ignore"):
-        costs = in_turns([ready[place] for place in rows], x)
+        costs = in_turns([calls[place] for place in rows])
     found: dict[int, MethodRow] = {}
     for (place, row), cost in zip(rows.items(), costs, strict=True):
         if isinstance(cost, Cost):
@@ -271,17 +290,12 @@ def _timed(
 
 def _judged(
     method: Method, problem: Problem, x: Packed, judge: _Judge, blank: MethodRow
-) -> tuple[MethodRow, Prepared]:
-    """Return the row of a method without times, and its derivative ready to be called."""
-    from difflab.lab.measure import prepare
+) -> tuple[MethodRow, Call]:
+    """Return the row of a method without times, and its call to be measured."""
+    from difflab.lab.measure import answer
 
-    reason = method.missing()
-    if reason is not None:
-        raise UnsupportedError(reason)
-    if problem.order not in method.orders:
-        raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
-    prepared, preparing = prepare(method, problem)
-    estimate = prepared(x)
+    found = answer(method, problem, x)
+    estimate, prepared = found.estimate, found.call.prepared
     shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
     if value.shape != shape:
@@ -291,12 +305,12 @@ def _judged(
         jacobian=value,
         error_estimate=None if estimate.error is None else _largest(estimate.error),
         function_evaluations=estimate.evaluations,
-        prepare_seconds=min(preparing),
-        prepare_samples=preparing,
+        prepare_seconds=min(found.prepare_samples),
+        prepare_samples=found.prepare_samples,
         operations=prepared.operations,
         size=prepared.size,
     )
-    return row, prepared
+    return row, found.call
 
 
 def _largest(errors: NDArray[float64]) -> float | None:

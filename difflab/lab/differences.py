@@ -3,7 +3,7 @@
 A *stage* is one precision and one step; the ladder of stages doubles the digits and shrinks
 the step along. Every difference is taken from the right and from the left as well as
 symmetrically, so that a kink cannot hide. No derivative rule is used anywhere.
-May import `difflab.errors`; mpmath is imported when a sampler is made.
+May import `difflab.lab.exact`; mpmath is imported when a sampler is made.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
+
+from difflab.lab.exact import ExactValues, TimeSpent
 
 __all__ = [
     "CONFIRMING",
@@ -105,16 +107,20 @@ class Sampler:
         offset: Sequence[float] | None = None,
     ) -> None:
         import mpmath
+        from mpmath import libmp
 
         self.mp = mpmath.mp
         self.evaluations = 0
         self._function = values
         self._deadline = perf_counter() + seconds
+        self._exact = values if isinstance(values, ExactValues) else None
+        self._unmoved: dict[int, list[Real]] = {}
         self.point = [float(value) for value in point]
-        self._centre = [
-            self.mp.fadd(value, shift, exact=True)
-            for value, shift in zip(self.point, offset or [0.0] * len(self.point), strict=True)
-        ]
+        exact, number = libmp.from_float, self.mp.make_mpf
+        self._centre = [number(exact(value)) for value in self.point]
+        if offset is not None:
+            pairs = zip(self._centre, offset, strict=True)
+            self._centre = [self.mp.fadd(value, shift, exact=True) for value, shift in pairs]
         self.scales = _scales(self.point)
         # Inputs of size 10^±k meet others of size 1: their last digits must not be lost.
         sizes = [abs(math.log10(abs(value))) for value in self.point if value]
@@ -125,10 +131,39 @@ class Sampler:
         if self.evaluations and perf_counter() > self._deadline:
             raise BudgetSpent
         self.evaluations += 1
-        moved = self._centre.copy()
-        for position, shift in shifts.items():
-            moved[position] += shift
-        return [self._real(value) for value in self._function(moved)]
+        moved = {position: self._centre[position] + shift for position, shift in shifts.items()}
+        if self._exact is None:
+            point = [moved.get(position, x) for position, x in enumerate(self._centre)]
+            return [self._real(value) for value in self._function(point)]
+        self._exact.until = self._deadline
+        try:
+            return self._by_exact(self._exact, moved)
+        except TimeSpent:
+            raise BudgetSpent from None
+
+    def _by_exact(self, function: ExactValues, moved: dict[int, Real]) -> list[Real]:
+        """Return the outputs: those that no moved input reaches are as they were."""
+        unmoved = self._unmoved.get(self.mp.prec)
+        if unmoved is None:
+            unmoved = [self._real(value) for value in function(self._centre)]
+            self._unmoved[self.mp.prec] = unmoved
+        found = unmoved.copy()
+        if moved:
+            for row, value in function.near(self._centre, moved).items():
+                found[row] = self._real(value)
+        return found
+
+    def reached(self, position: int) -> list[int] | None:
+        """Return the outputs that an input reaches; None where all may be."""
+        return None if self._exact is None else self._exact.reached(position)
+
+    def restart(self, seconds: float) -> None:
+        """Let the time begin again."""
+        self._deadline = perf_counter() + seconds
+
+    def remaining(self) -> float:
+        """Return the seconds that are left."""
+        return max(self._deadline - perf_counter(), 0.0)
 
     def expect(self, seconds: float, patience: float) -> None:
         """Give up now if what is ahead takes far longer than there is time.
@@ -138,7 +173,7 @@ class Sampler:
         BudgetSpent
             The `seconds` are more than `patience` times what is left.
         """
-        if seconds > patience * max(self._deadline - perf_counter(), 0.0):
+        if seconds > patience * self.remaining():
             raise BudgetSpent
 
     def _real(self, value: Real) -> Real:
@@ -161,6 +196,20 @@ def _scales(point: Sequence[float]) -> list[float]:
     return [math.ldexp(1.0, math.frexp(abs(value) or least)[1] - 1) for value in point]
 
 
+def _power(scale: float, exponent: int) -> Any:
+    """Return ``scale * 2**exponent`` for a scale that is a power of two, as mpmath has it inside.
+
+    Examples
+    --------
+    >>> import mpmath
+    >>> mpmath.mp.make_mpf(_power(0.5, 3))
+    mpf('4.0')
+    """
+    from mpmath.libmp import MPZ_ONE
+
+    return 0, MPZ_ONE, math.frexp(scale)[1] - 1 + exponent, 1
+
+
 class Stage:
     """The function around the sampler's point at one level of the ladder.
 
@@ -179,7 +228,8 @@ class Stage:
         self.mp = sampler.mp
         self.digits = level.digits + (order - 1) * level.exponent + sampler.extra
         bits = math.ceil(level.exponent * math.log2(10))
-        self.steps = [self.mp.ldexp(scale, -bits) for scale in sampler.scales]
+        self.steps = [self.mp.make_mpf(_power(scale, -bits)) for scale in sampler.scales]
+        self._order = order
         self._seen: dict[tuple[tuple[int, int], ...], list[Real]] = {}
 
     def moved(self, *moves: tuple[int, int]) -> list[Real]:
@@ -191,7 +241,10 @@ class Stage:
                 shifts: dict[int, Real] = {}
                 for i, multiple in moves:
                     shifts[i] = shifts.get(i, mp.zero) + multiple * self.steps[i]
-                found = self._seen[moves] = self.sampler.values(shifts)
+                found = self.sampler.values(shifts)
+            # Of first differences only the centre is asked for again and again.
+            if self._order > 1 or not moves:
+                self._seen[moves] = found
         return found
 
     @property
@@ -199,18 +252,21 @@ class Stage:
         """The outputs at the centre."""
         return self.moved()
 
-    def sample(self, unit: Unit) -> list[Sample]:
-        """Return the differences of every output for one unit."""
+    def sample(self, unit: Unit, rows: Sequence[int] | None = None) -> dict[int, Sample]:
+        """Return the differences of some outputs for one unit; of all where `rows` is None."""
         with self.mp.workdps(self.digits):
             if len(unit) == 1:
-                return self._first(unit[0])
+                return self._first(unit[0], range(len(self.base)) if rows is None else rows)
             i, j = unit
-            return self._second(i) if i == j else self._mixed(i, j)
+            return dict(enumerate(self._second(i) if i == j else self._mixed(i, j)))
 
-    def _first(self, i: int) -> list[Sample]:
-        step = self.steps[i]
-        return [
-            Sample(
+    def _first(self, i: int, rows: Sequence[int]) -> dict[int, Sample]:
+        step, centre = self.steps[i], self.base
+        right, left = self.moved((i, 1)), self.moved((i, -1))
+        found = {}
+        for row in rows:
+            here, above, below = centre[row], right[row], left[row]
+            found[row] = Sample(
                 left=(here - below) / step,
                 right=(above - here) / step,
                 centre=(above - below) / (2 * step),
@@ -218,10 +274,7 @@ class Stage:
                 gap_left=abs(here - below),
                 gap_right=abs(above - here),
             )
-            for here, above, below in zip(
-                self.base, self.moved((i, 1)), self.moved((i, -1)), strict=True
-            )
-        ]
+        return found
 
     def _second(self, i: int) -> list[Sample]:
         area = self.steps[i] ** 2

@@ -92,7 +92,7 @@ def _value(name: str, shape: tuple[int, ...], given: Any) -> Value:
         array = np.asarray(given)
         if array.dtype.kind not in "biuf" and not _is_integer(given):
             raise TypeError
-        array = np.asarray(given, dtype=float64)
+        array = np.array(given, dtype=float64)  # the caller's own may change later
     except OverflowError:
         raise PointError(f"the value of '{name}' is too large for a float64") from None
     except (TypeError, ValueError):

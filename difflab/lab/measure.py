@@ -6,25 +6,41 @@ it longer; each sample repeats the call as often as it takes to last long enough
 time that a busy machine deals out, so that most of them are undisturbed; what is compared is
 measured in turns. The raw samples are kept. Memory is
 measured in a call of its own, since tracing allocations slows a call down severalfold.
-May import `difflab.methods`.
+May import `difflab.methods` and `difflab.errors`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.methods.deadline import Deadline
 from difflab.methods.meter import Stopwatch, elapsed, peak_of
-from difflab.methods.protocol import Method, Prepared, Problem
+from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 
-__all__ = ["Cost", "Pairs", "Sampler", "SelfMeasured", "in_turns", "paired", "prepare", "spread"]
-__all__ += ["timed_call"]
+__all__ = [
+    "Answer",
+    "Call",
+    "Cost",
+    "Pairs",
+    "Sampler",
+    "SelfMeasured",
+    "answer",
+    "in_turns",
+    "paired",
+    "prepare",
+    "spread",
+    "timed_call",
+]
 
 SHORTEST = 2e-3  # a sample of a pair lasts at least so long: 20,000 ticks of a 100 ns clock
 BRIEF = 5e-4  # a sample of one among several calls: 5,000 ticks of such a clock
@@ -78,7 +94,8 @@ def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ..
     prepared in another process reports its own time, without the time to start the process.
     """
     samples: list[float] = []
-    while not samples or (len(samples) < PREPARED and sum(samples) < QUICK):
+    quick = min(QUICK, problem.seconds_left() / 10)
+    while not samples or (len(samples) < PREPARED and sum(samples) < quick):
         with Stopwatch() as watch:
             prepared = method.prepare(problem)
             samples.append(watch.seconds())
@@ -87,20 +104,110 @@ def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ..
     return prepared, tuple(samples[1:] or samples)
 
 
+@dataclass(frozen=True)
+class Call:
+    """A prepared derivative at a point, and the time that its method has left.
+
+    Attributes
+    ----------
+    prepared : Prepared
+        What is called.
+    x : ndarray
+        The point.
+    deadline : Deadline
+        The time for all calls together.
+    first : float or None
+        Seconds of a call that was made before, all that is stated where no more fit the time.
+    """
+
+    prepared: Prepared
+    x: NDArray[float64]
+    deadline: Deadline = field(default_factory=lambda: Deadline(math.inf))
+    first: float | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether measuring it again would not end in time."""
+        return self.first is not None and 2 * self.first >= self.deadline.remaining()
+
+    def elapsed(self, repeats: int) -> float:
+        """Return the seconds that so many calls take."""
+        with self.deadline:
+            if isinstance(self.prepared, SelfMeasured):
+                return self.prepared.elapsed(self.x, repeats)
+            return elapsed(partial(self.prepared, self.x), repeats)
+
+    def peak_bytes(self) -> int:
+        """Return the memory that one call takes at its peak."""
+        with self.deadline:
+            if isinstance(self.prepared, SelfMeasured):
+                return self.prepared.peak_bytes(self.x)
+            return peak_of(partial(self.prepared, self.x))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one method gave at one point, within its time.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        The derivative.
+    prepare_samples : tuple of float
+        What preparing took, each time.
+    call : Call
+        The call that gave it, to be measured.
+    """
+
+    estimate: Estimate
+    prepare_samples: tuple[float, ...]
+    call: Call
+
+
+def answer(method: Method, problem: Problem, x: NDArray[float64]) -> Answer:
+    """Prepare a method and call it at `x`, in ``problem.timeout`` seconds together.
+
+    The time until a process has started, where the method runs in one, is not counted. The
+    method has its own copy of the point, which it cannot change. A method of difflab's own that
+    may be long ends in time where `difflab.lab.effort.Effort.stoppable` has put it.
+
+    Raises
+    ------
+    MethodTimeout
+        It took longer.
+    DifflabError, or anything
+        The method cannot run here or failed.
+    """
+    reason = method.missing()
+    if reason is not None:
+        raise UnsupportedError(reason)
+    if problem.order not in method.orders:
+        raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
+    wait = getattr(method, "wait", None)
+    if wait is not None:
+        wait()
+    x = x.copy()
+    x.flags.writeable = False
+    with Deadline(problem.timeout) as deadline:
+        prepared, samples = prepare(method, replace(problem, deadline=deadline))
+        began = perf_counter()
+        estimate = prepared(x)
+        first = perf_counter() - began
+    return Answer(estimate, samples, Call(prepared, x, deadline, first))
+
+
 def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> Cost:
     """Measure what one call of `prepared` at `x` costs, in at most about `budget` seconds.
 
     The memory is measured where a call is short against the budget, since it is slower then.
     """
-    (cost,) = in_turns([prepared], x, budget)
+    (cost,) = in_turns([Call(prepared, x)], budget)
     if isinstance(cost, Cost):
         return cost
     raise cost
 
 
-def in_turns(
-    calls: Sequence[Prepared], x: NDArray[float64], budget: float = BUDGET
-) -> list[Cost | BaseException]:
+def in_turns(calls: Sequence[Call], budget: float = BUDGET) -> list[Cost | BaseException]:
     """Measure what a call of each costs, one sample of each after the other, round by round.
 
     What disturbs the machine for a while disturbs a round of all, so that none looks slow for
@@ -108,10 +215,8 @@ def in_turns(
 
     Parameters
     ----------
-    calls : sequence of Prepared
+    calls : sequence of Call
         What is measured.
-    x : ndarray
-        The point.
     budget : float
         Seconds for each, after which no further sample of it is begun; there is always one.
 
@@ -120,39 +225,41 @@ def in_turns(
     list of Cost or exception
         What each costs, or what it raised.
     """
-    samplers = [Sampler(_run(prepared, x), budget) for prepared in calls]
-    failures: dict[int, BaseException] = {}
+    samplers = [Sampler(call.elapsed, min(budget, call.deadline.remaining())) for call in calls]
     places = range(len(calls))
+    ended: dict[int, Cost | BaseException] = {
+        place: _known(calls[place], samplers[place]) for place in places if calls[place].is_long
+    }
     for number in range(SAMPLES):
         for place in places if number % 2 == 0 else reversed(places):
-            if place not in failures:
-                try:
-                    samplers[place].take()
-                except (Exception, SystemExit) as error:  # a plug-in may fail in any way
-                    failures[place] = error
-    found: list[Cost | BaseException] = []
-    for place, prepared in enumerate(calls):
-        try:
-            found.append(failures.get(place) or _cost(prepared, x, samplers[place], budget))
-        except (Exception, SystemExit) as error:
-            found.append(error)
-    return found
+            if place in ended:
+                continue
+            try:
+                samplers[place].take()
+            except MethodTimeout:
+                ended[place] = _known(calls[place], samplers[place])
+            except (Exception, SystemExit) as error:  # a plug-in may fail in any way
+                ended[place] = error
+    return [
+        ended[place] if place in ended else _cost(calls[place], samplers[place], budget)
+        for place in places
+    ]
 
 
-def _run(prepared: Prepared, x: NDArray[float64]) -> Callable[[int], float]:
-    """Return the seconds that so many calls take, as a call."""
-    if isinstance(prepared, SelfMeasured):
-        return partial(prepared.elapsed, x)
-    return partial(elapsed, partial(prepared, x))
+def _known(call: Call, sampler: Sampler) -> Cost:
+    """Return what is known of a call whose time is over."""
+    return Cost(tuple(sampler.samples) or (call.first or math.inf,), None)
 
 
-def _cost(prepared: Prepared, x: NDArray[float64], sampler: Sampler, budget: float) -> Cost:
-    samples = tuple(sampler.samples)
-    if min(samples) > budget / 4:
-        return Cost(samples, None)
-    if isinstance(prepared, SelfMeasured):
-        return Cost(samples, prepared.peak_bytes(x))
-    return Cost(samples, peak_of(partial(prepared, x)))
+def _cost(call: Call, sampler: Sampler, budget: float) -> Cost | BaseException:
+    if min(sampler.samples) > budget / 4:
+        return _known(call, sampler)
+    try:
+        return Cost(tuple(sampler.samples), call.peak_bytes())
+    except MethodTimeout:
+        return _known(call, sampler)
+    except (Exception, SystemExit) as error:
+        return error
 
 
 class Sampler:

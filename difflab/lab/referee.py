@@ -14,12 +14,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import MethodTimeout
 from difflab.lab.differences import LADDER, BudgetSpent, Sampler, Stage
 from difflab.lab.exact import ExactValues
 from difflab.lab.limits import Regularity
@@ -33,6 +35,8 @@ __all__ = ["Referee", "Reference", "refer"]
 
 Real = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers
+
+_INPUT = 1e-5  # seconds that an input takes before it is first moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,10 @@ class Reference:
         though every partial one exists.
     evaluations : int
         Values of the function that it took.
+    judged : int
+        The components that were looked at before the time ended; all of them where it did not.
+    components : int
+        The inputs, or for the Hessian the pairs of inputs.
     point : tuple of float
         Where.
     magnitude : float
@@ -84,6 +92,8 @@ class Reference:
     status: str
     linear: NDArray[np.bool_]
     evaluations: int
+    judged: int
+    components: int
 
     @cached_property
     def jacobian(self) -> NDArray[float64]:
@@ -135,13 +145,29 @@ class Referee:
         self._order = order
         self._timeout = timeout
         self._level = 0
+        self._spent = 0.0  # before the first value
+        self._patience = timeout  # of `sensitivity`, over all calls
+        self._stages: list[Stage] = []
+        self._changes: dict[Key, float] = {}
 
     @classmethod
     def of(
         cls, function: Function, point: Sequence[float], *, order: int = 1, timeout: float = 10.0
     ) -> Referee:
-        """Return the referee of a graph, at its packed inputs."""
-        return cls(ExactValues(function), point, order=order, timeout=timeout)
+        """Return the referee of a graph, at its packed inputs.
+
+        Raises
+        ------
+        MethodTimeout
+            There are more inputs than could even be written down in the time.
+        """
+        began = perf_counter()
+        if _INPUT * len(point) > timeout > 0:
+            raise MethodTimeout(f"{len(point):,} inputs are too many for {timeout:g} s")
+        values = ExactValues(function)
+        found = cls(values, point, order=order, timeout=timeout)
+        found._spent = perf_counter() - began
+        return found
 
     def reference(self) -> Reference:
         """Return the derivative with what is known of its accuracy.
@@ -158,11 +184,15 @@ class Referee:
         difflab.errors.UnsupportedError
             A Hessian was asked for of several outputs.
         """
-        sampler = Sampler(self._values, self._point, self._timeout)
+        sampler = Sampler(self._values, self._point, self._timeout - self._spent)
         graph = self._values if isinstance(self._values, ExactValues) else None
-        work = Settling(sampler, graph.reached if graph else None, self._order)
+        work = Settling(sampler, self._order)
         with _stirling():
             work.run()
+        if not work.value:
+            raise MethodTimeout(
+                f"one value takes longer than the {self._timeout:g} s of the time limit"
+            )
         self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]
         magnitude = max((size for size in sizes if math.isfinite(size)), default=0.0)
@@ -179,16 +209,27 @@ class Referee:
         The true derivative is taken, by values, at a few neighbours of the point whose
         distance is half the spacing of doubles in every input, the function's decimal
         literals moved likewise; the largest change is given, infinite where a neighbour has
-        no derivative. Digits and steps are those that `reference` needed.
+        no derivative. Digits and steps are those that `reference` needed. All calls together take
+        the time limit once more; entries for which there was no time are left out.
         """
-        changes = dict.fromkeys(sorted(set(entries)), 0.0)
+        asked = sorted(set(entries))
+        began = perf_counter()
         with suppress(BudgetSpent), _stirling():
-            base = Stage(self._near(None), LADDER[self._level], self._order)
-            for corner in _corners():
-                moved = Stage(self._near(corner), LADDER[self._level], self._order)
-                for place in changes:
-                    changes[place] = max(changes[place], self._change(base, moved, place))
-        return changes
+            for place in asked:
+                if place not in self._changes:
+                    self._changes[place] = self._largest_change(place)
+        self._patience -= perf_counter() - began
+        return {place: self._changes[place] for place in asked if place in self._changes}
+
+    def _largest_change(self, place: Key) -> float:
+        if not self._stages:
+            corners = [None, *_corners()]
+            level = LADDER[self._level]
+            self._stages = [Stage(self._near(corner), level, self._order) for corner in corners]
+        for stage in self._stages:
+            stage.sampler.restart(self._patience)
+        base, *moved = self._stages
+        return max(self._change(base, stage, place) for stage in moved)
 
     def _near(self, corner: Callable[[], float] | None) -> Sampler:
         """Return a sampler at a neighbour of the point, of a neighbour of the function."""
@@ -252,13 +293,21 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
     exact, left, right = (np.full(shape, nan, dtype=object) for _ in range(3))
     bounds = np.full(shape, math.inf)
     regularity = np.full(shape, str(Regularity.UNSETTLED), dtype=object)
+    apart = _apart(work, shape)
+    defined = np.array([work.defined(row) for row in range(m)], dtype=bool)
+    zero = apart & (defined[:, None] if work.order == 1 else defined)
+    for part in (exact, left, right):
+        part[zero] = work.mp.zero
+    bounds[zero] = 0.0
+    regularity[zero] = str(Regularity.SMOOTH)
+    regularity[apart & ~zero] = str(Regularity.UNDEFINED)
     for (row, position), entry in work.entries.items():
         unit = work.units[position]
         for place in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
             exact[place], left[place], right[place] = entry.value, entry.left, entry.right
             bounds[place] = nearest(entry.bound)
             regularity[place] = str(entry.regularity)
-    worst = max(map(_SEVERITY.index, regularity.flat), default=0)
+    worst = max(map(_SEVERITY.index, set(regularity.flat)), default=0)
     return Reference(
         order=work.order,
         point=tuple(work.sampler.point),
@@ -270,18 +319,33 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
         right=right,
         bounds=bounds,
         regularity=regularity.astype(str),
-        digits=_digits(work),
+        digits=_digits(work, regularity),
         status=str(_SEVERITY[worst]),
         linear=np.array(work.linear, dtype=bool),
         evaluations=work.sampler.evaluations,
+        judged=len(work.judged) if work.ended else len(work.units),
+        components=len(work.units),
     )
 
 
-def _digits(work: Settling) -> int:
+def _apart(work: Settling, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Return where an output is not made of an input at all, among what was looked at."""
+    apart = np.zeros(shape, dtype=bool)
+    for position in work.judged:
+        unit, rows = work.units[position], work.rows[position]
+        if work.order == 1:
+            apart[:, unit[0]] = True
+            apart[rows, unit[0]] = False
+        else:
+            apart[unit] = apart[unit[::-1]] = not rows
+    return apart
+
+
+def _digits(work: Settling, regularity: NDArray[Any]) -> int:
     """Return the significant digits of the worst entry, at most the first level's."""
     mp = work.mp
     digits = LADDER[0].digits
-    if all(entry.regularity is Regularity.UNDEFINED for entry in work.entries.values()):
+    if (regularity == str(Regularity.UNDEFINED)).all():
         return 0
     for entry in work.entries.values():
         if mp.isfinite(entry.value) and entry.value and entry.bound:

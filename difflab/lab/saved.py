@@ -1,14 +1,17 @@
 """A saved comparison read back: the schema ``difflab.comparison/1`` to its record.
 
+A file may come from anywhere, so every part is checked for its type and its size before it is
+used: what is read here can be shown, and what is not says which part is at fault.
 May import `difflab.lab.record`, `difflab.methods` (for its types) and `difflab.errors`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy import float64
@@ -16,6 +19,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import InputError
 from difflab.lab.record import (
+    SAMPLES,
     SCHEMA,
     TIMING,
     Comparison,
@@ -36,10 +40,17 @@ _NUMBERS = (
     "max_rel_error",
     "max_ulp_error",
     "error_estimate",
-    "prepare_seconds",
-    "call_seconds",
 )
-_AS_THEY_ARE = ("message", "verdict", "operations", "function_evaluations", "peak_bytes")
+_TIMES = ("prepare_seconds", "call_seconds")
+_COUNTS = ("operations", "function_evaluations", "peak_bytes")
+_SIZES = ("tree", "dag", "simplified_tree", "simplified_dag")
+_VERDICTS = ("agree", "disagree", "convention", "inconclusive")
+_WORDS = ("nan", "inf", "-inf")
+_LARGEST = 10**15  # a count that is no size of a tree
+_DEEPEST = 64  # axes of an array, as many as NumPy has
+
+T = TypeVar("T")
+Shape = tuple[int, ...]
 
 
 def from_json(text: str) -> Comparison:
@@ -64,76 +75,207 @@ def from_dict(record: Any) -> Comparison:
     Raises
     ------
     InputError
-        The dictionary does not follow the schema.
+        The dictionary does not follow the schema; the message names the part.
     """
     if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
         raise InputError(f"its schema is not {SCHEMA!r}")
     try:
-        samples = read_samples(record["environment"])
-        return Comparison(
-            expression=_expression(record["expression"]),
-            point={str(name): _array(value) for name, value in record["point"].items()},
-            order=int(record["order"]),
-            value=_array(record["value"]),
-            reference=_reference(record["reference"]),
-            methods=tuple(
-                replace(row, **samples.get(row.name, {})) for row in map(_method, record["methods"])
-            ),
-            environment={k: v for k, v in record["environment"].items() if k not in TIMING},
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise InputError(f"it does not follow the schema {SCHEMA!r}: {reason}") from error
+        return _comparison(_Part(record, ""))
+    except _FaultError as error:
+        raise InputError(f"it does not follow the schema {SCHEMA!r}: {error}") from error
 
 
-def _expression(record: Mapping[str, Any]) -> Expression:
+class _FaultError(Exception):
+    """A part that is not what the schema says."""
+
+
+class _Part:
+    """A part of the record with the path to it, read as what it has to be."""
+
+    def __init__(self, value: Any, path: str) -> None:
+        self.value = value
+        self.path = path
+
+    def fault(self, wanted: str) -> _FaultError:
+        shown = repr(self.value)[:40] if isinstance(self.value, str | float) else _kind(self.value)
+        return _FaultError(f"{self.path} is {shown}, and not {wanted}")
+
+    def __getitem__(self, name: str) -> _Part:
+        path = f"{self.path}.{name}".lstrip(".")
+        if not isinstance(self.value, Mapping):
+            raise self.fault("an object")
+        if name not in self.value:
+            raise _FaultError(f"{path} is missing")
+        return _Part(self.value[name], path)
+
+    def items(self) -> list[tuple[str, _Part]]:
+        if not isinstance(self.value, Mapping):
+            raise self.fault("an object")
+        return [(str(name), self[name]) for name in self.value]
+
+    def each(self) -> list[_Part]:
+        if not isinstance(self.value, list | tuple):
+            raise self.fault("a list")
+        return [_Part(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            raise self.fault("text")
+        return self.value
+
+    def one_of(self, allowed: Sequence[str]) -> str:
+        if not isinstance(self.value, str) or self.value not in allowed:
+            raise self.fault(f"one of {', '.join(allowed)}")
+        return self.value
+
+    def integer(self, least: int = 0, most: int | None = _LARGEST) -> int:
+        value = self.value
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise self.fault(f"an integer from {least}")
+        if most is not None and value > most:
+            raise self.fault(f"an integer up to {most:,}")
+        return value
+
+    def number(self) -> float:
+        value = self.value
+        if isinstance(value, str) and value in _WORDS:
+            return float(value)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self.fault("a number")
+        try:
+            return float(value)
+        except OverflowError:
+            raise self.fault("a number of float64") from None
+
+    def size(self) -> float:
+        """Return an error or a bound: nan, or not below zero."""
+        value = self.number()
+        if value < 0:
+            raise self.fault("a number from 0")
+        return value
+
+    def seconds(self) -> float:
+        value = self.number()
+        if not 0 <= value <= _LARGEST:
+            raise self.fault("a number of seconds")
+        return value
+
+    def maybe(self, read: Callable[[_Part], T]) -> T | None:
+        return None if self.value is None else read(self)
+
+    def array(self, rank: int | None = None) -> NDArray[float64]:
+        """Return a regular array of numbers; it is gone through axis by axis."""
+        shape: list[int] = []
+        first = self.value
+        while isinstance(first, list | tuple) and len(shape) <= _DEEPEST:
+            shape.append(len(first))
+            first = first[0] if first else None
+        if len(shape) > _DEEPEST or rank not in (None, len(shape)):
+            raise self.fault("an array of numbers" if rank is None else f"one of rank {rank}")
+        level = [self]
+        for extent in shape:
+            inner: list[_Part] = []
+            for part in level:
+                parts = part.each()
+                if len(parts) != extent:
+                    raise _FaultError(f"{part.path} has {len(parts)} entries instead of {extent}")
+                inner += parts
+            level = inner
+        return np.array([part.number() for part in level], dtype=float64).reshape(shape)
+
+
+def _kind(value: Any) -> str:
+    names = {type(None): "null", bool: "a truth value", int: "an integer", list: "a list"}
+    return names.get(type(value), "an object" if isinstance(value, Mapping) else "something else")
+
+
+def _comparison(record: _Part) -> Comparison:
+    expression = _expression(record["expression"])
+    order = record["order"].integer(1, 2)
+    environment = _environment(record["environment"])
+    return Comparison(
+        expression=expression,
+        point={name: part.array() for name, part in record["point"].items()},
+        order=order,
+        value=record["value"].array(rank=1),
+        reference=_reference(record["reference"]),
+        methods=tuple(_with_samples(map(_method, record["methods"].each()), record)),
+        environment={k: v for k, v in environment.items() if k not in TIMING},
+    )
+
+
+def _with_samples(rows: Iterable[MethodRow], record: _Part) -> list[MethodRow]:
+    """Return the rows with the raw samples that the environment holds as a text."""
+    part = record["environment"]
+    try:
+        samples = read_samples(part.value)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise part[SAMPLES].fault("the samples of every method") from None
+    return [replace(row, **samples.get(row.name, {})) for row in rows]
+
+
+def _expression(record: _Part) -> Expression:
     inputs, outputs = (_variables(record[part]) for part in ("inputs", "outputs"))
-    return Expression(str(record["text"]), inputs, outputs)
+    return Expression(record["text"].text(), inputs, outputs)
 
 
-def _variables(records: Sequence[Mapping[str, Any]]) -> tuple[Variable, ...]:
-    return tuple(
-        Variable(str(record["name"]), tuple(int(size) for size in record["shape"]))
-        for record in records
-    )
+def _variables(records: _Part) -> tuple[Variable, ...]:
+    return tuple(Variable(part["name"].text(), _shape(part["shape"])) for part in records.each())
 
 
-def _reference(record: Mapping[str, Any]) -> ReferenceRow:
+def _shape(record: _Part) -> Shape:
+    extents = tuple(part.integer() for part in record.each())
+    if len(extents) > _DEEPEST or math.prod(extents) > _LARGEST:
+        raise record.fault("the shape of an array")
+    return extents
+
+
+def _matrix(record: _Part) -> NDArray[float64]:
+    return record.array(rank=2) if record.value != [] else np.zeros((0, 0))
+
+
+def _reference(record: _Part) -> ReferenceRow:
     return ReferenceRow(
-        jacobian=_matrix(record["jacobian"]),
-        digits=int(record["digits"]),
-        error_bound=_number(record["error_bound"]),
-        status=str(record["status"]),
+        jacobian=record["jacobian"].maybe(_matrix),
+        digits=record["digits"].integer(),
+        error_bound=record["error_bound"].maybe(_Part.size),
+        status=record["status"].text(),
     )
 
 
-def _method(record: Mapping[str, Any]) -> MethodRow:
-    size = record.get("size") or {}
-    rest: dict[str, Any] = {name: _number(record[name]) for name in _NUMBERS}
-    rest |= {name: record[name] for name in _AS_THEY_ARE}
+def _method(record: _Part) -> MethodRow:
+    status = Status(record["status"].one_of(list(Status)))
+    verdict = record["verdict"].maybe(lambda part: part.one_of(_VERDICTS))
+    if status is Status.OK and verdict is None:
+        raise record["verdict"].fault(f"one of {', '.join(_VERDICTS)}")
+    rest: dict[str, Any] = {name: record[name].maybe(_Part.size) for name in _NUMBERS}
+    rest |= {name: record[name].maybe(_Part.seconds) for name in _TIMES}
+    rest |= {name: record[name].maybe(_Part.integer) for name in _COUNTS}
     return MethodRow(
-        name=str(record["name"]),
-        family=Family(record["family"]),
-        status=Status(record["status"]),
-        jacobian=_matrix(record["jacobian"]),
-        size=Size(**size) if any(value is not None for value in size.values()) else None,
+        name=record["name"].text(),
+        family=Family(record["family"].one_of(list(Family))),
+        status=status,
+        message=record["message"].text(),
+        jacobian=record["jacobian"].maybe(_matrix),
+        verdict=verdict,
+        size=record["size"].maybe(_size),
         **rest,
     )
 
 
-def _number(value: Any) -> float | None:
-    """Return a number of the schema, in which nan and infinities are strings."""
-    return None if value is None else float(value)
+def _size(record: _Part) -> Size | None:
+    """Return the sizes, which are exact however large; None where none is known."""
+    known = dict(record.items())
+    sizes = [
+        known[name].maybe(lambda part: part.integer(most=None)) if name in known else None
+        for name in _SIZES
+    ]
+    return Size(*sizes) if any(size is not None for size in sizes) else None
 
 
-def _matrix(value: Any) -> NDArray[float64] | None:
-    if value is None:
-        return None
-    matrix = _array(value)
-    if matrix.ndim != 2:
-        raise ValueError(f"a derivative of {matrix.ndim} dimensions")
-    return matrix
-
-
-def _array(value: Any) -> NDArray[float64]:
-    return np.array(value, dtype=float64)
+def _environment(record: _Part) -> dict[str, str | int | None]:
+    found: dict[str, str | int | None] = {}
+    for name, part in record.items():
+        value = part.value
+        found[name] = part.text() if isinstance(value, str) else part.maybe(_Part.integer)
+    return found

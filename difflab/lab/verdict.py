@@ -169,14 +169,22 @@ def _excused(
     value: NDArray[float64],
     reference: Reference,
 ) -> dict[Place, tuple[Verdict, str]]:
-    """Return the entries whose difference the rounding of the inputs explains."""
+    """Return the entries whose difference the rounding of the inputs explains, or may.
+
+    They are taken in turn up to one that it does not explain.
+    """
     excused: dict[Place, tuple[Verdict, str]] = {}
     truth = reference.jacobian
-    for place, change in sensitivity(accused).items():
+    for place in accused:
+        change = sensitivity([place]).get(place)
         gap = abs(value[place] - truth[place])
-        if change > 0 and not math.isnan(gap) and gap <= EXPLAINS * change:
+        if change is None:
+            reason = "the referee's time ended before it knew how the derivative is conditioned"
+        elif change > 0 and not math.isnan(gap) and gap <= EXPLAINS * change:
             reason = f"ill-conditioned: half an ULP of the inputs changes it by {change:.1e}"
-            excused[place] = (Verdict.INCONCLUSIVE, reason)
+        else:
+            break  # one that nothing excuses is enough
+        excused[place] = (Verdict.INCONCLUSIVE, reason)
     return excused
 
 
@@ -217,7 +225,7 @@ class _Entries:
     def _entry(self, place: Place) -> tuple[Verdict, str]:
         regularity = Regularity(self.reference.regularity[place])
         if regularity is Regularity.UNSETTLED:
-            return Verdict.INCONCLUSIVE, "the referee did not settle"
+            return Verdict.INCONCLUSIVE, self._unsettled()
         if regularity is Regularity.UNDEFINED:
             return self._at_undefined(place)
         if math.isnan(self.truth[place]):
@@ -225,6 +233,12 @@ class _Entries:
         if math.isinf(self.truth[place]):
             return self._at_infinity(place)
         return self._at_smooth(place)
+
+    def _unsettled(self) -> str:
+        judged, components = self.reference.judged, self.reference.components
+        if judged == components:
+            return "the referee did not settle"
+        return f"the referee's time ended after {judged:,} of {components:,} components"
 
     def _at_smooth(self, place: Place) -> tuple[Verdict, str]:
         """Judge an entry that has a derivative and is not plainly right."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 import threading
 import weakref
@@ -18,17 +19,18 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from subprocess import DEVNULL, PIPE, Popen
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from time import monotonic
 from typing import Any, BinaryIO, Protocol
 
-from difflab.errors import DifflabError, MethodTimeout, printable
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 
-__all__ = ["Handlers", "Tell", "Worker", "WorkerDied", "limit_memory", "serve"]
+__all__ = ["Handlers", "Tell", "UnsentError", "Worker", "WorkerDied", "limit_memory", "serve"]
 
 STARTING = 60.0  # seconds until a process that does not answer counts as not started
 STACK_BYTES = 256 << 20  # virtual; for libraries that recurse where difflab would not
 RECURSION = 50_000
+_CLOSING = 5.0  # seconds between the end of the pipe and that of the process
 _GONE = ("gone", None)
 
 
@@ -46,18 +48,32 @@ class WorkerDied(DifflabError):
     """The process ended by itself; the message says how."""
 
 
+class UnsentError(DifflabError):
+    """A request that cannot be pickled: it was not sent, and the process waits for another."""
+
+
+# What a request raised is sent as text: a class of another package's would be imported here.
+_RAISED: dict[str, type[DifflabError]] = {
+    "unsupported": UnsupportedError,
+    "timeout": MethodTimeout,
+    "failed": DifflabError,
+}
+
+
 class Worker:
     """A process that imports `module` and answers requests, one at a time.
 
     Parameters
     ----------
     module : str
-        A module with ``handlers(tell) -> dict`` of the requests' names and their callables.
-        It is imported there, not here.
+        A module with ``handlers(tell, *arguments) -> dict`` of the requests' names and their
+        callables. It is imported there, not here.
+    *arguments : str
+        What `handlers` is given besides.
     """
 
-    def __init__(self, module: str) -> None:
-        command = f"from difflab.methods.process import serve; serve({module!r})"
+    def __init__(self, module: str, *arguments: str) -> None:
+        command = f"from difflab.methods.process import serve; serve{(module, *arguments)!r}"
         self._process = Popen(
             [sys.executable, "-P", "-c", command],
             stdin=PIPE,
@@ -87,8 +103,21 @@ class Worker:
         """End the process, whatever it is doing, and wait until it is gone."""
         self._stop()
 
-    def request(self, name: str, *arguments: Any, timeout: float) -> Any:
+    def request(
+        self, name: str, *arguments: Any, timeout: float, limit: float | None = None
+    ) -> Any:
         """Ask for `name` and return its answer.
+
+        Parameters
+        ----------
+        name : str
+            One of the names that the module's `handlers` gives.
+        *arguments : object
+            What is sent with it.
+        timeout : float
+            Seconds until the process is stopped; those that it takes to start are not counted.
+        limit : float, optional
+            The limit that a message names, where `timeout` is what is left of it.
 
         Raises
         ------
@@ -102,24 +131,45 @@ class Worker:
         """
         with self._lock:
             try:
-                return self._exchange(name, arguments, timeout)
+                return self._exchange(name, arguments, timeout, limit or timeout)
             except BaseException as error:
                 answered = isinstance(error, DifflabError)
                 if not answered or isinstance(error, MethodTimeout | WorkerDied):
                     self.stop()  # its late answer must not be taken for the next request's
                 raise
 
-    def _exchange(self, name: str, arguments: tuple[Any, ...], timeout: float) -> Any:
-        if not self._ready:
-            self._receive(STARTING, "its process did not start")
-            self._ready = True
+    def wait(self) -> None:
+        """Wait until the process has started, `STARTING` seconds at most.
+
+        Raises
+        ------
+        MethodTimeout
+            It has not; it is stopped.
+        WorkerDied, DifflabError
+            It ended, or its module cannot be imported.
+        """
+        if self._ready:
+            return
+        try:
+            self._receive(STARTING, f"its process did not start in {STARTING:g} s")
+        except BaseException:
+            self.stop()
+            raise
+        self._ready = True
+
+    def _exchange(self, name: str, arguments: tuple[Any, ...], timeout: float, limit: float) -> Any:
+        self.wait()
         assert self._process.stdin is not None
         try:
-            pickle.dump((name, arguments), self._process.stdin, pickle.HIGHEST_PROTOCOL)
+            message = pickle.dumps((name, arguments), pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # whatever a user's own object raises
+            raise UnsentError(f"it cannot be sent to a process: {_describe(error)}") from error
+        try:
+            self._process.stdin.write(message)
             self._process.stdin.flush()
         except OSError:
             raise self._died() from None
-        return self._receive(timeout, f"stopped after {timeout:g} s")
+        return self._receive(timeout, f"stopped after {limit:g} s")
 
     def _receive(self, timeout: float, verdict: str) -> Any:
         """Wait for an answer and return it; keep what is told on the way."""
@@ -136,13 +186,17 @@ class Worker:
                 progress = content
             elif kind == "memory":
                 raise MethodTimeout(_with_progress("stopped at its memory limit", progress))
-            elif kind == "failed":
-                raise content
+            elif kind in _RAISED:
+                raise _RAISED[kind](content)
             else:
                 raise self._died(progress)
 
     def _died(self, progress: str = "") -> WorkerDied:
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_CLOSING)
+        except TimeoutExpired:  # it closed the pipe, or wrote into it what is no answer
+            self.stop()
+            return WorkerDied(_with_progress("its process gave no answer", progress))
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
         return WorkerDied(_with_progress(f"its process ended {how}", progress))
 
@@ -158,8 +212,8 @@ def _environment() -> dict[str, str]:
 
 
 def _listen(stream: BinaryIO, put: Callable[[tuple[str, Any]], None]) -> None:
-    """Hand every message on until the other end is gone."""
-    with suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
+    """Hand every message on until the other end is gone, or sends what is none."""
+    with suppress(Exception):
         while True:
             put(pickle.load(stream))  # noqa: S301 - the other end is our own process
     put(_GONE)
@@ -169,16 +223,25 @@ def _stop(owner: int, process: Popen[bytes], listener: threading.Thread) -> None
     if os.getpid() != owner:  # a forked copy of this object: the process is not its own
         return
     if process.poll() is None:
-        process.kill()
+        _kill(process)
     process.wait()
-    listener.join()
+    listener.join(_CLOSING)
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with suppress(OSError):
                 stream.close()
 
 
-def serve(module: str) -> None:
+def _kill(process: Popen[bytes]) -> None:
+    """End a process and those that it started, which would hold its pipe open."""
+    if hasattr(os, "killpg"):
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+            return
+    process.kill()
+
+
+def serve(module: str, *arguments: str) -> None:
     """Answer requests with the handlers of `module` until the parent is gone."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not reach the pipe
@@ -193,38 +256,48 @@ def serve(module: str) -> None:
     sys.setrecursionlimit(RECURSION)
     sys.set_int_max_str_digits(0)  # long integers are the time limit's business
     threading.stack_size(STACK_BYTES)
-    worker = threading.Thread(target=_answer_all, args=(module, requests.get, replies))
+    worker = threading.Thread(target=_answer_all, args=(module, arguments, requests.get, replies))
     worker.start()
     worker.join()
 
 
-def _answer_all(module: str, get: Callable[[], tuple[str, Any]], replies: BinaryIO) -> None:
+def _answer_all(
+    module: str,
+    arguments: tuple[str, ...],
+    get: Callable[[], tuple[str, Any]],
+    replies: BinaryIO,
+) -> None:
     def send(kind: str, content: Any) -> None:
         pickle.dump((kind, content), replies, pickle.HIGHEST_PROTOCOL)
         replies.flush()
 
     try:
-        handlers: Handlers = import_module(module).handlers(lambda text: send("progress", text))
+        found: Any = import_module(module)
+        handlers: Handlers = found.handlers(lambda text: send("progress", text), *arguments)
     except Exception as error:
-        send("failed", DifflabError(f"its process did not start: {_describe(error)}"))
+        send("failed", f"its process did not start: {_describe(error)}")
         return
     send("done", None)
     while True:
-        name, arguments = get()
+        name, given = get()
         try:
-            answer = handlers[name](*arguments)
+            answer = handlers[name](*given)
         except MemoryError:
             send("memory", None)
             return
+        except UnsupportedError as error:
+            send("unsupported", str(error))
+        except MethodTimeout as error:
+            send("timeout", str(error))
         except DifflabError as error:
-            send("failed", error)
-        except Exception as error:
-            send("failed", DifflabError(_describe(error)))
+            send("failed", str(error))
+        except (Exception, SystemExit) as error:
+            send("failed", _describe(error))
         else:
             send("done", answer)
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     return printable(f"{type(error).__name__}: {error}")[:500]
 
 

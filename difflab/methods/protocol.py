@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.methods.deadline import Deadline
 
 __all__ = ["Estimate", "Family", "Method", "Prepared", "Problem", "Size"]
 
@@ -58,6 +59,9 @@ class Problem:
         What a method that runs on difflab's graphs compiles them to; see `difflab.compile`.
     often : bool
         Whether the derivative will be called many times, so that compiling for it pays.
+    deadline : Deadline or None
+        When preparing and calling must be over, both together; None where each may take
+        ``timeout`` seconds.
     """
 
     values: Callable[[NDArray[Any]], NDArray[Any]]
@@ -69,6 +73,11 @@ class Problem:
     memory_bytes: int = 2 << 30
     target: str = "auto"
     often: bool = False
+    deadline: Deadline | None = None
+
+    def seconds_left(self) -> float:
+        """Return how long the next step may take."""
+        return self.timeout if self.deadline is None else self.deadline.remaining()
 
 
 @dataclass(frozen=True)

@@ -16,23 +16,29 @@ The peers (`difflab.methods.peers`) run only when they are named, or asked for t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from difflab.errors import InputError, UnsupportedError
-from difflab.methods.protocol import Family, Method, Prepared, Problem
+from difflab.methods.plugged import Broken, Description, load
+from difflab.methods.plugged import describe as described
+from difflab.methods.protocol import Method
+from difflab.methods.remote import Remote
 
 __all__ = [
     "GROUP",
     "Broken",
     "Description",
+    "apart",
     "describe",
     "entry_point",
     "find",
     "installed",
+    "own",
     "peers",
     "select",
 ]
@@ -54,57 +60,45 @@ _PEERS = {
     for name in ("jax", "torch", "autograd", "casadi", "symengine", "numdifftools")
 }
 _loaded: dict[str, Method] = {}
+_processes: dict[tuple[str, str], Remote] = {}
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A method that could not be loaded: listed, never run."""
+def own() -> dict[str, Method]:
+    """Return the methods that come with difflab by name, without the peers.
 
-    name: str
-    reason: str
-    # The family is not known; the numeric methods are those that promise least.
-    family: Family = Family.NUMERIC
-    orders: tuple[int, ...] = ()
-    summary: str = "could not be loaded"
-
-    def prepare(self, problem: Problem) -> Prepared:
-        """Refuse, with the reason."""
-        raise UnsupportedError(self.reason)
-
-    def missing(self) -> str | None:
-        """Return why it could not be loaded."""
-        return self.reason
-
-
-@dataclass(frozen=True)
-class Description:
-    """One row of `describe`.
-
-    Attributes
-    ----------
-    name, family, summary : str
-    orders : tuple of int
-        The orders of derivative that the method gives.
-    missing : str or None
-        Why it cannot run here and the command that adds it.
+    Examples
+    --------
+    >>> list(own())[-2:]
+    ['forward', 'reverse']
     """
+    return {name: _own(name) for name in _OWN}
 
-    name: str
-    family: Family
-    orders: tuple[int, ...]
-    summary: str
-    missing: str | None
+
+def apart(method: Method) -> Method:
+    """Return a method of difflab's in a process of its own; itself where it is none of these.
+
+    Examples
+    --------
+    >>> apart(own()["reverse"]).name
+    'reverse'
+    """
+    mine = method.name in _OWN and _loaded.get(method.name) is method
+    if not mine or hasattr(method, "start"):
+        return method
+    return _remote(method.name, here=method)
 
 
 def installed() -> dict[str, Method]:
     """Return the methods of every comparison by name: difflab's own, then those plugged in.
+
+    Those that other packages bring run in processes of their own, which are not started yet.
 
     Examples
     --------
     >>> list(installed())[:4]
     ['symbolic', 'finite-forward', 'finite-central', 'richardson']
     """
-    found = {name: _own(name) for name in _OWN}
+    found = own()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
         if entry.name in found or entry.name in _PEERS:
             reason = f"{entry.value}: the name '{entry.name}' is taken"
@@ -151,13 +145,17 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
     found: dict[str, Method] = {}
     for name in [names] if isinstance(names, str) else names:
         if name in ("all", "peers"):
-            here = {peer: method for peer, method in peers().items() if not method.missing()}
+            here = {
+                peer: _remote(peer, here=method)
+                for peer, method in peers().items()
+                if not method.missing()
+            }
             if name == "peers" and not here:
                 hint = "add them with: pip install 'difflab[peers]'"
                 raise InputError("no peer is installed", hint=hint)
             found |= here if name == "peers" else known | here
         else:
-            found[name] = known.get(name) or _named(name)
+            found[name] = known.get(name) or _chosen(name)
     if not found:
         raise InputError("no method is named", hint=f"there are {', '.join(known)}")
     return list(found.values())
@@ -185,10 +183,13 @@ def describe() -> list[Description]:
     ('richardson', (1, 2))
     """
     everything = installed()
-    own = {name: everything.pop(name) for name in _OWN}
+    for method in everything.values():
+        if isinstance(method, Remote):
+            method.start()  # all of them load while the first is waited for
+    mine = {name: everything.pop(name) for name in _OWN}
     return [
-        Description(name, method.family, method.orders, method.summary, method.missing())
-        for name, method in (own | peers() | everything).items()
+        replace(described(method), name=name)
+        for name, method in (mine | peers() | everything).items()
     ]
 
 
@@ -209,11 +210,24 @@ def find(name: str) -> Method:
     return method
 
 
+def _chosen(name: str) -> Method:
+    """Return a method that is asked for by name and is not among those of every comparison."""
+    if name in _PEERS:
+        peer = _own(name)
+        return peer if peer.missing() else _remote(name, here=peer)
+    return _loaded[name] if name in _loaded else _find_plugged(name)
+
+
 def _named(name: str) -> Method:
-    """Return the method of that name, whether it can run here or not."""
+    """Return the method of that name, for this process, whether it can run here or not."""
     if name in _loaded:
         return _loaded[name]
-    return _own(name) if name in _OWN or name in _PEERS else _find_plugged(name)
+    if name in _OWN or name in _PEERS:
+        return _own(name)
+    found = _find_plugged(name)
+    if not isinstance(found, Remote):
+        return found
+    return next(load(entry) for entry in entry_points(group=GROUP) if entry.name == name)
 
 
 def _own(name: str) -> Method:
@@ -237,34 +251,19 @@ def _find_plugged(name: object) -> Method:
 
 
 def _plugged(entry: EntryPoint) -> Method:
-    """Load another package's method; whatever is wrong with it becomes its row."""
-    try:
-        loaded = entry.load()
-        method: Method = loaded() if isinstance(loaded, type) else loaded
-        complaint = _complaint(entry.name, method)
-        if complaint is None:
-            method.missing()  # asked once here, so that it cannot fail in a listing
-            return method
-    except (Exception, SystemExit) as error:  # a plug-in may fail in any way
-        complaint = f"{type(error).__name__}: {error}"
-    return Broken(entry.name, f"{entry.value} cannot be used: {complaint}")
+    """Return another package's method, in a process of its own.
+
+    A module that was made here and is in no file can be loaded by no other process.
+    """
+    module = sys.modules.get(entry.module)
+    if module is not None and module.__spec__ is None:
+        return load(entry)
+    return _remote(entry.name, entry.value)
 
 
-def _complaint(name: str, method: object) -> str | None:
-    """Return what keeps `method` from being a method, or None."""
-    if not isinstance(method, Method):
-        wanted = ("name", "family", "summary", "orders", "prepare", "missing")
-        absent = [part for part in wanted if not hasattr(method, part)]
-        return f"it has no {', '.join(absent)}"
-    orders = method.orders
-    tests = {
-        f"its name is {method.name!r}, not {name!r}": method.name == name,
-        f"its family {method.family!r} is none of {', '.join(Family)}": method.family
-        in list(Family),
-        "its summary is not text": isinstance(method.summary, str),
-        "its orders are not a tuple of integers": isinstance(orders, tuple)
-        and all(isinstance(order, int) for order in orders),
-        "prepare and missing cannot be called": callable(method.prepare)
-        and callable(method.missing),
-    }
-    return next((text for text, holds in tests.items() if not holds), None)
+def _remote(name: str, value: str = "", here: Method | None = None) -> Method:
+    """Return a method in a process of its own, one for each method."""
+    key = name, value
+    if key not in _processes:
+        _processes[key] = Remote(name, value, here)
+    return _processes[key]

@@ -55,6 +55,7 @@ class Sampler:
 
     def __init__(self, problem: Problem) -> None:
         self.values = problem.values
+        self.deadline = problem.deadline
         self.n = problem.n
         self.m = problem.m
         nodes = 0 if problem.function is None else len(problem.function.graph)
@@ -66,16 +67,22 @@ class Sampler:
         """Return the values ``(N, m)`` at the points ``(N, n)``."""
         self.count += len(points)
         if len(points) <= self.rows:
-            out = np.asarray(self.values(points))
+            out = np.asarray(self._taken(points))
         else:
             parts = range(0, len(points), self.rows)
-            out = np.concatenate([self.values(points[i : i + self.rows]) for i in parts])
+            out = np.concatenate([self._taken(points[i : i + self.rows]) for i in parts])
         if out.shape != (len(points), self.m):
             raise InputError(
                 f"the function returned values of shape {out.shape} for {len(points)} points"
                 f" where {(len(points), self.m)} was expected"
             )
         return out
+
+    def _taken(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of one batch, unless the method's time is over."""
+        if self.deadline is not None:
+            self.deadline.check()
+        return self.values(points)
 
 
 def scale_of(x: Array) -> Array:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import reduce
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile
+from difflab.execute.native.libraries import available
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
 from difflab.graph.node import Node
@@ -91,7 +91,7 @@ class Straight:
         if not suits(function, rule):
             return None
         whole = straight(function, rule)
-        for target in ("native", "python") if find_spec("llvmlite") else ("python",):
+        for target in ("native", "python") if available() else ("python",):
             with suppress(UnsupportedError):
                 fast = compile(whole, target, packed=True)
                 if fast.reason.startswith(target):

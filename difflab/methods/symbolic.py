@@ -72,6 +72,10 @@ class Symbolic:
         """
         self.running()
 
+    def wait(self) -> None:
+        """Wait until SymPy is imported."""
+        self.running().wait()
+
     def stop(self) -> None:
         """End SymPy's process; the next derivative starts another."""
         if self._worker is not None:
@@ -140,9 +144,9 @@ class SymbolicDerivative:
     @cached_property
     def simplified(self) -> Sizes | None:
         """Sizes after `sympy.simplify`; None where that does not finish in its time."""
-        self._present()
-        timeout = self._problem.timeout * SIMPLIFY_SHARE
+        timeout = min(self._problem.timeout * SIMPLIFY_SHARE, self._problem.seconds_left())
         try:
+            self._present()
             found: Sizes = self._worker.request("simplify", self._number, timeout=timeout)
         except MethodTimeout:
             return None
@@ -173,7 +177,11 @@ class SymbolicDerivative:
     def _ask(self, request: str, *arguments: Any) -> Any:
         self._present()
         return self._worker.request(
-            request, self._number, *arguments, timeout=self._problem.timeout
+            request,
+            self._number,
+            *arguments,
+            timeout=self._problem.seconds_left(),
+            limit=self._problem.timeout,
         )
 
     def _present(self) -> None:
@@ -191,7 +199,8 @@ class SymbolicDerivative:
             problem.order,
             problem.memory_bytes,
             self._method.drain(),
-            timeout=problem.timeout,
+            timeout=problem.seconds_left(),
+            limit=problem.timeout,
         )
         return facts
 

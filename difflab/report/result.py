@@ -137,7 +137,7 @@ def compare(
     order : int
         1 for the Jacobian; 2 for the Hessian of a function with one output number.
     timeout : float
-        Seconds for preparing one method, and for the referee.
+        Seconds for each method, to prepare, to be called and to be measured, and for the referee.
     seed : int
         Chooses the point.
     target : str

@@ -36,7 +36,9 @@ def test_a_missing_method_says_why(difflab, monkeypatch):
 
 
 def test_doctor_names_what_is_missing_and_the_command(difflab, monkeypatch):
-    monkeypatch.setattr("difflab.cli.doctor.find_spec", lambda _: None)
+    monkeypatch.setattr(
+        "difflab.methods.loading.faults", lambda names: dict.fromkeys(names, "missing")
+    )
     result = difflab("doctor")
     assert result.code == 0
     assert re.search(r"^llvmlite +missing .*pip install 'difflab\[native\]'$", result.out, re.M)
@@ -46,8 +48,18 @@ def test_doctor_names_what_is_missing_and_the_command(difflab, monkeypatch):
 
 
 def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
-    monkeypatch.setattr("difflab.cli.doctor.find_spec", lambda _: object())
+    monkeypatch.setattr("difflab.methods.loading.faults", lambda names: {})
     monkeypatch.setattr("difflab.cli.doctor.version", lambda _: "9.8.7")
     result = difflab("doctor")
     assert re.search(r"^jax +9\.8\.7 +a method of compare; bench peers$", result.out, re.M)
     assert "pip install" not in result.out
+
+
+def test_doctor_tells_broken_from_missing(difflab, monkeypatch):
+    wrong = {"llvmlite": "broken: OSError: no libLLVM.so", "cupy": "missing"}
+    monkeypatch.setattr("difflab.methods.loading.faults", lambda names: wrong)
+    result = difflab("doctor")
+    mending = r"^llvmlite +broken .*pip install --force-reinstall llvmlite$"
+    assert re.search(mending, result.out, re.M)
+    assert "\nllvmlite is broken: OSError: no libLLVM.so\n" in result.out
+    assert all(len(line) <= 80 for line in result.out.splitlines())

@@ -13,6 +13,7 @@ import pytest
 from difflab.lab.measure import (
     PREPARED,
     SAMPLES,
+    Call,
     Cost,
     Sampler,
     SelfMeasured,
@@ -141,7 +142,7 @@ def test_what_slows_the_machine_for_a_while_slows_all_alike(clock: Clock) -> Non
     def worker() -> Worker:
         return Worker(lambda _: clock.work(1e-3 if clock.now < 0.01 else 3e-3), lambda _: None)
 
-    first, second = in_turns([worker(), worker()], X)
+    first, second = in_turns([Call(worker(), X), Call(worker(), X)])
     assert isinstance(first, Cost)
     assert isinstance(second, Cost)
     assert first.seconds == pytest.approx(second.seconds)
@@ -155,7 +156,7 @@ def test_a_call_that_fails_ends_no_other(clock: Clock) -> None:
 
     broken = Worker(lambda call: fails(call) or clock.work(1e-3), lambda _: None)
     sound = Worker(lambda _: clock.work(1e-3), lambda _: None)
-    failure, cost = in_turns([broken, sound], X)
+    failure, cost = in_turns([Call(broken, X), Call(sound, X)])
     assert str(failure) == "at the sixth call"
     assert isinstance(cost, Cost)
     assert len(cost.samples) == SAMPLES

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import UnsupportedError
+from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.lab.problems import FAMILIES, helmholtz
 from difflab.lab.referee import Referee, Reference, refer
+from difflab.lab.verdict import judge
+from difflab.methods.protocol import Estimate, Family
 
 mp = mpmath.mp
 DIGITS = 34  # the reference data have about 40
@@ -298,19 +300,71 @@ def test_no_time_is_unsettled_but_has_a_value() -> None:
     assert float(found.value[0]) == 6.0
 
 
-def test_more_inputs_than_time_is_refused_early() -> None:
-    calls = []
+class Clock:
+    """A clock that an evaluation moves by a second."""
 
-    def slow(x: Any) -> list[Any]:
-        calls.append(x)
-        deadline = mp.mpf(0)
-        for _ in range(300):
-            deadline += mp.exp(x[0])
-        return [deadline]
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        for module in ("differences", "settle", "referee"):
+            monkeypatch.setattr(f"difflab.lab.{module}.perf_counter", lambda: self.now)
 
-    found = Referee(slow, [1.0] * 100_000, timeout=0.5).reference()
+    def cubes(self, x: Any) -> list[Any]:
+        self.now += 1.0
+        return [sum((value**3 for value in x), mp.zero)]
+
+
+def test_what_was_judged_when_the_time_ended_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Referee(Clock(monkeypatch).cubes, [2.0] * 1000, timeout=600.0).reference()
     assert found.status == "unsettled"
-    assert len(calls) < 100
+    assert found.evaluations <= 602
+    settled = found.regularity[0] == "smooth"
+    assert 0 < found.judged <= settled.sum() < found.components == 1000
+    assert (found.jacobian[0][settled] == 12.0).all()
+    assert np.isnan(found.jacobian[0][~settled]).all()
+    places = np.flatnonzero(settled)
+    assert places.min() < 200
+    assert places.max() > 800  # spread over all of them
+
+
+def test_methods_are_judged_by_the_components_that_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Referee(Clock(monkeypatch).cubes, [2.0] * 1000, timeout=600.0).reference()
+    right = np.full((1, 1000), 12.0)
+    said = judge(Estimate(right, None, 0), found, Family.AUTOMATIC)
+    assert said.verdict == "inconclusive"
+    assert said.reason == f"the referee's time ended after {found.judged} of 1,000 components"
+    wrong = right.copy()
+    wrong[0, np.flatnonzero(found.regularity[0] == "smooth")[-1]] = 11.0
+    assert judge(Estimate(wrong, None, 0), found, Family.AUTOMATIC).verdict == "disagree"
+
+
+def test_a_hessian_that_takes_far_too_long_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    found = Referee(clock.cubes, [2.0] * 100, order=2, timeout=60.0).reference()
+    assert found.status == "unsettled"
+    assert clock.now < 60.0
+
+
+def test_all_conditioning_together_takes_the_time_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch)
+    referee = Referee(clock.cubes, [2.0] * 20, timeout=100.0)
+    referee.reference()
+    began = clock.now
+    known = [referee.sensitivity([(0, i)]) for i in range(20)]
+    assert clock.now - began <= 101.0 + 5
+    assert known[0]
+    assert not known[-1]
+    assert referee.sensitivity([(0, 0)]) == known[0]  # asked again it takes no time
+    wrong = Estimate(np.full((1, 20), 12.001), None, 0)
+    late = judge(wrong, referee.reference(), Family.AUTOMATIC, sensitivity=lambda _: {})
+    assert late.verdict == "inconclusive"
+    assert "time ended" in late.reason
+
+
+def test_too_many_inputs_to_write_down_are_refused() -> None:
+    with pytest.raises(MethodTimeout, match="1,000,000 inputs are too many for 1 s"):
+        refer(dl.parse("x: [1000000]; sum(x)"), np.zeros(1_000_000).tolist(), timeout=1.0)
 
 
 def test_any_callable_of_mpmath_numbers_can_be_judged() -> None:

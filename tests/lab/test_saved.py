@@ -44,3 +44,45 @@ def test_wrong_parts_are_refused(record):
     record["methods"][0]["family"] = "magic"
     with pytest.raises(InputError, match="magic"):
         from_dict(record)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "named"),
+    [
+        (("methods", 0, "verdict"), None, "methods[0].verdict is null"),
+        (("methods", 0, "message"), {}, "methods[0].message is an object"),
+        (("methods", 0, "operations"), 2.5, "methods[0].operations is 2.5"),
+        (("methods", 0, "operations"), -1, "methods[0].operations is an integer"),
+        (("methods", 0, "size"), [], "methods[0].size is a list"),
+        (("methods", 0, "max_abs_error"), "much", "methods[0].max_abs_error is 'much'"),
+        (("methods", 0, "call_seconds"), True, "methods[0].call_seconds is a truth value"),
+        (("methods",), {}, "methods is an object"),
+        (("value",), [[[[1]]]], "value is a list, and not one of rank 1"),
+        (("value",), [10**400], "value[0] is an integer, and not a number of float64"),
+        (("reference", "jacobian"), [[1.0], [1.0, 2.0]], "reference.jacobian[1] has 2 entries"),
+        (("reference", "digits"), 10**400, "reference.digits is an integer"),
+        (("point", "x1"), [1.0, [2.0]], "point.x1[1] is a list"),
+        (("expression", "inputs", 0, "shape"), [-1], "expression.inputs[0].shape[0]"),
+        (("expression", "text"), None, "expression.text is null"),
+        (("environment",), None, "environment is null"),
+        (("environment", "cpu"), [[]], "environment.cpu is a list"),
+    ],
+)
+def test_a_part_of_another_type_is_named(record, path, value, named):
+    *way, last = path
+    part = record
+    for key in way:
+        part = part[key]
+    part[last] = value
+    with pytest.raises(InputError) as caught:
+        from_dict(record)
+    assert named in str(caught.value)
+
+
+def test_arrays_as_deep_as_json_can_be_are_refused(record):
+    deep = 1.0
+    for _ in range(5000):
+        deep = [deep]
+    record["point"]["x1"] = deep
+    with pytest.raises(InputError, match=r"point\.x1 is a list"):
+        from_dict(record)

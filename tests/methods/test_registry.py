@@ -193,9 +193,7 @@ PEERS = ["jax", "torch", "autograd", "casadi", "symengine", "numdifftools"]
 
 def here(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Let the peers of these names be installed, and no other."""
-    monkeypatch.setattr(
-        "difflab.methods.peers.peer.find_spec", lambda name: name if name in names else None
-    )
+    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda name: name in names)
 
 
 def test_peers_are_listed_and_run_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

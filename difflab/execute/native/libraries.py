@@ -3,19 +3,23 @@
 glibc's libmvec computes whole vectors and states errors up to 4 units in the last place. What it
 does not have is libm's, lane by lane; and what SciPy defines, such as the logarithm of the gamma
 function, is SciPy's own code.
-May import the standard library; llvmlite and SciPy are imported where they are used.
+May import `core.optional` and `errors`; llvmlite and SciPy are imported where they are used.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["SCIPY", "Host", "address", "host", "llvm"]
+from difflab.core.optional import described, installed, require
+from difflab.errors import MissingDependencyError
+
+__all__ = ["SCIPY", "Host", "address", "available", "fault", "host", "llvm", "works"]
 
 SCIPY = {
     "digamma": "__pyx_fuse_1psi",
@@ -31,13 +35,55 @@ _SETS = (("e", ("avx512f", "avx512dq"), 8), ("d", ("avx2", "fma"), 4), ("b", ("s
 _LIBM = {"linux": "libm.so.6", "darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}
 
 
+_TRIAL = "define i64 @trial(i64 %x) {\n  ret i64 %x\n}\n"
+
+
 @cache
 def llvm() -> ModuleType:
-    """Return llvmlite's binding, ready to compile for this machine."""
-    binding = import_module("llvmlite.binding")
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
+    """Return llvmlite's binding, ready to compile for this machine.
+
+    Raises
+    ------
+    MissingDependencyError
+        llvmlite is missing or broken: it cannot be imported, or does not compile.
+    """
+    require("llvmlite", "native")
+    binding = require("llvmlite.binding", "native")
+    try:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        machine = binding.Target.from_default_triple().create_target_machine(opt=0, jit=True)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(_TRIAL), machine)
+        engine.finalize_object()
+    except Exception as error:  # a library that does not fit the processor or itself
+        broken = f"broken: {described(error)}"
+        raise MissingDependencyError("llvmlite", extra="native", fault=broken) from error
     return binding
+
+
+@cache
+def fault() -> str:
+    """Return why there is no machine code, by compiling some; empty where there is."""
+    try:
+        llvm()
+    except MissingDependencyError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def works() -> bool:
+    """Return whether machine code can be compiled; where it cannot, a warning says why, once."""
+    reason = fault()
+    if reason:
+        warnings.warn(f"{reason}; computed without machine code", RuntimeWarning, stacklevel=2)
+    return not reason
+
+
+def available() -> bool:
+    """Return whether llvmlite is there, as far as is known without importing it."""
+    tried = fault.cache_info().currsize > 0
+    return installed("llvmlite") and not (tried and fault())
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.benches.outcomes import outcome
+from difflab.lab.measure import answer
 from difflab.lab.sweep import Cell, Row, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
@@ -175,10 +175,7 @@ def _chosen(subject: Subject, method: Method) -> dict[str, Cell]:
     function = subject.function
     problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
     try:
-        reason = method.missing()
-        if reason is not None:
-            raise UnsupportedError(reason)
-        found = method.prepare(problem)(subject.point.copy()).value
+        found = answer(method, problem, subject.point).estimate.value
         return _errors(subject, np.array(found, dtype=float64).reshape(subject.jacobian.shape))
     except (Exception, SystemExit) as error:  # another package's method may fail in any way
         return outcome(error)

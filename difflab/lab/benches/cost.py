@@ -14,7 +14,7 @@ from math import exp, log
 
 import numpy as np
 
-from difflab.errors import MethodTimeout, UnsupportedError
+from difflab.errors import MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab import measure, provenance
@@ -74,9 +74,6 @@ def _measured(
     if method.name in beaten:
         return {"status": "timeout", "message": beaten[method.name]}
     try:
-        reason = method.missing()
-        if reason is not None:
-            raise UnsupportedError(reason)
         return _cost(method, parse(crossover(n, m)), timeout)
     except (Exception, SystemExit) as error:  # another package's method may fail in any way
         if isinstance(error, MethodTimeout):
@@ -87,17 +84,19 @@ def _measured(
 def _cost(method: Method, function: Function, timeout: float) -> dict[str, Cell]:
     problem = Problem(function.values, function.n, function.m, function, timeout=timeout)
     x = np.linspace(0.3, 0.7, function.n)
-    prepared, preparing = measure.prepare(method, problem)
+    found = measure.answer(method, problem, x)
     work = count(function).operations
-    operations = prepared.operations
+    operations = found.call.prepared.operations
     if operations is None:
-        operations = prepared(x).evaluations * work
-    called = measure.timed_call(prepared, x)
+        operations = found.estimate.evaluations * work
+    (called,) = measure.in_turns([found.call])
+    if isinstance(called, BaseException):
+        raise called
     return {
         "status": "ok",
         "function_operations": work,
         "operations": operations,
-        "prepare_seconds": min(preparing),
+        "prepare_seconds": min(found.prepare_samples),
         "call_seconds": called.seconds,
         "repetitions": len(called.samples),
         "spread": measure.spread(called.samples),

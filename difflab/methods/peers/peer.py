@@ -1,6 +1,6 @@
 """What the peers share: being absent, refusing a function, and the door that is measured.
 
-May import `difflab.methods.protocol`, `difflab.graph` for types, and `difflab.errors`.
+May import `difflab.methods.protocol`, `difflab.core`, `difflab.graph` for types, `errors`.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.optional import fault, installed, load
 from difflab.errors import (
     DifflabError,
     MethodTimeout,
@@ -88,16 +87,23 @@ class Peer:
         return (self.name,)
 
     def missing(self) -> str | None:
-        """Return that the package is not installed, and the command that adds it; or None."""
-        if find_spec(self.name) is not None:
+        """Return that the package is missing or broken, and what mends it; or None.
+
+        It is known to be broken once `start` has tried.
+        """
+        if not installed(self.name):
+            return f"{self.name} is not installed; add it with: pip install {self.name}"
+        broken = fault(self.name, *self.modules)
+        if not broken:
             return None
-        return f"{self.name} is not installed; add it with: pip install {self.name}"
+        mend = f"mend it with: pip install --force-reinstall {self.name}"
+        return f"{self.name} is installed and {broken}; {mend}"
 
     def start(self) -> None:
         """Import the package, so that preparing is not measured with that."""
         if self.missing() is None:
             for module in (self.name, *self.modules):
-                import_module(module)
+                load(module)
 
     def version(self) -> str:
         """Return the version that is installed, empty where none is."""
@@ -125,6 +131,7 @@ class Peer:
 
     def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
         """Return the function that the package is given: user-defined rows written out."""
+        self.start()
         reason = self.missing()
         if reason is not None:
             raise UnsupportedError(reason)

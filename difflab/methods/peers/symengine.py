@@ -46,7 +46,8 @@ class Symengine(Peer):
         """Return the Jacobian or Hessian, entry by entry, as compiled code."""
         symbols, outputs = _expressions(function)
         rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
-        return _lambdified(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
+        call = _lambdified(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
+        return lambda x: call(np.array(x))  # it refuses an array that it could not write into
 
     def door(self, function: Function, points: int | None) -> Door:
         """Return value and gradient as one compiled function, which takes batches too."""

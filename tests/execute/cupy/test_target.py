@@ -316,7 +316,7 @@ def test_devices_are_not_mixed(pretended: Any) -> None:
 
 def test_without_cupy_there_is_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    monkeypatch.setattr("difflab.execute.choice.find_spec", lambda name: None)
+    monkeypatch.setattr("difflab.core.optional.installed", lambda name: False)
     with pytest.raises(MissingDependencyError, match=r"pip install 'difflab\[gpu\]'"):
         dl.compile(seed(), "cupy")
 

@@ -401,7 +401,10 @@ def test_small_arrays_are_taken_apart() -> None:
 
 
 def test_without_llvmlite_everything_else_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    for module in (libraries, choice):
+        monkeypatch.setattr(module, "installed", lambda name: False)
+    monkeypatch.setattr("difflab.core.optional.installed", lambda name: False)
+    libraries.llvm.cache_clear()
     with pytest.raises(MissingDependencyError, match=r"pip install 'difflab\[native\]'"):
         dl.compile(seed(), "native")
     fast = dl.compile(seed())

@@ -292,7 +292,7 @@ def test_untaken_branches_count_nothing() -> None:
 
 
 def test_compiling_says_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.execute.choice.find_spec", lambda name: None)
+    monkeypatch.setattr("difflab.execute.choice.available", lambda: False)
     function = dl.parse(rosenbrock(N))
     fast = dl.compile(function)
     assert fast.reason == "numpy: 7,191 operations on numbers are 9 on vectors"

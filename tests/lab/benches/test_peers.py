@@ -217,9 +217,7 @@ def test_difflab_takes_part_with_every_target(tmp_path: Path, subject: Subject) 
 
 
 def test_the_peers_that_are_installed_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "difflab.methods.peers.peer.find_spec", lambda name: name if name == "torch" else None
-    )
+    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda name: name == "torch")
     assert tuple(contenders()) == (*OWN, "torch")
     assert tuple(contenders(["jax"])) == (*OWN, "jax")
     with pytest.raises(InputError, match="no peer 'pytorch'"):

@@ -185,7 +185,7 @@ def test_python_code_is_refused(peer: Peer) -> None:
 
 
 def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.methods.peers.peer.find_spec", lambda _: None)
+    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda _: False)
     for name, peer in peers().items():
         assert peer.missing() == f"{name} is not installed; add it with: pip install {name}"
         with pytest.raises(UnsupportedError, match=f"pip install {name}"):

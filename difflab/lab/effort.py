@@ -1,0 +1,79 @@
+"""About how long difflab's own methods take, to know which to run where they can be stopped.
+
+May import `difflab.graph` and `difflab.methods`.
+"""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.methods.protocol import Family, Method, Problem
+from difflab.methods.registry import apart
+
+__all__ = ["Effort"]
+
+# Points at which a numeric method takes values, for each input.
+_POINTS = 30
+# What a sweep takes for each node it differentiates, compiling included, and for each number of
+# an array, a call included.
+_NODE = 3e-5
+_NUMBER = 1e-8
+_LONG = 0.1  # seconds of one evaluation that is not repeated
+_SHARE = 0.25  # of the time limit: what is expected to take less can be far off, and still ends
+
+
+class Effort:
+    """The work that a problem is, judged by the time that one value of its function takes.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.methods.registry import own
+    >>> f = dl.parse("x: [3]; sum(sin(x))")
+    >>> effort = Effort(Problem(f.values, f.n, f.m, f), np.ones(3))
+    >>> any(effort.is_long(method) for method in own().values())
+    False
+    """
+
+    def __init__(self, problem: Problem, x: NDArray[float64]) -> None:
+        self._problem = problem
+        self._value = _seconds(problem, x)
+        graph = problem.function.graph if problem.function is not None else None
+        self._nodes = 0 if graph is None else len(graph)
+        sizes = [] if graph is None else [math.prod(shape) for shape in graph.shape_table]
+        self._numbers = self._nodes * max(sizes, default=1)
+
+    def stoppable(self, method: Method) -> Method:
+        """Return the method, in a process of its own where only that would end it in time."""
+        return apart(method) if self.is_long(method) else method
+
+    def is_long(self, method: Method) -> bool:
+        """Return whether the method may not end within the time limit, by a wide margin."""
+        return self._seconds(method) > _SHARE * self._problem.timeout
+
+    def _seconds(self, method: Method) -> float:
+        problem = self._problem
+        if method.family is Family.NUMERIC:
+            return self._value * _POINTS * float(problem.n) ** problem.order
+        sweeps = problem.m if method.name == "reverse" else problem.n
+        if problem.order == 2:
+            sweeps = problem.n * (1 if method.name == "reverse" else problem.n)
+        return sweeps * (_NODE * self._nodes + _NUMBER * self._numbers)
+
+
+def _seconds(problem: Problem, x: NDArray[float64]) -> float:
+    """Return the shortest of a few evaluations; the first pays for what is made once."""
+    shortest = math.inf
+    for _ in range(3):
+        start = perf_counter()
+        with np.errstate(all="ignore"):
+            problem.values(x[None, :])
+        shortest = min(shortest, perf_counter() - start)
+        if shortest > _LONG:
+            break
+    return shortest

@@ -1,0 +1,53 @@
+"""The seconds that a method may take. May import `difflab.errors`."""
+
+from __future__ import annotations
+
+from time import monotonic
+from types import TracebackType
+
+from difflab.errors import MethodTimeout
+
+__all__ = ["Deadline"]
+
+
+class Deadline:
+    """A number of seconds that runs only inside of ``with``.
+
+    Examples
+    --------
+    >>> with Deadline(60) as deadline:
+    ...     deadline.remaining() > 59
+    True
+    >>> Deadline(0).check()
+    Traceback (most recent call last):
+        ...
+    difflab.errors.MethodTimeout: stopped after 0 s
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._left = seconds
+        self._began: float | None = None
+
+    def __enter__(self) -> Deadline:
+        self._began = monotonic()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._left = self.remaining()
+        self._began = None
+
+    def remaining(self) -> float:
+        """Return the seconds that are left, 0 when it is over."""
+        spent = 0.0 if self._began is None else monotonic() - self._began
+        return max(self._left - spent, 0.0)
+
+    def check(self) -> None:
+        """Raise `MethodTimeout` when it is over."""
+        if self.remaining() == 0:
+            raise MethodTimeout(f"stopped after {self.seconds:g} s")

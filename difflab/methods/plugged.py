@@ -1,0 +1,101 @@
+"""Methods that other packages bring: loaded, checked, and listed with a reason if they break.
+
+May import `difflab.core`, `difflab.errors` and `difflab.methods.protocol`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+
+from difflab.core.optional import described
+from difflab.errors import UnsupportedError
+from difflab.methods.protocol import Family, Method, Prepared, Problem
+
+__all__ = ["Broken", "Description", "describe", "load"]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A method that could not be loaded: listed, never run."""
+
+    name: str
+    reason: str
+    # The family is not known; the numeric methods are those that promise least.
+    family: Family = Family.NUMERIC
+    orders: tuple[int, ...] = ()
+    summary: str = "could not be loaded"
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """Refuse, with the reason."""
+        raise UnsupportedError(self.reason)
+
+    def missing(self) -> str | None:
+        """Return why it could not be loaded."""
+        return self.reason
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a method says of itself.
+
+    Attributes
+    ----------
+    name, family, summary : str
+    orders : tuple of int
+        The orders of derivative that the method gives.
+    missing : str or None
+        Why it cannot run here and the command that adds it.
+    """
+
+    name: str
+    family: Family
+    orders: tuple[int, ...]
+    summary: str
+    missing: str | None
+
+
+def describe(method: Method) -> Description:
+    """Return what `method` says of itself, as plain text and numbers."""
+    missing = method.missing()
+    return Description(
+        str(method.name),
+        Family(method.family),
+        tuple(int(order) for order in method.orders),
+        str(method.summary),
+        None if missing is None else str(missing),
+    )
+
+
+def load(entry: EntryPoint) -> Method:
+    """Load another package's method; whatever is wrong with it becomes its reason."""
+    try:
+        loaded = entry.load()
+        method: Method = loaded() if isinstance(loaded, type) else loaded
+        complaint = _complaint(entry.name, method)
+        if complaint is None:
+            describe(method)  # asked once here, so that it cannot fail in a listing
+            return method
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way
+        complaint = described(error)
+    return Broken(entry.name, f"{entry.value} cannot be used: {complaint}")
+
+
+def _complaint(name: str, method: object) -> str | None:
+    """Return what keeps `method` from being a method, or None."""
+    if not isinstance(method, Method):
+        wanted = ("name", "family", "summary", "orders", "prepare", "missing")
+        absent = [part for part in wanted if not hasattr(method, part)]
+        return f"it has no {', '.join(absent)}"
+    orders = method.orders
+    tests = {
+        f"its name is {method.name!r}, not {name!r}": method.name == name,
+        f"its family {method.family!r} is none of {', '.join(Family)}": method.family
+        in list(Family),
+        "its summary is not text": isinstance(method.summary, str),
+        "its orders are not a tuple of integers": isinstance(orders, tuple)
+        and all(isinstance(order, int) for order in orders),
+        "prepare and missing cannot be called": callable(method.prepare)
+        and callable(method.missing),
+    }
+    return next((text for text, holds in tests.items() if not holds), None)

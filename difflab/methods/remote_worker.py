@@ -1,0 +1,117 @@
+"""The process that runs one method for another process: it prepares, calls and measures.
+
+May import `difflab.methods` and `difflab.core.optional`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import UnsupportedError
+from difflab.methods import registry
+from difflab.methods.meter import elapsed, peak_of
+from difflab.methods.plugged import Description, describe, load
+from difflab.methods.process import Handlers, Tell
+from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
+from difflab.methods.remote_facts import Facts
+
+__all__ = ["Session", "handlers"]
+
+QUICK = 0.5  # what is prepared faster is prepared again: the first time pays for first imports
+
+
+def handlers(tell: Tell, name: str, value: str) -> Handlers:
+    """Load the method, with all that it imports, and return what this process answers."""
+    session = Session(load(EntryPoint(name, value, registry.GROUP)) if value else _own(name))
+    return {
+        "describe": session.describe,
+        "prepare": session.prepare,
+        "value": session.value,
+        "elapsed": session.elapsed,
+        "peak": session.peak,
+    }
+
+
+def _own(name: str) -> Method:
+    """Return a method that comes with difflab; a peer imports its package now."""
+    method = (registry.peers() | registry.own())[name]
+    start = getattr(method, "start", None)
+    if start is not None and method.missing() is None:
+        start()
+    return method
+
+
+class Session:
+    """One method, and its derivatives by the number that the other process gave them."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self._description = describe(method)
+        self._derivatives: dict[int, Prepared] = {}
+
+    def describe(self) -> Description:
+        """Return what the method says of itself."""
+        return self._description
+
+    def prepare(self, number: int, problem: Problem, forgotten: Sequence[int] = ()) -> Facts:
+        """Prepare the method for `problem` and keep the derivative as `number`; drop others."""
+        for other in forgotten:
+            self._derivatives.pop(other, None)
+        if problem.function is None:
+            raise UnsupportedError("it runs in its own process, and Python code cannot be sent")
+        problem = replace(problem, values=problem.function.values)
+        start = perf_counter()
+        with np.errstate(all="ignore"):
+            prepared = self._method.prepare(problem)
+        seconds = perf_counter() - start
+        for _ in range(2):
+            if seconds > min(QUICK, problem.timeout / 10):
+                break
+            start = perf_counter()
+            with np.errstate(all="ignore"):
+                prepared = self._method.prepare(problem)
+            seconds = min(seconds, perf_counter() - start)
+        self._derivatives[number] = prepared
+        operations, size = prepared.operations, prepared.size
+        return Facts(seconds, None if operations is None else int(operations), _plain(size))
+
+    def value(self, number: int, x: NDArray[float64]) -> Estimate:
+        """Return the derivative at `x`, in arrays of this process's own making."""
+        with np.errstate(all="ignore"):
+            found = self._derivatives[number](_kept(x))
+        error = None if found.error is None else np.array(found.error, dtype=float64)
+        return Estimate(np.array(found.value, dtype=float64), error, int(found.evaluations))
+
+    def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
+        """Return the seconds that `repeats` calls take here, without the way to the parent."""
+        derivative, x = self._derivatives[number], _kept(x)
+        with np.errstate(all="ignore"):
+            return elapsed(lambda: derivative(x), repeats)
+
+    def peak(self, number: int, x: NDArray[float64]) -> int:
+        """Return the bytes that one call allocates at its peak."""
+        derivative, x = self._derivatives[number], _kept(x)
+        with np.errstate(all="ignore"):
+            return peak_of(lambda: derivative(x))
+
+
+def _kept(x: NDArray[float64]) -> NDArray[float64]:
+    """Return a point that its method cannot change; pickles forget that."""
+    x.flags.writeable = False
+    return x
+
+
+def _plain(size: Any) -> Size | None:
+    """Return a size in numbers that every process knows."""
+    if size is None:
+        return None
+    parts = (size.tree, size.dag, size.simplified_tree, size.simplified_dag)
+    return Size(*[None if part is None else int(part) for part in parts])
