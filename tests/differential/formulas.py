@@ -33,7 +33,7 @@ FROM_LAST, FROM_VALUES = 112, 192
 """Bytes below them stand for the last value as an operand, and for any earlier one."""
 LONGEST = 9
 """Operations in one formula."""
-POINTS = 6
+POINTS = 10
 POWERS = 5
 """Copies of the power among the words, for its exponents are many functions."""
 
@@ -150,7 +150,7 @@ _CODES = st.one_of(  # one operation, some, and many
     st.binary(min_size=6, max_size=_MOST),
     st.binary(min_size=2 * _MOST // 3, max_size=_MOST),
 )
-_COORDINATES = st.binary(min_size=4, max_size=4 * POINTS)
+_COORDINATES = st.binary(min_size=16, max_size=4 * POINTS)
 
 
 @st.composite
