@@ -132,8 +132,9 @@ def _operation(
         bound = np.where(_overflows(row, operands, value), np.inf, bound)
     bound = np.where(np.isnan(bound), np.inf, bound)
     unjudged = (bound > SHARE * np.maximum(np.abs(value), 1.0)) | (np.abs(value) + bound > LARGEST)
-    bound = np.where(unjudged & (bound > 0), np.inf, bound)
-    return value, bound if np.any(bound) else 0.0
+    bound = np.where(unjudged & (bound > 0), np.inf, np.broadcast_to(bound, value.shape))
+    # Which zero a computed zero is, is not kept: with bounds of its own it is taken for both.
+    return value, bound if np.any(bound) or np.any(value == 0) else 0.0
 
 
 def _repeated(variant: Array, times: int) -> Array:

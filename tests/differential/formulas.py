@@ -29,11 +29,11 @@ MAGNITUDES = (*MAGNITUDES, 1e-160, 1e154, -1e300, 5e-324, -1e-310, math.inf)
 MAGNITUDES = (*MAGNITUDES, -0.0, *2 * (-math.inf, math.nan), math.nan)
 FROM_MAGNITUDES = 160
 """Bytes below it stand for magnitudes, those from it on for random numbers."""
-FROM_LAST, FROM_VALUES = 64, 192
+FROM_LAST, FROM_VALUES = 112, 192
 """Bytes below them stand for the last value as an operand, and for any earlier one."""
 LONGEST = 9
 """Operations in one formula."""
-POINTS = 6
+POINTS = 10
 POWERS = 5
 """Copies of the power among the words, for its exponents are many functions."""
 
@@ -145,10 +145,12 @@ def _formula(code: bytes, coordinates: bytes) -> Formula:
 
 
 _MOST = 2 + 4 * LONGEST
-_CODES = st.one_of(
-    st.binary(min_size=6, max_size=_MOST), st.binary(min_size=2 * _MOST // 3, max_size=_MOST)
+_CODES = st.one_of(  # one operation, some, and many
+    st.binary(min_size=6, max_size=6),
+    st.binary(min_size=6, max_size=_MOST),
+    st.binary(min_size=2 * _MOST // 3, max_size=_MOST),
 )
-_COORDINATES = st.binary(min_size=4, max_size=4 * POINTS)
+_COORDINATES = st.binary(min_size=16, max_size=4 * POINTS)
 
 
 @st.composite

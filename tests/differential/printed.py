@@ -40,7 +40,7 @@ from tests.differential.search import Family
 COMPILER = shutil.which("gcc")
 FORMULAS = 8
 """At most so many in one C file."""
-C_EVERY = 8
+C_EVERY = 4
 """One program in so many is compiled, for gcc takes longer than everything else."""
 
 
@@ -171,4 +171,4 @@ def _compiled(sources: Sequence[str], folder: Path) -> Path:
 
 PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)
 
-FAMILY = Family("printed", PROGRAMS, check, fixed=500, fresh=50)
+FAMILY = Family("printed", PROGRAMS, check, fixed=800, fresh=80)

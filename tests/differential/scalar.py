@@ -36,6 +36,8 @@ STEEP = 1e100
 """A slope above it is taken for an infinite one."""
 DIGITS, MANY_DIGITS = 120, 1000
 STEP = mpmath.mpf(10) ** -40
+TRUNCATED = 1e-60
+"""What differences leave of higher derivatives, the step's square times those."""
 JUMP = 1e25
 """A slope by differences above it is a jump's."""
 MODERATE = 1e9
@@ -184,6 +186,7 @@ def check_truth(function: Function, points: Array) -> None:
     moderate = np.all((size == 0) | ((size < MODERATE) & (size > 1 / MODERATE)), axis=0)
     for place in np.flatnonzero(moderate & ~rough).tolist()[:2]:
         truth = exact(function, points[:, place].tolist(), DIGITS)
+        bound[place, 1:] += TRUNCATED
         if np.any(np.abs(found[place] - truth) > bound[place]):
             truth = exact(function, points[:, place].tolist(), MANY_DIGITS)
         limit = np.where(np.isfinite(truth), bound[place], np.inf)
