@@ -40,7 +40,7 @@ class _Torch:
     """PyTorch, looked up when it is used."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(sys.modules["torch"], name)
+        return getattr(sys.modules.get("torch"), name)  # an AttributeError where it is absent
 
 
 torch: Any = _Torch()
