@@ -242,8 +242,8 @@ class Stage:
                 for i, multiple in moves:
                     shifts[i] = shifts.get(i, mp.zero) + multiple * self.steps[i]
                 found = self.sampler.values(shifts)
-            # Of first differences only the centre is asked for again and again.
-            if self._order > 1 or not moves:
+            # One input alone is moved once for a first difference, and there may be many.
+            if self._order > 1 or len(moves) != 1:
                 self._seen[moves] = found
         return found
 

@@ -32,7 +32,7 @@ _JOINT = 10  # powers of ten that the rest of a joint direction loses from level
 _NEGLIGIBLE = 20  # digits of the entries' sum beyond which the rest says nothing
 _FIRST = 3  # units from whose time that of all is projected
 _BLOCK = 256  # units that one joint direction checks
-_SHARE = 0.1  # of the time, for the first samples of a block
+_SHARE = 0.25  # of the time, for the first samples of a block
 _PATIENCE = 3.0  # how far beyond the time budget a projection may lie before it is believed
 
 

@@ -102,7 +102,7 @@ def test_help_shows_the_five(difflab):
 
 @pytest.fixture
 def no_peers(monkeypatch):
-    monkeypatch.setattr("difflab.methods.peers.peer.find_spec", lambda _: None)
+    monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda _: False)
 
 
 def test_peers_of_the_seed(difflab, tmp_path, no_peers):
