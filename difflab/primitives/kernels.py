@@ -224,7 +224,7 @@ def power(xp: ModuleType, x: Array, p: Array) -> Array:
     nan at -∞ and -0 at -0, where the power is ∞ and 0.
     """
     result = xp.power(x, p)
-    if (isinstance(p, float) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p):
+    if (isinstance(p, float | int) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p):
         return result
     return xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), result)
 
