@@ -44,7 +44,6 @@ def doctor() -> int:
     from difflab.execute.native.store import folder
     from difflab.lab.environment import environment
     from difflab.methods.loading import faults
-    from difflab.report.style import clean
     from difflab.report.table import draw
 
     here = Table.grid(padding=(0, 2, 0, 0))
@@ -66,18 +65,18 @@ def doctor() -> int:
             module,
             Text(state, style="red" if broken else "dim" if fault else "green"),
             package.use,
-            _mending(package, fault),
+            f"pip install 'difflab[{package.extra}]'" if fault == "missing" else "",
         )
-    notes = [Text(f"{module} is {clean(why)}") for module, why in wrong.items() if why != "missing"]
+    notes = [Text(_broken(module, why)) for module, why in wrong.items() if why != "missing"]
     emit(draw([here, extras, *notes], **screen()))
     return 0
 
 
-def _mending(package: Optional, fault: str) -> str:
-    """Return the command that adds or mends a package; none where it works."""
-    if fault.startswith("broken"):
-        return f"pip install --force-reinstall {package.module}"
-    return f"pip install 'difflab[{package.extra}]'" if fault else ""
+def _broken(module: str, why: str) -> str:
+    """Return what is wrong with a package, and the command that mends it."""
+    from difflab.report.style import clean
+
+    return f"{module} is {clean(why)}\n  mend it with: pip install --force-reinstall {module}"
 
 
 def _version(module: str) -> str:

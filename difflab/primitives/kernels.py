@@ -226,7 +226,7 @@ def power(xp: ModuleType, x: Array, p: Array) -> Array:
     result = xp.power(x, p)
     if (isinstance(p, float | int) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p):
         return result
-    return xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), result)
+    return xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), result)[()]
 
 
 def power_derivative(xp: ModuleType, x: Array, p: Array) -> Array:

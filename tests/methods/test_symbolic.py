@@ -285,9 +285,9 @@ def test_times_are_of_the_calls_and_not_of_the_way(
     asked: list[str] = []
     request = derivative._worker.request
 
-    def counted(name: str, *arguments: Any, timeout: float) -> Any:
+    def counted(name: str, *arguments: Any, **limits: float) -> Any:
         asked.append(name)
-        return request(name, *arguments, timeout=timeout)
+        return request(name, *arguments, **limits)
 
     monkeypatch.setattr(derivative._worker, "request", counted)
     assert derivative.elapsed(x, 20_000) > 0
