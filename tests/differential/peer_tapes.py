@@ -21,7 +21,8 @@ __all__ = ["PeerRun", "torch"]
 class PeerRun:
     """One run of a program on PyTorch."""
 
-    def __init__(self, leaves: list[Any]) -> None:
+    def __init__(self, leaves: list[Any], twice: bool) -> None:
+        self.differentiates_twice = twice
         self.versions = [[self.leaf(torch.from_numpy(np.array(leaf)))] for leaf in leaves]
         self.values = [versions[0] for versions in self.versions]
         self.watched: list[Any] = []
@@ -53,7 +54,7 @@ class PeerRun:
 
     def twice(self, a: int) -> list[Any]:
         """Return the gradient of a sum of the gradient's numbers, each with a weight."""
-        if not self.values[a].requires_grad:
+        if not (self.differentiates_twice and self.values[a].requires_grad):
             return []
         flat = [leaf for versions in self.versions for leaf in versions]
         found = torch.autograd.grad(
@@ -212,8 +213,12 @@ def _array(tensor: Any) -> Any:
 
 
 def _product(x: Any, axes: list[int], keepdims: bool) -> Any:
+    """Multiply one by one: PyTorch's own second derivative loads its compiler."""
     for axis in axes[::-1]:
-        x = x.prod(axis, keepdim=keepdims)
+        first, *others = x.unbind(axis)
+        for other in others:
+            first = first * other
+        x = first.unsqueeze(axis) if keepdims else first
     return x
 
 

@@ -58,6 +58,7 @@ class Decoder:
 
     def __init__(self, data: bytes) -> None:
         self.bytes = Bytes(data)
+        self.twice = self.bytes.below(3) == 1
         self.leaves = [self.leaf() for _ in range(1 + self.bytes.below(3))]
 
     def leaf(self) -> np.ndarray[Any, Any]:
@@ -103,9 +104,9 @@ class Decoder:
         x, y = values[a].numbers, values[b].numbers
         if not _broadcast(x.shape, y.shape):
             return "reduce", a, "sum", None, False
-        if name in ("maximum", "minimum") and not np.all(x != y) | np.isnan(x + y).any():
+        if name in ("maximum", "minimum") and not np.all(x != y) or np.isnan(x + y).any():
             name = "add"  # which argument has the derivative of a tie is a convention
-        if name in ("power", "hypot") and np.any(x == 0):
+        if name in ("power", "hypot") and np.any(x == 0) | np.any(y == 0):
             name = "multiply"  # so are slopes of 0 ** p and at the tip of a cone
         return "binary", a, b, name
 
@@ -131,6 +132,8 @@ class Decoder:
         numbers = values[a].numbers
         if name in ("max", "min") and np.unique(numbers).size < numbers.size:
             name = "sum"
+        if name == "norm" and np.any(numbers == 0):
+            name = "mean"
         axes = (None, *range(-numbers.ndim, numbers.ndim), tuple(range(numbers.ndim)))
         return "reduce", a, name, self.bytes.of(axes), bool(self.bytes.below(2))
 
@@ -233,8 +236,10 @@ class Decoder:
             return "assign", a, key, self.bytes.of(NUMBERS)
         return "assign_from", a, b, key
 
-    def update(self, values: list[Any]) -> Action:
-        """Change a leaf in place, outside of the tape."""
+    def update(self, values: list[Any]) -> Action | None:
+        """Change a leaf in place, outside of the tape; seldom, for what needs it is refused."""
+        if self.bytes.below(3):
+            return None
         return "update", self.bytes.below(len(self.leaves)), self.bytes.of((0.5, 1.25, -1.0))
 
     def hook(self, values: list[Any]) -> Action:
