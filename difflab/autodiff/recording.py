@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from difflab.core.devices import array_module, module_of
+from difflab.core.ownership import owned
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, TraceError
 from difflab.graph.evaluate import ArrayInterpreter
@@ -215,10 +216,11 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
             xp.array(xp.broadcast_to(xp.asarray(r), lead + s))
             for r, s in zip(results, function.output_shapes, strict=True)
         ]
-    return [
+    settled = [
         _settled(result, lead + shape)
         for result, shape in zip(results, function.output_shapes, strict=True)
     ]
+    return owned(settled, values)
 
 
 def _settled(result: Any, shape: Shape) -> Any:

@@ -2,29 +2,32 @@
 
 The rule, for every public call:
 
-* **What the user hands over stays the user's.** It is copied, or read before the call returns;
-  it is never written to. Whoever changes it later changes nothing of difflab's.
-* **What the user is handed is the user's alone.** It shares memory neither with an argument, nor
-  with another result, nor with what difflab keeps. An array that cannot be written to is the
-  exception: nobody can change it, so it may be shared.
-* **The array of a tensor is never written to.** A change in place gives the tensor a new array.
-  Whatever else holds the old one keeps its numbers: views (`t[0]`, `t.reshape(…)`), values kept
-  for `backward`, checkpoints, hooks. So tensors may share arrays, and no one can tell, except for
-  what was asked to be changed together: `tensor` and `tensor.detach()`.
-* **An operation that changes nothing still makes a tensor** (`t.sum()` of a number, `+t`), with
-  its own place on the tape; the nodes of a graph are immutable and are returned as they are.
+* What the user hands over stays the user's. It is copied, or read before the call returns, and
+  never written to: changing it later changes no result, tensor, gradient or tape.
+* What the user is handed is the user's alone. It shares memory neither with an argument, nor with
+  another result, nor with what difflab keeps. Only what nobody can write to may be shared.
+* The array of a tensor is never written to: a change in place gives the tensor a new one. Views
+  (`t[0]`, `t.reshape(…)`), values kept for `backward`, checkpoints and what hooks have seen keep
+  their numbers. So tensors may share arrays and nobody can tell. Only a tensor and what its
+  `detach` returned are changed together, as in PyTorch.
+* An operation on a tensor that changes nothing (`+t`, `t.sum()` of a number) is a new tensor with
+  its own place on the tape. The nodes of a graph are immutable and stay what they are.
 
-`tensor.numpy()` shows the array of a tensor without a copy, and cannot be written to.
+What is passed on and not computed is not copied: what the user's own function returns through
+`checkpoint`, the tensor that `t.grad = g` is given, auxiliary results (`has_aux`), and arrays of
+other libraries, whose rules they follow. `t.numpy()` shows the array of a tensor and cannot be
+written to.
 Imports nothing of the package.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["is_constant", "unchanged"]
+__all__ = ["is_constant", "owned", "unchanged"]
 
 
 def is_constant(array: Any) -> bool:
@@ -46,6 +49,38 @@ def is_constant(array: Any) -> bool:
             return True
         array = array.base
     return isinstance(array, bytes)
+
+
+def owned(results: Iterable[Any], given: Iterable[Any]) -> list[Any]:
+    """Return results that share memory neither with what was given nor with each other.
+
+    Those that do are copied; carriers that are the same object are made anew.
+
+    Examples
+    --------
+    >>> x = np.ones(3)
+    >>> first, second = owned([x[1:], 2 * x], [x])
+    >>> np.shares_memory(first, x)
+    False
+    """
+    taken = {_root(value) for value in given}
+    found = []
+    for result in results:
+        if _root(result) in taken:
+            result = result.copy() if isinstance(result, np.ndarray) else unchanged(result)
+        taken.add(_root(result))
+        found.append(result)
+    return found
+
+
+def _root(value: Any) -> int:
+    """Return the identity of the object that has the memory of an array; of another value its own.
+
+    The identities stay apart as long as the values are alive.
+    """
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return id(value)
 
 
 def unchanged(value: Any) -> Any:

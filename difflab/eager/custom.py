@@ -59,10 +59,9 @@ def _given(value: Any) -> Any:
 
 
 def _own(output: Any) -> Any:
-    """Return an output that a tensor may hold, also where it is an argument as it came in."""
+    """Return an output that a tensor may hold: `forward` may have it from, or keep it, elsewhere."""
     value = _array(output)
-    shared = isinstance(value, np.ndarray) and not value.flags.writeable
-    return value.copy() if shared else value
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 class _Visit:
@@ -112,7 +111,7 @@ class _Visit:
         for edge, bar, shape in zip(gate.edges or (), found, shapes, strict=True):
             if edge is None or bar is None:
                 continue
-            bar = _tensor(bar) if calculator.kernels is None else self._lent(_array(bar))
+            bar = _tensor(bar) if calculator.kernels is None else _own(bar)
             live = None
             if all(mask is not None for mask in masks):
                 reached = [calculator.reached(mask, shape) for mask in masks]
@@ -121,10 +120,6 @@ class _Visit:
                 bar, live = calculator.settled(bar, live), None
             contributions.append((edge, bar, live))
         return contributions
-
-    def _lent(self, bar: Any) -> Any:
-        """Return a cotangent; one that is still saved is for looking only."""
-        return read_only(bar) if id(bar) in self.kept else bar
 
     def _on_tensors(self, gate: Step, arrived: Arrived, context: Context) -> Context:
         """Return the context with tensors, through which derivatives of the gradient flow."""

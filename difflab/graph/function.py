@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.ownership import owned
 from difflab.errors import PointError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_nodes
@@ -141,7 +142,7 @@ class Function:
             if isinstance(interpreter, CarrierInterpreter) and misfit:
                 raise misfit  # recorded rules know no batches
             results = evaluate(self, values, interpreter)
-        return self.returned(results)
+        return self.returned(owned(results, values))
 
     def _misfit(self, values: Sequence[Any]) -> PointError | None:
         """Return what is wrong with values that are not all of one point, if that is so."""
@@ -182,6 +183,7 @@ class Function:
         ]
         packed = np.concatenate(flat, axis=-1) if len(flat) > 1 else flat[0]
         # Truth values are subtracted by those who take differences.
+        (packed,) = owned([packed], [points])
         return packed.astype(np.float64) if packed.dtype == np.bool_ else packed
 
     def split(self, points: NDArray[Any]) -> list[NDArray[Any]]:

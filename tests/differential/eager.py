@@ -143,7 +143,8 @@ class OurRun:
         self.make(OURS[name](self.values[a].tensor))
 
     def binary(self, a: int, b: int, name: str) -> None:
-        self.make(getattr(np, name)(self.values[a].tensor, self.values[b].tensor))
+        made = getattr(np, name)(self.values[a].tensor, self.values[b].tensor)
+        self.make(made + 0.0 if name == "matmul" else made)
 
     def number(self, a: int, name: str, number: float) -> None:
         self.make(with_number(name, self.values[a].tensor, number))
@@ -165,7 +166,7 @@ class OurRun:
 
     def gram(self, a: int) -> None:
         flat = self.values[a].tensor.reshape(-1, 1)
-        self.make(flat @ flat.T)
+        self.make(flat @ flat.T + 0.0)  # of sums of zeros the sign is anything
 
     def where(self, a: int, b: int, mask: Any) -> None:
         self.make(np.where(mask, self.values[a].tensor, self.values[b].tensor))

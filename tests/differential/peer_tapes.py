@@ -132,7 +132,7 @@ class PeerRun:
 
     def gram(self, a: int) -> None:
         flat = self.values[a].reshape(-1, 1)
-        self.make(flat @ flat.T)
+        self.make(flat @ flat.T + 0.0)  # of sums of zeros the sign is anything
 
     def where(self, a: int, b: int, mask: Any) -> None:
         self.make(torch.where(torch.from_numpy(mask), self.values[a], self.values[b]))
@@ -222,7 +222,7 @@ def _product(x: Any, axes: list[int], keepdims: bool) -> Any:
     return x
 
 
-BINARY = {} if torch is None else {"power": torch.pow, "matmul": torch.matmul}
+BINARY = {} if torch is None else {"power": torch.pow, "matmul": lambda x, y: x @ y + 0.0}
 REDUCED: dict[str, Any] = {
     "sum": lambda x, axes, keep: x.sum(axes, keepdim=keep),
     "mean": lambda x, axes, keep: x.mean(axes, keepdim=keep),

@@ -32,7 +32,7 @@ SELECTING = frozenset(
     | {"assign", "assign_from"}
 )
 """Actions whose untaken branches contribute exactly nothing here, and 0 times infinity there."""
-EDGES = {"log": 0.0, "log1p": -1.0, "sign": -np.inf}
+EDGES = {"log": 0.0, "log1p": -1.0, "sign": -np.inf, "absolute": -np.inf}
 """Below them values are nan, and so are slopes here; PyTorch's are numbers, as its sign of nan."""
 LARGE = 1e4
 """Where values grow above it, the next action is `arctan`: sines of large numbers have no digits."""
