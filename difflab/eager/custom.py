@@ -59,7 +59,7 @@ def _given(value: Any) -> Any:
 
 
 def _own(output: Any) -> Any:
-    """Return an output that a tensor may hold: `forward` may have it from, or keep it, elsewhere."""
+    """Return an array that a tensor may hold: the user's function may keep the one it returns."""
     value = _array(output)
     return value.copy() if isinstance(value, np.ndarray) else value
 

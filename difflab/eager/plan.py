@@ -101,9 +101,7 @@ def _bound(
 
 
 @lru_cache(REMEMBERED)
-def recipe(
-    rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()
-) -> Recipe | None:
+def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe | None:
     """Return the recipe of a map ``(t, y, *args)``, of which some arguments are plain numbers.
 
     The exact identities that graphs are simplified by then apply: x ** 2 has the derivative

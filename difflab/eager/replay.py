@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
 from contextvars import Context
 from heapq import heappop, heappush
 from typing import Any, NamedTuple

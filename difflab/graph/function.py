@@ -183,8 +183,10 @@ class Function:
         ]
         packed = np.concatenate(flat, axis=-1) if len(flat) > 1 else flat[0]
         # Truth values are subtracted by those who take differences.
-        (packed,) = owned([packed], [points])
-        return packed.astype(np.float64) if packed.dtype == np.bool_ else packed
+        if packed.dtype == np.bool_:
+            return packed.astype(np.float64)
+        own: NDArray[Any] = owned([packed], [points])[0]
+        return own
 
     def split(self, points: NDArray[Any]) -> list[NDArray[Any]]:
         """Cut packed points ``(…, n)`` into the inputs' values."""

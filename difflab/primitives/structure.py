@@ -98,6 +98,9 @@ def _scatter(xp: ModuleType, *parts: Array, keys: tuple[Key, ...], shape: Shape)
     if all(rank == 0 for rank in ranks) and len(shape) == 1:
         out[..., [key[0] for key in keys]] = _stack(xp, parts, batch)
         return out
+    if len(parts) == 1:  # 0 + x would lose the sign of a zero
+        out[(..., *decoded(keys[0]))] = parts[0]
+        return out
     for part, key in zip(parts, keys, strict=True):
         out[(..., *decoded(key))] += part
     return out

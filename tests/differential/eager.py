@@ -31,7 +31,7 @@ four digits at most before `judge` asks how well conditioned the program is."""
 NUDGE = 1e-9
 """How far leaves are moved, relatively, to see how much of that arrives at an answer."""
 ROUNDED = 1e-13
-"""Of the largest number of a run: what is left where a sum should be zero."""
+"""Of the numbers that a run has to do with (see `reach`): what is left where a sum should be 0."""
 
 counts: Counter[str] = Counter()
 """How programs ended, for whoever looks: "agreed", "refused", "ill-conditioned"."""
@@ -320,27 +320,33 @@ def judge(program: Program, actions: list[Action], ours: Results) -> None:
     wrong = [
         (name, place, a, b)
         for name in ("values", "gradients", "retained", "watched", "second")
-        for place, (a, b) in enumerate(
-            zip(getattr(ours, name), getattr(theirs, name), strict=True)
-        )
+        for place, (a, b) in enumerate(zip(getattr(ours, name), getattr(theirs, name), strict=True))
         if not close(a, b, TOLERANCE, tolerant)
     ]
     if not wrong:
         return
     spread = sensitivity(program, actions, theirs)  # rarely asked for
-    floor = ROUNDED * largest(ours)
+    scale = reach(ours)
     for name, place, a, b in wrong:
-        allowed = floor + 1e-14 / NUDGE * spread[name][place]
+        order = 1 if name == "values" else 3 if name == "second" else 2
+        allowed = ROUNDED * scale**order + 1e-14 / NUDGE * spread[name][place]
         assert close(a, b, TOLERANCE, tolerant, allowed), (
             f"{name}[{place}] differs from PyTorch's:\n{a}\n{b}\n{program!r}"
         )
     counts["ill-conditioned"] += 1
 
 
-def largest(ours: Results) -> float:
-    """Return the largest finite number of a run, at least 1."""
-    arrays = [a for found in vars(ours).values() for a in found if a is not None]
-    return max([1.0, *[float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays]])
+def reach(ours: Results) -> float:
+    """Return the largest number of a run, or one over the smallest, between 1 and 1000.
+
+    A value is rounded relative to such numbers, a slope (of 1/x, say) relative to their squares,
+    a second derivative relative to their cubes, though what is left may be zero.
+    """
+    found = [1.0]
+    for numbers in ours.values:
+        sizes = np.abs(numbers[np.isfinite(numbers) & (numbers != 0)])
+        found += [float(sizes.max(initial=1.0)), float(1 / sizes.min(initial=1.0))]
+    return min(max(found), 1e3)
 
 
 def sensitivity(program: Program, actions: list[Action], theirs: Any) -> dict[str, list[float]]:

@@ -232,13 +232,18 @@ REDUCED: dict[str, Any] = {
     "logsumexp": lambda x, axes, keep: x.logsumexp(axes, keepdim=keep),
     "norm": lambda x, axes, keep: torch.linalg.vector_norm(x, dim=axes, keepdim=keep),
 }
-THEIRS: dict[str, Any] = {} if torch is None else {
-    name: getattr(torch, name)
-    for name in (
-        *("sin", "tanh", "exp", "cos", "square", "negative", "absolute", "sqrt", "log"),
-        *("arctan", "sign", "reciprocal", "expm1", "log1p", "relu", "sigmoid"),
-    )
-} | {
-    "softmax": lambda x: x.reshape(-1).softmax(0),
-    "cumsum": lambda x: x.reshape(-1).cumsum(0),
-}
+THEIRS: dict[str, Any] = (
+    {}
+    if torch is None
+    else {
+        name: getattr(torch, name)
+        for name in (
+            *("sin", "tanh", "exp", "cos", "square", "negative", "absolute", "sqrt", "log"),
+            *("arctan", "sign", "reciprocal", "expm1", "log1p", "relu", "sigmoid"),
+        )
+    }
+    | {
+        "softmax": lambda x: x.reshape(-1).softmax(0),
+        "cumsum": lambda x: x.reshape(-1).cumsum(0),
+    }
+)

@@ -32,10 +32,10 @@ SELECTING = frozenset(
     | {"assign", "assign_from"}
 )
 """Actions whose untaken branches contribute exactly nothing here, and 0 times infinity there."""
-EDGES = {"log": 0.0, "log1p": -1.0, "sign": -np.inf, "absolute": -np.inf}
-"""Below them values are nan, and so are slopes here; PyTorch's are numbers, as its sign of nan."""
+EDGES = {"log": 0.0, "log1p": -1.0, "sign": -np.inf, "absolute": -np.inf, "relu": -np.inf}
+"""Below them, or at nan, PyTorch's slopes or values are numbers, and here they are nan or 0."""
 LARGE = 1e4
-"""Where values grow above it, the next action is `arctan`: sines of large numbers have no digits."""
+"""Where values grow above it, `arctan` comes next: sines of large numbers have no digits."""
 
 
 class Bytes:
@@ -104,7 +104,8 @@ class Decoder:
         x, y = values[a].numbers, values[b].numbers
         if not _broadcast(x.shape, y.shape):
             return "reduce", a, "sum", None, False
-        if name in ("maximum", "minimum") and not np.all(x != y) or np.isnan(x + y).any():
+        tied = not np.all(x != y) or bool(np.isnan(x + y).any())
+        if name in ("maximum", "minimum") and tied:
             name = "add"  # which argument has the derivative of a tie is a convention
         if name in ("power", "hypot") and np.any(x == 0) | np.any(y == 0):
             name = "multiply"  # so are slopes of 0 ** p and at the tip of a cone

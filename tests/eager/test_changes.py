@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,164 @@ def test_views_are_values() -> None:
     assert t.numpy().tolist() == [[1.0, 2.0], [3.0, 4.0]]
     t[0] += 10
     assert t.numpy().tolist() == [[11.0, 12.0], [3.0, 4.0]]
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "slice": lambda y: y[:2],
+    "row": lambda y: y[1],
+    "whole": lambda y: y[:],
+    "turned": lambda y: y.T,
+    "reshaped": lambda y: y.reshape(6),
+    "same shape": lambda y: y.reshape(2, 3),
+    "broadcast": lambda y: np.broadcast_to(y, (2, 2, 3)),
+    "new axis": lambda y: y[None],
+    "diagonal": lambda y: np.diag(y[:, :2]),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_keeps_its_numbers_and_its_gradient(name: str) -> None:
+    """What is shown and what it is the derivative of are one: the view before the change."""
+    view = VIEWS[name]
+    start = np.arange(6.0).reshape(2, 3)
+    weights = np.arange(1.0, 1 + view(start).size).reshape(view(start).shape)
+    x = leaf(start)
+    y = x * 2
+    m = view(y)
+    y *= 10
+    np.sum(m * weights).backward()
+    expected = np.zeros(6)
+    np.add.at(expected, view(np.arange(6).reshape(2, 3)).ravel(), 2 * weights.ravel())
+    assert np.array_equal(m.detach().numpy(), 2 * view(start))
+    assert np.array_equal(x.grad.numpy().ravel(), expected)
+    assert np.array_equal(y.detach().numpy(), 20 * start)
+
+
+def test_a_view_of_a_leaf_keeps_its_numbers_when_the_leaf_is_updated() -> None:
+    x = leaf([1.0, 2.0])
+    v = x[:]
+    with dl.no_grad():
+        x *= 0.5
+    np.sum(v * v).backward()
+    assert v.detach().numpy().tolist() == [1.0, 2.0]
+    assert x.grad.numpy().tolist() == [2.0, 4.0]
+    w = leaf([1.0, 2.0])
+    z = np.sum(np.sin(w[:]))
+    with dl.no_grad():
+        w[0] = 5.0
+    with pytest.raises(TapeError, match="changed in place"):
+        z.backward()
+
+
+def test_arrays_shown_keep_their_numbers() -> None:
+    t = dl.tensor([1.0, 2.0])
+    shown = t.numpy()
+    t += 1
+    assert shown.tolist() == [1.0, 2.0]
+    assert t.numpy().tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("value", [3.0, [1.0, 2.0]])
+def test_a_tensor_and_what_is_detached_are_changed_together(value: Any) -> None:
+    x = leaf(value)
+    twin = x.detach()
+    again = twin.detach()
+    with dl.no_grad():
+        x *= 2
+    assert np.array_equal(twin.numpy(), 2 * np.array(value))
+    twin += 1
+    assert np.array_equal(x.detach().numpy(), 2 * np.array(value) + 1)
+    assert np.array_equal(again.numpy(), 2 * np.array(value) + 1)
+
+
+def test_the_gradient_that_is_retained_is_that_of_the_new_numbers() -> None:
+    """PyTorch 2.13 gives y.grad = 1 and x.grad = 6 here."""
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    y *= 3
+    (y * 1.0).backward()
+    assert y.grad.item() == 1.0
+    assert x.grad.item() == 6.0
+
+
+SAME: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "sum": (3.0, lambda y: y.sum()),
+    "mean": (3.0, lambda y: y.mean()),
+    "max": (3.0, lambda y: y.max()),
+    "prod": (3.0, lambda y: np.prod(y)),
+    "mean of one": ([3.0], lambda y: y.mean(axis=())),
+    "plus": ([3.0, 4.0], lambda y: +y),
+    "positive": ([3.0, 4.0], np.positive),
+    "reshape": ([3.0, 4.0], lambda y: y.reshape(2)),
+    "ravel": ([3.0, 4.0], np.ravel),
+    "T": ([3.0, 4.0], lambda y: y.T),
+    "squeeze": ([3.0, 4.0], np.squeeze),
+    "broadcast_to": ([3.0, 4.0], lambda y: np.broadcast_to(y, (2,))),
+    "concatenate": ([3.0, 4.0], lambda y: np.concatenate([y])),
+    "clip": ([3.0, 4.0], lambda y: y.clip()),
+    "function": ([3.0, 4.0], dl.parse("x: [2]; x")),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_an_operation_that_changes_nothing_makes_a_tensor(name: str) -> None:
+    value, operation = SAME[name]
+    x = leaf(value)
+    y = x * 2
+    s = operation(y)
+    seen: list[Any] = []
+    operation(x).register_hook(seen.append)
+    y += x
+    assert np.array_equal(s.detach().numpy(), 2 * np.array(value))
+    np.sum(s).backward()
+    assert np.array_equal(x.grad.numpy(), np.full(np.shape(value), 2.0))
+    assert seen == []
+    assert y is not s
+    assert s.grad_fn is not y.grad_fn
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_assignments_are_numpys(recorded: bool) -> None:
+    """By masks with a number for each place, by lists, by places that are named twice."""
+    start = np.arange(6.0).reshape(2, 3)
+    diagonal = np.array([[True, False, False], [False, True, False]])
+    cases: list[tuple[Any, Any]] = [
+        (diagonal, [7.0, 8.0]),
+        (start > 1.5, 9.0),
+        (np.array([False, True]), [7.0, 8.0, 9.0]),
+        ([1, 0], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        ((0, [2, 0]), [7.0, 8.0]),
+        ((0, [2, 2]), [7.0, 8.0]),
+        ((slice(None), slice(None, None, -2)), [[-0.0, 1.0]]),
+        ((Ellipsis, 1), [[7.0, 8.0]]),
+        ((0, slice(0, 0)), []),
+    ]
+    for key, value in cases:
+        expected = start.copy()
+        expected[key] = np.array(value)
+        x, v = leaf(start), leaf(value)
+        y = x * 1.0
+        with dl.enable_grad() if recorded else dl.no_grad():
+            y[key] = v
+        found = y.detach().numpy()
+        assert np.array_equal(found, expected)
+        assert np.array_equal(np.signbit(found), np.signbit(expected))
+        if recorded:
+            bars = np.arange(1.0, 7).reshape(2, 3)
+            np.sum(y * bars).backward()
+            places = np.full((2, 3), -1)
+            places[key] = np.arange(np.size(value)).reshape(np.shape(value))
+            assert np.array_equal(x.grad.numpy(), np.where(places < 0, bars, 0.0))
+            sums = [np.sum(bars[places == k]) for k in range(np.size(value))]
+            assert v.grad.numpy().ravel().tolist() == sums
+
+
+def test_constants_are_kept_as_they_are_now() -> None:
+    """A read-only view of memory that its owner can write to is no constant."""
+    owned = np.array([3.0, 4.0])
+    x = leaf(np.ones((2, 2)))
+    z = np.sum(x * np.broadcast_to(owned, (2, 2)))
+    owned[:] = 0.0
+    z.backward()
+    assert x.grad.numpy().tolist() == [[3.0, 4.0], [3.0, 4.0]]

@@ -252,3 +252,67 @@ def test_large_and_long_tapes_are_not_remembered(monkeypatch: pytest.MonkeyPatch
         np.sum(y).backward()
         assert np.array_equal(x.grad.numpy(), np.full(100, 2.0**-10))
     assert list(replay.PROGRAMS.values()) == [replay.NEVER]
+
+
+def gradients(form: Callable[..., Any], *values: Any) -> list[list[Any]]:
+    """Return the leaves' gradients of three runs."""
+    found = []
+    for _ in range(3):
+        leaves = [dl.tensor(value, requires_grad=True) for value in values]
+        form(*leaves).backward()
+        found.append([leaf.grad.numpy().tolist() for leaf in leaves])
+    return found
+
+
+COEFFICIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...], list[Any]]] = {
+    # By hand, as PyTorch 2.13 computes them.
+    "zero of a singular slope": (lambda w: np.sum(np.sqrt(w) * 0), ([0.0, 1.0],), [[np.nan, 0.0]]),
+    "zero of a square": (lambda b: 0.0 * b**2, (0.5,), [0.0]),
+    "zero and another": (lambda x, y: 0.0 * x * y, (2.0, 3.0), [0.0, 0.0]),
+    "zero over": (lambda x: 0 / x, (0.0,), [np.nan]),
+    "sign of a number": (lambda x, y: np.sign(x) * y, (2.0, 3.0), [0.0, 1.0]),
+    "sign alone": (lambda x: np.sign(x), (2.0,), [0.0]),
+    "power of zero": (lambda x: x**0, (0.0,), [0.0]),
+    "power of one": (lambda x: np.sum(x**1), ([0.0, -2.0],), [[1.0, 1.0]]),
+    "infinite": (lambda x: np.sum(x * np.inf * 0), ([0.0, 1.0],), [[np.nan, np.nan]]),
+    "product of rows of one": (
+        lambda x: np.sum(np.prod(x, axis=-2) * x),
+        ([[1.0, 2.0, 3.0]],),
+        [[[2.0, 4.0, 6.0]]],
+    ),
+    "sums over axes of one": (
+        lambda x, y: np.sum((x + y) * -0.0),
+        ([[1.0]], [[[2.0], [3.0]]]),
+        [[[-0.0]], [[[-0.0], [-0.0]]]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COEFFICIENTS)
+def test_every_backward_computes_what_the_first_did(name: str) -> None:
+    form, values, expected = COEFFICIENTS[name]
+    with np.errstate(all="ignore"):
+        runs = gradients(form, *values)
+    for found in runs:
+        for one, other in zip(found, expected, strict=True):
+            assert np.array_equal(one, other, equal_nan=True)
+    assert repr(runs[0]) == repr(runs[1]) == repr(runs[2])  # with the signs of zeros
+
+
+def test_a_gradient_that_is_zero_can_be_gone_through_again() -> None:
+    for _ in range(3):
+        x, y = dl.tensor(2.0, requires_grad=True), dl.tensor(3.0, requires_grad=True)
+        (0.0 * x * y).backward(create_graph=True)
+        slope = x.grad + y.grad
+        x.zero_grad()
+        y.zero_grad()
+        slope.backward()
+        assert (x.grad.item(), y.grad.item()) == (0.0, 0.0)
+
+
+def test_types_are_part_of_the_structure() -> None:
+    for _ in range(3):
+        for kind in (np.float32, np.float64):
+            x = dl.tensor([1.0, 2.0], requires_grad=True, dtype=kind)
+            np.sum(x * np.array([3.0, 4.0])).backward()
+            assert x.grad.dtype == kind
