@@ -130,11 +130,18 @@ def _names(arity: int) -> list[str]:
     return ["t", "y", *(f"a{position}" for position in range(arity))]
 
 
-def recipe_of(function: Function, output: int | None = None) -> Recipe:
-    """Return a recorded function, or one of its outputs, as a recipe over its inputs."""
+def recipe_of(function: Function, output: int | None = None, *, exact: bool = False) -> Recipe:
+    """Return a recorded function, or one of its outputs, as a recipe over its inputs.
+
+    Where kernels broadcast by themselves, they are left to, unless every step is to be taken
+    exactly as it was recorded.
+    """
     graph = function.graph
     results = function.outputs if output is None else (function.outputs[output],)
-    taken = {node: _narrowest(graph, node) for node in range(len(graph))}
+    taken = {
+        node: tuple(graph.arguments(node)) if exact else _narrowest(graph, node)
+        for node in range(len(graph))
+    }
     alive = set(results)
     for node in range(len(graph) - 1, -1, -1):
         if node in alive:

@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.autodiff.argumentwise import any_of
 from difflab.core.devices import module_of
+from difflab.core.primitive import Primitive
 from difflab.eager.backward import pull_back
 from difflab.eager.plan import NUMBERS, recipe_of
-from difflab.eager.rows import cast, zeros
+from difflab.eager.rows import cast, reached, zeros
 from difflab.eager.script import Sweep, written
 from difflab.eager.tape import Accumulation, Step
 from difflab.eager.values import CarrierCalculator, Scattered
-from difflab.graph.builder import Builder
+from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
@@ -149,12 +149,30 @@ def _walk(root: Step) -> Tape | None:
     return Tape(steps, leaves, tuple(key))
 
 
+class _Notes(Builder):
+    """A builder that writes down what is computed as it is computed, and nothing else.
+
+    No identity is applied and no operand is broadcast beforehand. A result that is laid out
+    otherwise in memory may be rounded otherwise by a product of matrices.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.commutes = False
+
+    def _aligned(
+        self, primitive: Primitive, args: tuple[int, ...], span: Span | None
+    ) -> tuple[int, tuple[int, ...]]:
+        shape = np.broadcast_shapes(*self._shapes(args))
+        return self._shape_id(shape), self._as_truths(primitive, args)
+
+
 class _Recorder(CarrierCalculator):
     """A writer whose nodes are graph nodes: inputs for what the steps keep."""
 
     def __init__(self, tape: Tape, shape: Shape) -> None:
         super().__init__(self._input)
-        self.builder = Builder()
+        self.builder = _Notes()
         self.seed = Node(self.builder, self.builder.input("seed", shape))
         self.places = {step: place for place, step in enumerate(tape.steps)}
         self.reads: dict[tuple[int, int], Node] = {}
@@ -181,7 +199,7 @@ class _Recorder(CarrierCalculator):
 
     def reached(self, mask: Any, shape: Shape) -> Any:
         """Return the mask of `shape` that holds where any number of `mask` does."""
-        return any_of(mask, shape)
+        return self.emit(reached, (mask,), (("shape", shape),))
 
 
 def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
@@ -195,7 +213,9 @@ def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
     graph = function.graph
     if sum(math.prod(graph.shape(node)) for node in range(len(graph))) > LARGEST:
         return NEVER
-    sweep = written(tape.steps, tape.leaves, list(recorder.reads), recipe_of(function), xp)
+    sweep = written(
+        tape.steps, tape.leaves, list(recorder.reads), recipe_of(function, exact=True), xp
+    )
     return Program(xp, sweep)
 
 

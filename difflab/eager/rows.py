@@ -1,4 +1,4 @@
-"""Rows that only the tape has: the change of a type of numbers, and zeros.
+"""Rows that only the tape has: a change of type, masks of what is mixed, and zeros.
 
 May import `core`.
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, elementwise, linear
 
-__all__ = ["cast", "zeros"]
+__all__ = ["cast", "reached", "widened", "zeros"]
 
 cast: Primitive = Primitive(
     name="cast",
@@ -34,4 +34,27 @@ zeros: Primitive = Primitive(
     rule=elementwise(),
     structural=True,
     shape=lambda shapes, *, shape, dtype: shape,
+)
+
+# `broadcast` for masks, which stay truth values.
+widened: Primitive = Primitive(
+    name="widened",
+    arity=1,
+    kernel=lambda xp, mask, *, shape: xp.broadcast_to(mask, shape),
+    rule=elementwise(None),
+    boolean=True,
+    truths=(0,),
+    structural=True,
+    shape=lambda shapes, *, shape: shape,
+)
+# Where every number depends on all that a mask is for: everywhere, or nowhere.
+reached: Primitive = Primitive(
+    name="reached",
+    arity=1,
+    kernel=lambda xp, mask, *, shape: xp.broadcast_to(mask.any(), shape),
+    rule=elementwise(None),
+    boolean=True,
+    truths=(0,),
+    structural=True,
+    shape=lambda shapes, *, shape: shape,
 )

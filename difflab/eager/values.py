@@ -15,7 +15,7 @@ import numpy as np
 
 from difflab.autodiff.masked import Masked, accumulate
 from difflab.core.primitive import Primitive
-from difflab.eager.rows import cast
+from difflab.eager.rows import cast, reached, widened
 from difflab.eager.tape import Step
 from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, not_equal, scatter, where
@@ -81,7 +81,7 @@ class Calculator:
         """Return a mask in the shape of the values that it is for."""
         if mask.shape == shape:
             return mask
-        return self.emit(broadcast, (mask,), (("rank", len(mask.shape)), ("shape", shape)))
+        return self.emit(widened, (mask,), (("shape", shape),))
 
     def constant(self, value: float) -> Any:
         """Return the number itself."""
@@ -161,7 +161,7 @@ class Calculator:
 
     def reached(self, mask: Any, shape: Shape) -> Any:
         """Return the mask of `shape` where every number depends on all that `mask` is for."""
-        return self.xp.broadcast_to(self.truths(mask).any(), shape)
+        return reached.computer(self.xp)(self.truths(mask), shape=shape)
 
     def truths(self, mask: Any) -> Any:
         """Return a mask as an array."""

@@ -61,6 +61,8 @@ class Builder:
         Whether operations on numbers are folded, which rounds them, when it simplifies.
     annihilates : bool
         Whether a factor that is the constant 0 makes a product 0, whatever the other factor is.
+    commutes : bool
+        Whether b + a is taken to be a + b; the numbers are the same, their order in memory may not.
 
     Examples
     --------
@@ -77,7 +79,7 @@ class Builder:
     def __init__(self, source: Source | None = None, *, simplify: bool = False) -> None:
         self.source = source or Source()
         self.simplify = simplify
-        self.folds = self.annihilates = True
+        self.folds = self.annihilates = self.commutes = True
         self.span = NOWHERE
         self.opcode = array("h")
         self.starts = array("q", [0])
@@ -189,7 +191,7 @@ class Builder:
             a, b = args
             key: Any = (a << 31 | b) << 15 | opcode
             node = self.index.get(key)
-            if node is None and primitive.commutative:
+            if node is None and primitive.commutative and self.commutes:
                 node = self.index.get((b << 31 | a) << 15 | opcode)
         else:
             key = _key(opcode, args, params)

@@ -73,7 +73,7 @@ def test_types_and_lists() -> None:
     with pytest.raises(InputError, match="astype"):
         MATRIX.astype("zzz")
     with pytest.raises(InputError, match="lists of different lengths"):
-        MATRIX + [[1], [2, 3]]
+        np.add(MATRIX, [[1], [2, 3]])
 
 
 def test_arrays_of_numpys_do_not_take_tensors() -> None:
