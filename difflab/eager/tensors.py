@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from difflab.core.devices import HOST, array_module, module_of, on_host
 from difflab.core.place import at_users_line
+from difflab.eager.arrival import arrive, show
 from difflab.eager.backward import pull_back
 from difflab.eager.mode import MODE, WATCHED
 from difflab.eager.operators import Operators
@@ -287,7 +289,7 @@ class Tensor(Operators):
             MODE.watch.check(self, keep=retain_graph or create_graph)
         before, MODE.enabled = MODE.enabled, create_graph
         try:
-            _arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph), seed)
+            arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph), seed, Tensor)
         finally:
             MODE.enabled = before
 
@@ -302,9 +304,9 @@ class Tensor(Operators):
         xp = module_of(self._data)
         calculator = CarrierCalculator(_revived, xp) if create_graph else Calculator(xp)
         with np.errstate(all="ignore"):
-            return pull_back(
-                root, seed, keep=keep or create_graph, calculator=calculator, show=_show
-            )
+            shown = partial(show, kind=Tensor)
+            keep = keep or create_graph
+            return pull_back(root, seed, keep=keep, calculator=calculator, show=shown)
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
         """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
@@ -361,56 +363,3 @@ def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
 def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
     """Return a kept value as a tensor again, if derivatives flow through it."""
     return value if edge is None else Tensor(value, edge)
-
-
-def _hooked(hooks: Mapping[int, Callable[[Tensor], Any]], bar: Any) -> Any:
-    """Show a cotangent to hooks, each of which may replace it.
-
-    A hook is given a tensor of its own: what it does to that in place changes nothing else.
-    """
-    plain = not isinstance(bar, Tensor)
-    data = bar if plain else bar._data
-    step = None if plain else bar._step
-    for hook in tuple(hooks.values()):
-        replaced = hook(Tensor(data, step))
-        if replaced is None:
-            continue
-        replaced = replaced if isinstance(replaced, Tensor) else Tensor(np.array(replaced))
-        if replaced.shape != data.shape:
-            raise ShapeError(
-                f"a hook returned shape {replaced.shape} for a gradient of {data.shape}"
-            )
-        if replaced.dtype != data.dtype:
-            replaced = replaced._cast(data.dtype)
-        data, step = replaced._data, replaced._step
-    return data if plain else Tensor(data, step)
-
-
-def _show(step: Step, bar: Any) -> Any:
-    """Show the cotangent of a step to its hooks and to the tensor that retains it."""
-    if step.hooks:
-        bar = _hooked(step.hooks, bar)
-    keeper = step.retained and step.retained()
-    if keeper is not None:
-        gradient = bar.copy() if isinstance(bar, Tensor) else Tensor(bar.copy())
-        keeper._grad = gradient if keeper._grad is None else keeper._grad + gradient
-    return bar
-
-
-def _arrive(found: list[tuple[Any, Any]], seed: Any) -> None:
-    """Add cotangents to the gradients of leaves; every gradient has memory of its own."""
-    taken = {id(seed)}
-    for leaf, bar in found:
-        lent = id(bar) in taken
-        taken.add(id(bar))
-        if leaf.hooks:
-            bar, lent = _hooked(leaf.hooks, bar), True
-        if leaf.grad is not None:
-            with np.errstate(all="ignore"):
-                leaf.grad = (
-                    leaf.grad + bar if isinstance(bar, Tensor) else Tensor(leaf.grad._data + bar)
-                )
-            continue
-        lent = lent or getattr(bar, "_data", bar).base is not None
-        own = bar.copy() if lent else bar
-        leaf.grad = own if isinstance(own, Tensor) else Tensor(own)

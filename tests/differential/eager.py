@@ -22,7 +22,7 @@ from difflab import arrays
 from difflab.errors import TapeError
 from tests.differential.peer_tapes import PeerRun, torch
 from tests.differential.search import Family
-from tests.differential.tapes import SELECTING, Action, Decoder, written
+from tests.differential.tapes import CHANGING, SELECTING, Action, Decoder, written
 
 TOLERANCE = 1e-10
 """Of an answer relative to the largest number of its array. A program has about ten operations,
@@ -34,7 +34,7 @@ ROUNDED = 1e-13
 """Of the numbers that a run has to do with (see `reach`): what is left where a sum should be 0."""
 
 counts: Counter[str] = Counter()
-"""How programs ended, for whoever looks: "agreed", "refused", "ill-conditioned"."""
+"""How programs ended: "agreed", "ill-conditioned" among them, "refused" (about 6 of 100)."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ class Program:
             run.first()
         leaves = [f"v{n} = leaf({leaf.tolist()})" for n, leaf in enumerate(run.decoder.leaves)]
         body = "\n".join([*leaves, *run.lines])
-        text = self.data.rstrip(bytes(1)).hex()
-        return f"Program(bytes.fromhex('{text}'))\n{body}\n"
+        return f"Program(bytes.fromhex('{self.data.rstrip(bytes(1)).hex()}'))\n{body}\n"
 
 
 class Value:
@@ -280,17 +279,13 @@ def check(program: Program) -> None:
         same(runs[0], run)
     if isinstance(runs[0], str):
         assert "changed in place" in runs[0], runs[0]
-        assert any(action[0] in CHANGED for action in first.actions), runs[0]
+        assert any(action[0] in CHANGING for action in first.actions), runs[0]
         counts["refused"] += 1
-        counts[runs[0].split("by ")[-1][:20]] += 1
         return
     if torch is not None:
         with np.errstate(all="ignore"):
             judge(program, first.actions, runs[0])
     counts["agreed"] += 1
-
-
-CHANGED = ("change", "change_by", "assign", "assign_from", "update")
 
 
 def same(one: Any, other: Any) -> None:
@@ -400,6 +395,6 @@ FAMILY = Family(
     name="eager",
     programs=st.binary(min_size=64, max_size=64).map(Program),
     check=check,
-    fixed=6000,
-    fresh=500,
+    fixed=3000,
+    fresh=300,
 )

@@ -80,6 +80,7 @@ class PeerRun:
         """Replace a value, which keeps its gradient if it did before."""
         if a in self.kept and new.requires_grad:
             new.retain_grad()
+            new.grad = self.values[a].grad
         self.values[a] = new
 
     def unary(self, a: int, name: str) -> None:

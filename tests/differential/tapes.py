@@ -34,6 +34,8 @@ SELECTING = frozenset(
 """Actions whose untaken branches contribute exactly nothing here, and 0 times infinity there."""
 EDGES = {"log": 0.0, "log1p": -1.0, "sign": -np.inf, "absolute": -np.inf, "relu": -np.inf}
 """Below them, or at nan, PyTorch's slopes or values are numbers, and here they are nan or 0."""
+CHANGING = ("change", "change_by", "assign", "assign_from", "update")
+"""Actions in place: a program with one may be refused, where a kept value was changed."""
 LARGE = 1e4
 """Where values grow above it, `arctan` comes next: sines of large numbers have no digits."""
 
@@ -133,7 +135,7 @@ class Decoder:
         numbers = values[a].numbers
         if name in ("max", "min") and np.unique(numbers).size < numbers.size:
             name = "sum"
-        if name == "norm" and np.any(numbers == 0):
+        if name == "norm" and not np.all(np.abs(numbers) > 0):
             name = "mean"
         axes = (None, *range(-numbers.ndim, numbers.ndim), tuple(range(numbers.ndim)))
         return "reduce", a, name, self.bytes.of(axes), bool(self.bytes.below(2))
