@@ -91,8 +91,8 @@ def wholes(name: str, given: Any, what: str) -> list[int]:
         They are something else.
     """
     try:
-        several = [given] if isinstance(given, SupportsIndex) else given
-        return [operator.index(entry) for entry in several]
+        alone = isinstance(given, SupportsIndex) and not getattr(given, "ndim", 0)
+        return [operator.index(entry) for entry in ([given] if alone else given)]
     except TypeError:
         raise mismatch(f"{name} takes whole numbers as {what}, not {given!r}") from None
 
