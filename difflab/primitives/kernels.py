@@ -223,10 +223,9 @@ def power(xp: ModuleType, x: Array, p: Array) -> Array:
     NumPy takes the square root where the exponent ½ is one number for a whole array. That is
     nan at -∞ and -0 at -0, where the power is ∞ and 0.
     """
-    result = xp.power(x, p)
-    if (isinstance(p, float | int) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p):
-        return result
-    return xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), result)[()]
+    if not ((isinstance(p, float | int) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p)):
+        x = xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), x)
+    return xp.power(x, p)
 
 
 def power_derivative(xp: ModuleType, x: Array, p: Array) -> Array:

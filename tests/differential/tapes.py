@@ -97,6 +97,8 @@ class Decoder:
         lowest = EDGES.get(name)
         if lowest is not None and not np.all(values[a].numbers >= lowest):
             name = "exp"
+        if name == "softmax" and not np.all(np.isfinite(values[a].numbers)):
+            name = "cumsum"
         if name in ("tanh", "sigmoid") and np.any(np.abs(values[a].numbers) > 4):
             name = "arctan"  # PyTorch's slopes there have lost their digits
         return "unary", a, name
