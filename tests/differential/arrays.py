@@ -237,7 +237,7 @@ def laid_out(array: np.ndarray[Any, Any], layout: str) -> np.ndarray[Any, Any]:
     if layout == "turned":
         return np.array(array.T, order="C").T
     if layout == "fixed":
-        array = array.copy()
+        array = np.array(array)
         array.flags.writeable = False
     return array
 

@@ -114,6 +114,10 @@ def _product(a: Any, b: Any, dimension_numbers: Any, **_: Any) -> Any:
     return np.einsum(a, a_names, b, b_names, [*batch, *free])
 
 
+def _reshaped(x: Any, new_sizes: Any, dimensions: Any = None, **_: Any) -> Any:
+    return np.reshape(x if dimensions is None else np.transpose(x, dimensions), new_sizes)
+
+
 def _chosen(which: Any, *cases: Any) -> Any:
     return np.where(which.astype(bool), cases[1], cases[0])
 
@@ -145,7 +149,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "iota": _counted,
     "cumsum": _running,
     "squeeze": lambda x, dimensions: np.squeeze(x, tuple(dimensions)),
-    "reshape": lambda x, new_sizes, **_: np.reshape(x, new_sizes),
+    "reshape": _reshaped,
     "convert_element_type": lambda x, new_dtype, **_: x.astype(new_dtype),
     "integer_pow": lambda x, y: x ** float(y),
     "split": lambda x, sizes, axis: np.split(x, np.cumsum(sizes)[:-1], axis),
