@@ -11,6 +11,8 @@ import math
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from difflab.core.primitive import special_functions
 
 __all__ = [
@@ -153,11 +155,23 @@ def loggamma(xp: ModuleType, x: Array) -> Array:
     return xp.where(size < 1e-300, -xp.log(size), regular)
 
 
+FAR = -50.0
+"""Below it, `polygamma` uses that ψ⁽ⁿ⁾(x) − (−1)ⁿ ψ⁽ⁿ⁾(1 − x) has the period 1 (the derivatives of
+DLMF 5.5.4): SciPy's takes as many steps as x is below 0."""
+
+
 def polygamma(xp: ModuleType, order: Array, x: Array) -> Array:
     """The derivative of digamma of that order."""
     if isinstance(order, float) and order.is_integer():
         order = int(order)  # PyTorch and JAX take no other
-    return special_functions(xp).polygamma(order, x)
+    compute = special_functions(xp).polygamma
+    if xp is not np or not np.any(x < FAR):
+        return compute(order, x)
+    far, sign = np.where(x < FAR, x, FAR), 1.0 - 2.0 * (order % 2)
+    near = far - np.floor(far) - 1.0
+    reflected = sign * (compute(order, 1.0 - far) - compute(order, 1.0 - near))
+    beyond = compute(order, near) + reflected
+    return np.where(x < FAR, beyond, compute(order, np.where(x < FAR, 1.0, x)))[()]
 
 
 def sech(xp: ModuleType, x: Array) -> Array:

@@ -399,3 +399,14 @@ def test_the_slope_of_mod_counts_whole_divisors_exactly() -> None:
     with mpmath.workdps(40):
         exact = -float(mpmath.floor(mpmath.mpf(0.3) / mpmath.mpf(1e-8)))
     assert jacobian(function_of(TABLE["mod"]), "reverse")(0.3, 1e-8)[0, 1] == exact == -29999999.0
+
+
+@pytest.mark.parametrize("order", [1, 3])
+@pytest.mark.parametrize("x", [-50.5, -1000.3, -12345678.7, -1e11 - 0.25, -1e15 - 0.5])
+def test_derivatives_of_digamma_far_below_zero_are_the_reflected_ones(order: int, x: float) -> None:
+    # DLMF 5.5.4, differentiated: in 60 digits, where π cot πx has its period exactly.
+    with mpmath.workdps(60):
+        place = mpmath.mpf(x) - mpmath.floor(x)
+        turned = mpmath.diff(lambda z: mpmath.pi * mpmath.cot(mpmath.pi * z), place, order)
+        expected = (-1) ** order * mpmath.polygamma(order, 1 - mpmath.mpf(x)) - turned
+    assert float(TABLE["polygamma"](order, x)) == pytest.approx(float(expected), rel=1e-15)
