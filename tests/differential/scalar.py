@@ -181,7 +181,8 @@ def check_truth(function: Function, points: Array) -> None:
         return
     found, bound = bounded(program, points, outside=True).outputs(program)
     alone = program_of(function)
-    rough = unsettled(alone, bounded(alone, points, outside=True), points.shape[1])
+    frame = bounded(alone, points, outside=True)
+    rough = unsettled(alone, frame, points.shape[1]) | at_kinks(alone, frame, points.shape[1])
     size = np.abs(points)
     moderate = np.all((size == 0) | ((size < MODERATE) & (size > 1 / MODERATE)), axis=0)
     for place in np.flatnonzero(moderate & ~rough).tolist()[:2]:
@@ -198,6 +199,20 @@ def check_truth(function: Function, points: Array) -> None:
             points[:, [place]],
             function.inputs,
         )
+
+
+def at_kinks(program: Program, frame: Bounded, count: int) -> Array:
+    """Return at which points an operation is at its kink.
+
+    What is made of kinks may be smooth, as ``clip(y, w, w)``, and its derivative is not what the
+    conventions at each kink give.
+    """
+    bad = np.full(count, False)
+    for _, row, args, _ in program.steps:
+        if row.kinks is not None:
+            with np.errstate(all="ignore"):
+                bad |= row.kinks(*(frame.values[arg] for arg in args)) == 0
+    return bad
 
 
 def exact(function: Function, point: list[float], digits: int) -> Array:
