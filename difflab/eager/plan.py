@@ -20,7 +20,7 @@ from difflab.autodiff.template import template
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, power
 
@@ -133,15 +133,12 @@ def _names(arity: int) -> list[str]:
 def recipe_of(function: Function, output: int | None = None, *, exact: bool = False) -> Recipe:
     """Return a recorded function, or one of its outputs, as a recipe over its inputs.
 
-    Where kernels broadcast by themselves, they are left to, unless every step is to be taken
-    exactly as it was recorded.
+    Where kernels broadcast by themselves, they are left to; where every step is to give the bits
+    and the layout in memory that were recorded, only numbers are.
     """
     graph = function.graph
     results = function.outputs if output is None else (function.outputs[output],)
-    taken = {
-        node: tuple(graph.arguments(node)) if exact else _narrowest(graph, node)
-        for node in range(len(graph))
-    }
+    taken = {node: _narrowest(graph, node, numbers_only=exact) for node in range(len(graph))}
     alive = set(results)
     for node in range(len(graph) - 1, -1, -1):
         if node in alive:
@@ -162,15 +159,23 @@ def recipe_of(function: Function, output: int | None = None, *, exact: bool = Fa
     return Recipe(len(function.input_nodes), numbers, steps, tuple(slot_of[n] for n in results))
 
 
-def _narrowest(graph: Graph, node: int) -> tuple[int, ...]:
-    """Return the arguments of a node; where its kernel broadcasts, what they were spread from."""
+def _narrowest(graph: Graph, node: int, *, numbers_only: bool) -> tuple[int, ...]:
+    """Return the arguments of a node; where its kernel broadcasts, what they were spread from.
+
+    A computed number beside an array of the whole shape leaves the layout of the result to that.
+    """
     taken = list(graph.arguments(node))
     row = graph.primitive(node)
     if row is None or row.shape is not None:
         return tuple(taken)
     for place, arg in enumerate(taken):
         if graph.primitive(arg) is broadcast:
-            before, taken[place] = arg, graph.arguments(arg)[0]
+            source = graph.arguments(arg)[0]
+            if numbers_only and (
+                set(graph.shape(source)) - {1} or graph.opcode[source] == CONSTANT
+            ):
+                continue
+            before, taken[place] = arg, source
             if np.broadcast_shapes(*map(graph.shape, taken)) != graph.shape(node):
                 taken[place] = before
     return tuple(taken)

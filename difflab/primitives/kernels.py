@@ -231,13 +231,18 @@ def hypot_derivative(xp: ModuleType, x: Array, y: Array) -> Array:
     return xp.where(radius == 0, 0.0, x / xp.where(radius == 0, 1.0, radius))
 
 
+PYTHON_NUMBERS = (int, float)
+
+
 def power(xp: ModuleType, x: Array, p: Array) -> Array:
     """xᵖ as IEEE 754 defines it, whatever the shapes of base and exponent are.
 
     NumPy takes the square root where the exponent ½ is one number for a whole array. That is
     nan at -∞ and -0 at -0, where the power is ∞ and 0.
     """
-    if not ((isinstance(p, float | int) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p)):
+    if not (
+        (isinstance(p, PYTHON_NUMBERS) and p != 0.5) or xp.iscomplexobj(x) or xp.iscomplexobj(p)
+    ):
         x = xp.where((p == 0.5) & ((x == 0) | (x == -math.inf)), xp.abs(x), x)
     return xp.power(x, p)
 
