@@ -165,13 +165,13 @@ def polygamma(xp: ModuleType, order: Array, x: Array) -> Array:
     if isinstance(order, float) and order.is_integer():
         order = int(order)  # PyTorch and JAX take no other
     compute = special_functions(xp).polygamma
-    if xp is not np or not np.any(x < FAR):
+    if xp is not np or not np.any(below := (x < FAR) & np.isfinite(x)):
         return compute(order, x)
-    far, sign = np.where(x < FAR, x, FAR), 1.0 - 2.0 * (order % 2)
+    far, sign = np.where(below, x, FAR), 1.0 - 2.0 * (order % 2)
     near = far - np.floor(far) - 1.0
     reflected = sign * (compute(order, 1.0 - far) - compute(order, 1.0 - near))
     beyond = compute(order, near) + reflected
-    return np.where(x < FAR, beyond, compute(order, np.where(x < FAR, 1.0, x)))[()]
+    return np.where(below, beyond, compute(order, np.where(below, 1.0, x)))[()]
 
 
 def sech(xp: ModuleType, x: Array) -> Array:
