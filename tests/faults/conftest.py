@@ -1,8 +1,6 @@
 """Running the command in broken surroundings: full disks, closed streams, little memory."""
 
 import os
-import resource
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -12,6 +10,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "difflab")
+# Limits are set by a process of its own: a function between fork and exec is not safe, and JAX
+# warns of it, where other tests have started threads.
+LIMITED = """
+import os, resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+for kind, value in {limits!r}:
+    resource.setrlimit(kind, (value, value))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 @dataclass(frozen=True)
@@ -43,23 +50,18 @@ class Command:
 
     def start(self, *arguments, limits=(), **options):
         """Start the process; `limits` are pairs for `resource.setrlimit`."""
-
-        def prepare():
-            for kind, value in limits:
-                resource.setrlimit(kind, (value, value))
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
         changes = options.pop("environment", {})
+        before: tuple[str, ...] = ()
         if limits:
             # Python does not notice that the compiled form of a module was cut at a limit.
             changes = {"PYTHONDONTWRITEBYTECODE": "1", **changes}
+            before = (sys.executable, "-c", LIMITED.format(limits=[*limits]))
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, **options}
         return subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*before, *COMMAND, *arguments],
             cwd=self.folder,
             env=self.environment(changes),
             stderr=subprocess.PIPE,
-            preexec_fn=prepare if limits else None,
             **options,
         )
 
