@@ -199,15 +199,26 @@ relu: Primitive = Primitive(
     convention="derivative 0 at 0",
     analytic=False,
 )
+
+
+def _is_inside(x: Any, low: Any, high: Any) -> Any:
+    # Bounds in the wrong order: the upper one is the result, wherever x is.
+    return logical_and(equal(x, clip(x, low, high)), low <= high)
+
+
+def _is_low(x: Any, low: Any, high: Any) -> Any:
+    return logical_and(x < low, low <= high)
+
+
 clip: Primitive = Primitive(
     name="clip",
     arity=3,
     kernel="clip",
     rule=select(
-        # Bounds in the wrong order: the upper one is the result, wherever x is.
-        lambda x, low, high: logical_and(equal(x, clip(x, low, high)), low <= high),
-        lambda x, low, high: logical_and(x < low, low <= high),
-        lambda x, low, high: maximum(x, low) > high,
+        _is_inside,
+        _is_low,
+        # One of the three holds everywhere, also where there is a nan.
+        lambda *args: logical_not(logical_or(_is_inside(*args), _is_low(*args))),
     ),
     names=("clip",),
     sympy=lambda sympy, x, low, high: sympy.Min(sympy.Max(x, low), high),
