@@ -42,6 +42,8 @@ JUMP = 1e25
 """A slope by differences above it is a jump's."""
 MODERATE = 1e9
 """Numbers up to it, and none below its inverse but zero, are held to mpmath."""
+NEAR = 1e-30
+"""How far off a kink differences with steps of `STEP` are on one side of it."""
 HESSIAN_OPERATIONS = 6
 
 DERIVED: tuple[Callable[[Function], Function], ...] = (
@@ -202,7 +204,7 @@ def check_truth(function: Function, points: Array) -> None:
 
 
 def at_kinks(program: Program, frame: Bounded, count: int) -> Array:
-    """Return at which points an operation is at its kink.
+    """Return at which points an operation is at its kink, or too near for differences to see it.
 
     What is made of kinks may be smooth, as ``clip(y, w, w)``, and its derivative is not what the
     conventions at each kink give.
@@ -211,7 +213,7 @@ def at_kinks(program: Program, frame: Bounded, count: int) -> Array:
     for _, row, args, _ in program.steps:
         if row.kinks is not None:
             with np.errstate(all="ignore"):
-                bad |= row.kinks(*(frame.values[arg] for arg in args)) == 0
+                bad |= ~(np.abs(row.kinks(*(frame.values[arg] for arg in args))) > NEAR)
     return bad
 
 
