@@ -105,7 +105,7 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     x = valued(x)
     shape = shape_of(x)
     axes = counted("mean", axis, shape)
-    size = math.prod(shape[entry] for entry in axes)
+    size = math.prod(shape if axis is None else [shape[entry] for entry in axes])
     if size == 0:
         raise mismatch(f"mean of no numbers, of the shape {shape}")
     total = _over(rows.sum_, x, axes, shape, keepdims)

@@ -70,6 +70,7 @@ def arrive(found: list[tuple[Any, Any]], seed: Any, kind: Kind) -> None:
                     leaf.grad + bar if isinstance(bar, Recorded) else kind(leaf.grad._data + bar)
                 )
             continue
-        lent = lent or getattr(bar, "_data", bar).base is not None
-        own = bar.copy() if lent else bar
-        leaf.grad = own if isinstance(own, Recorded) else kind(own)
+        recorded = isinstance(bar, Recorded)
+        if lent or (bar._data if recorded else bar).base is not None:
+            bar = bar.copy()
+        leaf.grad = bar if recorded else kind(bar)
