@@ -5,6 +5,9 @@ recorded and the third replayed. PyTorch computes what the documented rule says:
 value, so that a change in place is written there as a new tensor, and a leaf that is changed
 outside of the tape as a new leaf, whose gradient is added to the old one's. Without PyTorch the
 three runs are compared with each other alone.
+
+In every run a gradient has the type of what it belongs to, also where the first leaf is of single
+precision, and gradients and seeds that are changed in place change nothing else.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ NUDGE = 1e-9
 """How far leaves are moved, relatively, to see how much of that arrives at an answer."""
 ROUNDED = 1e-13
 """Of the numbers that a run has to do with (see `reach`): what is left where a sum should be 0."""
+SINGLE_EVERY = 4
+"""One program in so many is run with a leaf of single precision, too."""
 
 counts: Counter[str] = Counter()
 """How programs ended: "agreed", with "ill-conditioned", "cancelled"; "refused" (6 of 100)."""
@@ -78,10 +83,11 @@ class Results:
 
 
 class OurRun:
-    """One run of a program on difflab."""
+    """One run of a program on difflab, if wanted with a first leaf of single precision."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, single: bool = False) -> None:
         self.decoder = Decoder(data)
+        self.single = single
         self.values: list[Value] = []
         self.actions: list[Action] = []
         self.lines: list[str] = []
@@ -105,15 +111,18 @@ class OurRun:
         return self.finished()
 
     def begin(self) -> None:
-        self.leaves = [dl.tensor(leaf, requires_grad=True) for leaf in self.decoder.leaves]
+        numbers = list(self.decoder.leaves)
+        if self.single:
+            numbers[0] = numbers[0].astype(np.float32)
+        self.leaves = [dl.tensor(leaf, requires_grad=True) for leaf in numbers]
         self.values += [Value(leaf, changeable=False) for leaf in self.leaves]
 
     def finished(self) -> Results:
         """Go backward from all values that nothing was made of lately, and collect."""
         found = Results([np.array(value.numbers) for value in self.values])
         self.backward(len(self.values) - 1)
-        found.gradients = [_array(leaf.grad) for leaf in self.leaves]
-        found.retained = [_array(self.values[place].tensor.grad) for place in self.kept]
+        found.gradients = [gradient_of(leaf) for leaf in self.leaves]
+        found.retained = [gradient_of(self.values[place].tensor) for place in self.kept]
         found.watched = list(self.watched)
         found.second = self.twice(len(self.values) - 1)
         return found
@@ -133,8 +142,24 @@ class OurRun:
             if slope is not None:
                 total = total + np.sum(slope * weights(slope.shape))
         if getattr(total, "requires_grad", False):
-            total.backward()
-        return [_array(leaf.grad) for leaf in self.leaves]
+            total.backward(retain_graph=True)
+        second = [gradient_of(leaf) for leaf in self.leaves]
+        self.keep_apart(last)
+        return second
+
+    def keep_apart(self, last: Any) -> None:
+        """Change gradients that were recorded, and their seed, in place, one after another."""
+        for leaf in self.leaves:
+            leaf.zero_grad()
+        seed = dl.tensor(np.ones(last.shape, last.dtype))
+        last.backward(seed, create_graph=True)
+        tensors = [seed, *[leaf.grad for leaf in self.leaves if leaf.grad is not None]]
+        before = [_array(tensor) for tensor in tensors]
+        with dl.no_grad():
+            for tensor in tensors:
+                tensor *= 4.0
+        for tensor, numbers in zip(tensors, before, strict=True):
+            assert bits(_array(tensor)) == bits(4 * numbers), "gradients are one tensor"
 
     def make(self, tensor: Any) -> None:
         self.values.append(Value(tensor))
@@ -201,7 +226,8 @@ class OurRun:
         if name == "double":
             tensor.register_hook(lambda bar: bar * 2.0)
         elif a >= len(self.leaves):
-            tensor.register_hook(lambda bar: self.watched.append(np.array(bar.detach())))
+            dtype = tensor.dtype
+            tensor.register_hook(lambda bar: self.watched.append(_array(bar, dtype)))
 
     def retain(self, a: int) -> None:
         if a >= len(self.leaves) and self.values[a].tensor.requires_grad:
@@ -211,7 +237,9 @@ class OurRun:
     def backward(self, a: int) -> None:
         tensor = self.values[a].tensor
         if tensor.requires_grad:
-            tensor.backward(weights(tensor.shape), retain_graph=True)
+            seed = np.array(weights(tensor.shape))
+            tensor.backward(seed, retain_graph=True)
+            seed[...] = np.nan  # it is the caller's
 
     def detach(self, a: int) -> None:
         self.values[a].changeable = False
@@ -248,8 +276,14 @@ def weights(shape: tuple[int, ...]) -> Any:
     return 1.0 + 0.3 * np.cos(np.arange(int(np.prod(shape)), dtype=float)).reshape(shape)
 
 
-def _array(tensor: Any) -> Any:
-    return None if tensor is None else np.array(tensor.detach())
+def gradient_of(tensor: Any) -> Any:
+    """Return the numbers of a tensor's gradient, if it has one."""
+    return None if tensor.grad is None else _array(tensor.grad, tensor.dtype)
+
+
+def _array(tensor: Any, dtype: Any = None) -> Any:
+    assert dtype is None or tensor.dtype == dtype, f"a gradient of {tensor.dtype}, not {dtype}"
+    return np.array(tensor.detach())
 
 
 OURS = {
@@ -283,8 +317,11 @@ def check(program: Program) -> None:
         assert any(action[0] in CHANGING for action in first.actions), runs[0]
         counts["refused"] += 1
         return
-    if torch is not None:
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        if program.data[-1] % SINGLE_EVERY == 0:
+            with suppress(TapeError):
+                OurRun(program.data, single=True).again(first.actions)
+        if torch is not None:
             judge(program, first.actions, runs[0])
     counts["agreed"] += 1
 
