@@ -39,6 +39,7 @@ _BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
 
 # Plain integers: looking a member up on the enumeration costs more than what is done with it.
 _OPEN, _MATMUL = int(Kind.OPEN), int(Kind.MATMUL)
+_KINDS = tuple(map(int, Kind))
 
 
 class Frame(NamedTuple):
@@ -52,7 +53,7 @@ class Frame(NamedTuple):
 
 def table(handlers: dict[int, Handler], otherwise: Handler) -> list[Handler]:
     """Return the handlers as a list that is indexed by the kind of a token."""
-    return [handlers.get(kind, otherwise) for kind in Kind]
+    return [handlers.get(kind, otherwise) for kind in _KINDS]
 
 
 class ExpressionParser:

@@ -111,14 +111,15 @@ def _operation(
 ) -> tuple[Array, Any]:
     kernel = row.computer(np)
     moved = [_moved(x, e) if np.ndim(e) else None for x, e in zip(operands, errors, strict=True)]
-    variants = [np.broadcast_to(x, (1, count)) for x in operands]
-    if any(shifts is not None for shifts in moved):
-        for place, shifts in enumerate(moved):
-            if shifts is not None:
-                variants = [
-                    np.concatenate([v, shifts if k == place else _repeated(v, len(shifts))])
-                    for k, v in enumerate(variants)
-                ]
+    rows = 1 + sum(len(shifts) for shifts in moved if shifts is not None)
+    variants = [np.empty((rows, count), np.result_type(x)) for x in operands]
+    for place, x in enumerate(operands):
+        variants[place][:] = x
+    start = 1
+    for place, shifts in enumerate(moved):
+        if shifts is not None:
+            variants[place][start : start + len(shifts)] = shifts
+            start += len(shifts)
     found = np.asarray(kernel(*variants))
     value = found[0]
     if found.dtype == bool:
@@ -135,10 +136,6 @@ def _operation(
     bound = np.where(unjudged & (bound > 0), np.inf, np.broadcast_to(bound, value.shape))
     # Which zero a computed zero is, is not kept: with bounds of its own it is taken for both.
     return value, bound if np.any(bound) or np.any(value == 0) else 0.0
-
-
-def _repeated(variant: Array, times: int) -> Array:
-    return np.broadcast_to(variant[0], (times, variant.shape[1]))
 
 
 def _moved(value: Any, error: Array) -> Array:
