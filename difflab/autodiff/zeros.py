@@ -4,7 +4,7 @@ A direction that moves a few numbers of an array is zero in the others, and zero
 infinite slope of ``sqrt`` at 0 would be nan. Such directions are therefore masked like branches
 that are not taken. Their masks depend on no input: they are computed while the sweep is
 written, and the graph has a mask only where some numbers count, others do not, and a slope may
-be infinite. A slope that overflows is not looked for.
+be infinite. A slope that overflows is not looked for there; under the mask of a branch it is.
 May import `masked`, `template`, `graph`, `primitives`, `core`.
 """
 
@@ -79,15 +79,20 @@ class Zeros:
     ) -> Masked:
         """Return what a rule's map makes of the tangent or cotangent `part` of node `y`.
 
-        What is zero stays zero, and need not be made so again, where the slope is finite.
+        What is zero stays zero, and need not be made so again, where the slope is finite. In a
+        branch that is not taken that must be a number: what is computed there may overflow.
         """
         found = template(rule_map, len(args))
         value = found.stamp(self.builder, part.value, y, args)
         if part.mask is None:
             return Masked(value)
         slots = [part.value, y, *args]
-        finite = all(self._finite[slots[slot]] for slot in found.taken)
         numbers = [*map(self.builder.number, slots), *found.constants]
+        if self._value(part.mask) is None:
+            known = [numbers[slot] for slot in found.taken]
+            finite = all(number is not None and math.isfinite(number) for number in known)
+        else:
+            finite = all(self._finite[slots[slot]] for slot in found.taken)
         for row, operands in found.steps:
             finite = finite and _is_finite(row, [numbers[operand] for operand in operands])
             numbers.append(None)

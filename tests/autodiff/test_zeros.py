@@ -143,3 +143,15 @@ def test_untaken_branches_of_vectors_count_nothing(name: str) -> None:
         second = dl.hessian(numbers)(x)
         np.testing.assert_allclose(dl.hessian(vectors)(x), second, rtol=1e-12, atol=0)
         assert not np.isnan(second).any()
+
+
+@pytest.mark.parametrize("x", [1000.0, np.inf])
+@pytest.mark.parametrize("mode", ["forward", "reverse"])
+@pytest.mark.parametrize(
+    "text",
+    ["min(y, relu(exp(x)))", "where(y < 5, y, max(exp(x), x^3))", "max(y, -relu(sinh(x)))"],
+)
+def test_a_slope_that_overflows_in_branches_that_are_not_taken_counts_as_nothing(
+    text: str, mode: str, x: float
+) -> None:
+    assert dl.jacobian(dl.parse(text), mode)(x=x, y=1.0).tolist() == [[0.0, 1.0]]
