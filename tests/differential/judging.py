@@ -2,14 +2,17 @@
 
 Both compute the same operations, each right to a few units in the last place, in orders of their
 own. Where results differ by more than `CLOSE` such units, the graph is evaluated with every
-operation's result and operands moved by about `MOVED`, relatively: what that changes, scaled down
-to a rounding error, is what rounding may change. A value is moved by its own bits, so that equal
-values stay equal and ties stay ties.
+operation's result and operands moved by about each of `MOVES`, relatively, and sums and products
+formed in another order: what that changes, scaled to a rounding error, is what rounding may change.
+The sine of a large number changes no more by a large move than by a small one, so that the smallest
+is about a rounding error. A value is moved by its own bits, so that equal values stay equal and
+ties stay ties.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,27 +20,30 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
-from difflab.primitives import max_, maximum, min_, minimum, where
+from difflab.primitives import max_, maximum, min_, minimum, prod, sum_, where
 
 __all__ = ["FORMULAS", "agree", "noise"]
 
 CLOSE = 32
 """Units in the last place that a few operations of 4 units each come to."""
-MOVED = 2.0**-36
+MOVES = (2.0**-36, 2.0**-50)
 ROUNDINGS = 64
 """Roundings of 2⁻⁵² that one operation may err by: a sum of 64 terms, a row of 4 units and more."""
 SAMPLES = 4
+"""Of each move."""
 FORMULAS = 1e-12
 """What NumPy's and JAX's own formulas lose, absolutely: JAX's slope of tanh is 1 - y², which rounds
 to 2⁻⁵³ where the slope is small, and later factors enlarge that."""
 _KEEPS = frozenset({max_, min_, maximum, minimum, where})
+_REDUCING = frozenset({prod, sum_})
 
 
 class _Moved(ArrayInterpreter):
     """Arithmetic whose results are moved by a fraction of themselves."""
 
-    def __init__(self, sample: int) -> None:
+    def __init__(self, move: float, sample: int) -> None:
         super().__init__()
+        self.move = move
         self.sample = sample
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
@@ -51,9 +57,17 @@ class _Moved(ArrayInterpreter):
         def mixing(*args: Any, **params: Any) -> Any:
             """Sums may cancel: every term is moved for itself."""
             moved = [self._moved(arg, apart=1 + place) for place, arg in enumerate(args)]
+            if primitive in _REDUCING:  # what overflows or vanishes on the way depends on the order
+                moved = [self._shuffled(moved[0], params["axes"])]
             return self._moved(kernel(*moved, **params))
 
         return mixing
+
+    def _shuffled(self, value: Any, axes: Sequence[int]) -> Any:
+        rng = np.random.default_rng(self.sample)
+        for axis in axes:
+            value = rng.permutation(value, axis=axis)
+        return value
 
     def _moved(self, value: Any, apart: int = 0) -> Any:
         array = np.asarray(value)
@@ -62,21 +76,21 @@ class _Moved(ArrayInterpreter):
         fraction = np.frexp(np.abs(array))[0] * (1e5 + 7919.0 * self.sample)
         if apart:
             fraction = fraction + np.arange(array.size).reshape(array.shape) * 0.618 + 0.3 * apart
-        return array * (1.0 + MOVED * (2.0 * (fraction - np.floor(fraction)) - 1.0))
+        return array * (1.0 + self.move * (2.0 * (fraction - np.floor(fraction)) - 1.0))
 
 
 def noise(function: Function, values: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
     """Return for every output how far rounding may move it, at one point or a batch."""
-    found = [np.zeros(np.shape(right)) for right in wanted]
+    found = [np.full(np.shape(right), 1e-300) for right in wanted]
     with np.errstate(all="ignore"):
-        for sample in range(SAMPLES):
-            results = evaluate(function, [np.asarray(v) for v in values], _Moved(sample))
+        for move, sample in product(MOVES, range(SAMPLES)):
+            results = evaluate(function, [np.asarray(v) for v in values], _Moved(move, sample))
             for place, (result, right) in enumerate(zip(results, wanted, strict=True)):
                 far = np.abs(np.subtract(result, right, dtype=np.float64))
                 same = np.equal(result, right) | (np.isnan(result) & np.isnan(right))
                 far = np.where(same, 0.0, np.where(np.isnan(far), np.inf, far))
-                found[place] = np.maximum(found[place], far)
-    return [ROUNDINGS * (2.0**-52 / MOVED) * far + 1e-300 for far in found]
+                found[place] = np.maximum(found[place], ROUNDINGS * (2.0**-52 / move) * far)
+    return found
 
 
 def agree(
