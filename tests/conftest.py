@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ os.environ.update(MPLBACKEND="Agg", NO_COLOR="1", COLUMNS="80")
 # Compiled code of the tests is not kept among the user's.
 os.environ["DIFFLAB_CACHE"] = "off"
 os.environ.pop("FORCE_COLOR", None)
+# A shell starts what runs in the background deaf to Ctrl-C, and processes inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run: a failure is found again, and the machine's speed decides nothing.
 settings.register_profile(
