@@ -54,7 +54,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from difflab import arrays
     from difflab.autodiff import (
-        explain,
         grad,
         gradient,
         hessian,
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
         vmap,
     )
     from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
+    from difflab.diagnose import explain
     from difflab.eager import (
         Tensor,
         checkpoint,
@@ -83,14 +83,14 @@ if TYPE_CHECKING:
     from difflab.errors import DifflabError
     from difflab.execute import compile
     from difflab.graph.counts import count
-    from difflab.graph.custom import CustomFunction
+    from difflab.graph.custom.function import CustomFunction
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
-    from difflab.lab.stabilised import stabilise
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
-    from difflab.report.result import compare
+    from difflab.report.comparison.result import compare
+    from difflab.stabilisation.proof import stabilise
 
 __all__ = [
     "CustomFunction",
@@ -136,20 +136,20 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CustomFunction": "difflab.graph.custom",
+    "CustomFunction": "difflab.graph.custom.function",
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
     "Tensor": "difflab.eager",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
-    "compare": "difflab.report.result",
+    "compare": "difflab.report.comparison.result",
     "compile": "difflab.execute",
     "count": "difflab.graph.counts",
     "detect_anomaly": "difflab.eager",
     "differentiate": "difflab.methods.differentiate",
     "enable_grad": "difflab.eager",
     "evaluate": "difflab.graph.function",
-    "explain": "difflab.autodiff",
+    "explain": "difflab.diagnose",
     "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
@@ -164,7 +164,7 @@ _HOMES = {
     "parse": "difflab.language",
     "sparse_hessian": "difflab.autodiff.sparsity",
     "sparse_jacobian": "difflab.autodiff.sparsity",
-    "stabilise": "difflab.lab.stabilised",
+    "stabilise": "difflab.stabilisation.proof",
     "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
     "value_and_grad": "difflab.autodiff",

@@ -1,4 +1,4 @@
-"""``python -m difflab``: the command `difflab`. Imports only `difflab.cli`."""
+"""``python -m difflab``: the command `difflab`."""
 
 from difflab.cli import main
 

@@ -1,4 +1,4 @@
-"""The exception tree: everything difflab raises. Imports nothing of the package.
+"""The exception tree: everything difflab raises.
 
 ::
 

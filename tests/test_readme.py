@@ -1,6 +1,6 @@
 """The README is run: its Python examples, its commands, its links.
 
-- Python examples and commands are run as `tests.documents` says.
+- Python examples and commands are run as `tests.support.documents` says.
 - A ```python block that starts with ``# name.py`` is written to that file, and commands are run
   where those files are.
 - The table of conventions is the table of primitives.
@@ -17,7 +17,7 @@ import pytest
 from difflab.language.calls import CALLS
 from difflab.primitives import TABLE
 from difflab.testing import check_gradient
-from tests.documents import ROOT, blocks, links, matches, python_failures, run, sessions
+from tests.support.documents import ROOT, blocks, links, matches, python_failures, run, sessions
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST_SCREEN = README.splitlines()[:24]

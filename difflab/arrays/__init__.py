@@ -2,7 +2,6 @@
 
 Each is one row of the table or a composition of a few, with NumPy's names and meaning. Used in
 traced code they write the graph; NumPy's own functions on traced values call them.
-May import `primitives`, `core`, `errors`.
 
 Examples
 --------

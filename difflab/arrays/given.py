@@ -1,7 +1,4 @@
-"""What users give array functions, checked: values, axes, sizes and whole numbers.
-
-May import `core`, `errors`.
-"""
+"""What users give array functions, checked: values, axes, sizes and whole numbers."""
 
 from __future__ import annotations
 

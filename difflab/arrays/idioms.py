@@ -1,7 +1,6 @@
 """`Idioms`: the methods of NumPy's arrays, for values that record what is done to them.
 
 Traced values and tensors both inherit them; each is the array function of its name.
-May import the array functions, `numpy_names`, `truths`, `primitives`, `core`, `errors`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Linear systems, inverses, determinants and Cholesky factors of square matrices.
 
-Where an inverse is needed a singular matrix gives nan. May import `shapes`, `primitives`, `core`.
+Where an inverse is needed a singular matrix gives nan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What neural networks are made of: activations, losses, normalisation, convolution, pooling.
 
-All compositions of rows. May import the other array functions, `primitives`.
+All compositions of rows.
 """
 
 from __future__ import annotations
@@ -12,16 +12,7 @@ from typing import Any
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import (
-    Array,
-    Axis,
-    integers,
-    mismatch,
-    number,
-    shape_of,
-    valued,
-    whole,
-)
+from difflab.arrays.given import Array, Axis, integers, mismatch, number, shape_of, valued, whole
 from difflab.arrays.products import matmul
 from difflab.arrays.reductions import beside, log_softmax, max, mean, sum
 from difflab.arrays.shapes import pad, reshape, stack, take

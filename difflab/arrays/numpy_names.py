@@ -1,7 +1,4 @@
-"""What NumPy's functions are here, for values that take them over (NEP 13 and NEP 18).
-
-May import the array functions, `primitives`, `errors`.
-"""
+"""What NumPy's functions are here, for values that take them over (NEP 13 and NEP 18)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Products of vectors, matrices and arrays of more axes: `matmul` and what it makes.
-
-May import `shapes`, `reductions`, `primitives`, `core`.
-"""
+"""Products of vectors, matrices and arrays of more axes: `matmul` and what it makes."""
 
 from __future__ import annotations
 

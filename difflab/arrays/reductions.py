@@ -1,7 +1,6 @@
 """Sums, products, extremes, norms and exponentials along axes.
 
 Everywhere `axis` is an axis, several, or None for all; `keepdims` leaves them with size 1.
-May import `shapes`, `primitives`, `core`.
 """
 
 from __future__ import annotations

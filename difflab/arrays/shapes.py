@@ -1,7 +1,4 @@
-"""Functions that move data between shapes.
-
-May import `given`, `primitives`, `core`.
-"""
+"""Functions that move data between shapes."""
 
 from __future__ import annotations
 

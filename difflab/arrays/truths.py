@@ -1,7 +1,4 @@
-"""Truth values: their operators, and whether all or any hold. Comparisons make them.
-
-May import `reductions`, `primitives`, `core`, `errors`.
-"""
+"""Truth values: their operators, and whether all or any hold. Comparisons make them."""
 
 from __future__ import annotations
 

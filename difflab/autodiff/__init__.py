@@ -1,18 +1,11 @@
-"""Automatic differentiation, graph to graph: sweeps, what is made of them, what they explain.
+"""Automatic differentiation, graph to graph: the sweeps, and the transforms made of them."""
 
-May import `graph`, `primitives`, `core`, `errors`.
-"""
-
-from difflab.autodiff.callables import grad, hessian, jacfwd, jacrev, value_and_grad
-from difflab.autodiff.explanation import Explanation, explain
-from difflab.autodiff.mapping import vmap
-from difflab.autodiff.products import hvp, jvp, linearize, vjp
-from difflab.autodiff.provenance import node_cotangents
-from difflab.autodiff.transforms import gradient, jacobian, value_and_gradient
+from difflab.autodiff.callables.grad import grad, hessian, jacfwd, jacrev, value_and_grad
+from difflab.autodiff.callables.products import hvp, jvp, linearize, vjp
+from difflab.autodiff.callables.vmap import vmap
+from difflab.autodiff.functions.transforms import gradient, jacobian, value_and_gradient
 
 __all__ = [
-    "Explanation",
-    "explain",
     "grad",
     "gradient",
     "hessian",
@@ -22,7 +15,6 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
-    "node_cotangents",
     "value_and_grad",
     "value_and_gradient",
     "vjp",

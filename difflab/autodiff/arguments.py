@@ -1,7 +1,4 @@
-"""Which arguments of a call are differentiated, flattened; what every transform asks first.
-
-May import `recording`, `graph`, `errors`.
-"""
+"""Which arguments of a call are differentiated, flattened; what every transform asks first."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from typing import Any
 
 from difflab.autodiff.recording import Recording, as_real, record
 from difflab.errors import InputError
+from difflab.graph.checks import require_flag
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
-from difflab.graph.required import require_flag
 
 __all__ = ["Argnums", "Chosen", "composed", "places"]
 

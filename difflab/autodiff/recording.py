@@ -2,7 +2,7 @@
 
 A callable is traced at every call of its derivative: it may close over values that change, so
 its old graph may not be its graph. What is made *from* a graph depends on the graph alone and
-is kept under its contents. May import `graph`, `errors`.
+is kept under its contents.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The commands under one name, and what an exception means to the shell.
-
-May import `difflab.cli` siblings and `difflab.errors`; typer is the only other package that
-starting needs.
-"""
+"""The commands under one name, and what an exception means to the shell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``difflab bench accuracy|swell|cost|memory|adbench|peers``: pictures, their data beside them.
-
-May import `difflab.cli` siblings; `lab` and `report` are imported when a command runs.
-"""
+"""``difflab bench accuracy|swell|cost|memory|adbench|peers``: pictures, their data beside them."""
 
 from __future__ import annotations
 
@@ -29,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from difflab.bench.accuracy import Subject
     from difflab.graph.function import Function
-    from difflab.lab.benches.accuracy import Subject
     from difflab.lab.sweep import Layout, Row, Task
 
 __all__ = ["bench"]
@@ -80,8 +77,8 @@ def accuracy(
     form: Picture = Kind.SVG,
 ) -> None:
     """Error against step size, for every difference formula and method."""
-    from difflab.lab.benches import accuracy as lab
-    from difflab.report import bench as report
+    from difflab.bench import accuracy as lab
+    from difflab.bench import drawing as report
 
     subject = _subject(
         read_expression(expression) if expression else _FIGURE_3, at or [], not expression
@@ -99,8 +96,8 @@ def swell(
     timeout: Timeout = 10.0,
 ) -> None:
     """Expression size against depth: written out, simplified, shared, and both AD modes."""
-    from difflab.lab.benches import swell as lab
-    from difflab.report import bench as report
+    from difflab.bench import drawing as report
+    from difflab.bench import swell as lab
 
     depths = {
         name: sizes[: 1 + len(sizes) // 2] if quick else sizes for name, sizes in lab.DEPTHS.items()
@@ -117,8 +114,8 @@ def cost(
     timeout: Timeout = 10.0,
 ) -> None:
     """Operations and time against inputs and outputs, with forward and reverse crossing."""
-    from difflab.lab.benches import cost as lab
-    from difflab.report import bench as report
+    from difflab.bench import cost as lab
+    from difflab.bench import drawing as report
 
     sizes = lab.SIZES[:5] if quick else lab.SIZES
     rows = _measured(output / "cost.csv", lab.LAYOUT, lab.tasks(sizes, timeout))
@@ -132,8 +129,8 @@ def memory(
     form: Picture = Kind.SVG,
 ) -> None:
     """Memory against recomputation, for the gradient of chains with checkpoints."""
-    from difflab.lab.benches import memory as lab
-    from difflab.report import memory as report
+    from difflab.bench import memory as lab
+    from difflab.bench import memory_drawing as report
 
     lengths = lab.LENGTHS[:2] if quick else lab.LENGTHS
     rows = _measured(output / "memory.csv", lab.LAYOUT, lab.tasks(lengths))
@@ -158,8 +155,8 @@ def adbench(
     form: Picture = Kind.SVG,
 ) -> None:
     """Jacobian time over objective time on ADBench's problems, beside peers, answers checked."""
-    from difflab.lab.benches import adbench as lab
-    from difflab.report import adbench as report
+    from difflab.bench.adbench import bench as lab
+    from difflab.bench.adbench import drawing as report
 
     found = lab.chosen(data, parse_names(problems) or [], large=large)
     others = parse_names(peers or None) or []
@@ -195,9 +192,9 @@ def peers(
     ] = 5.0,
 ) -> int:
     """Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios."""
-    from difflab.lab.benches import peers as lab
-    from difflab.lab.given import checked_point
-    from difflab.report import peers as report
+    from difflab.bench.peers import bench as lab
+    from difflab.bench.peers import drawing as report
+    from difflab.diagnose.point_check import checked_point
 
     sizes = _counts(points)
     text = read_expression(expression) if expression else lab.SEED
@@ -233,7 +230,7 @@ def _placed(
     """Return the function, its point (given, standard or chosen), and the point packed."""
     import numpy as np
 
-    from difflab.lab.points import choose_point
+    from difflab.diagnose.points import choose_point
     from difflab.language import parse
 
     function = parse(text)
@@ -267,8 +264,8 @@ def _exact(value: NDArray[np.float64]) -> str:
 
 def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
     """Return the function, its point, and its derivative by the referee."""
-    from difflab.lab.benches.accuracy import Subject
-    from difflab.lab.referee import refer
+    from difflab.bench.accuracy import Subject
+    from difflab.referee.referee import refer
 
     function, point, packed = _placed(text, at, _FIGURE_3_AT if standard else None)
     truth = refer(function, packed.tolist())

@@ -1,7 +1,6 @@
 """``difflab check``: a gradient that a user wrote, against numeric differentiation.
 
-The user's own module is imported and run; that is what the command is for. May import
-`difflab.cli` siblings; `testing` is imported when the command runs.
+The user's own module is imported and run; that is what the command is for.
 """
 
 from __future__ import annotations

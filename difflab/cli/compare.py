@@ -1,7 +1,4 @@
-"""``difflab compare``: every method's derivative of one function, judged and measured.
-
-May import `difflab.cli` siblings; `lab` and `report` are imported when the command runs.
-"""
+"""``difflab compare``: every method's derivative of one function, judged and measured."""
 
 from __future__ import annotations
 
@@ -130,7 +127,7 @@ def _compared(text: str, stabilise: bool, **options: Any) -> Comparison | SideBy
 
 def _chosen(text: str, seed: int) -> dict[str, Any]:
     """Return the point that the comparison would choose."""
-    from difflab.lab.points import choose_point
+    from difflab.diagnose.points import choose_point
     from difflab.language import parse
 
     return choose_point(parse(text), seed)
@@ -145,7 +142,7 @@ def _deliver(
     """Write the report, and the picture that is asked for beside it."""
     files: dict[Path, bytes] = {}
     if picture_file is not None:
-        from difflab.report.plots import picture
+        from difflab.report.comparison.plots import picture
 
         shown = getattr(result, "stabilised", result)
         files[picture_file] = picture(shown, picture_file.suffix[1:].lower())
@@ -159,7 +156,7 @@ def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> 
     from difflab.lab.side_by_side import SideBySide
 
     if isinstance(result, SideBySide):
-        from difflab.report import side_by_side
+        from difflab.report.comparison import side_by_side
 
         if form is Format.TABLE:
             return side_by_side.table(result, **screen(to_file=to_file))
@@ -170,18 +167,18 @@ def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> 
         }
         return pairs[form](result)
     if form is Format.CSV:
-        from difflab.report.csv import csv
+        from difflab.report.comparison.csv import csv
 
         return csv(result)
     if form is Format.MD:
-        from difflab.report.markdown import markdown
+        from difflab.report.comparison.markdown import markdown
 
         return markdown(result)
     if form is Format.HTML:
-        from difflab.report.html import page
+        from difflab.report.comparison.html import page
 
         return page(result)
-    from difflab.report.table import table
+    from difflab.report.comparison.table import table
 
     return table(result, **screen(to_file=to_file))
 

@@ -1,8 +1,4 @@
-"""``difflab derive``: the derivative of a formula as text, LaTeX, Python or C.
-
-May import `difflab.cli` siblings; `language`, `autodiff` and `graph` are imported when the
-command runs.
-"""
+"""``difflab derive``: the derivative of a formula as text, LaTeX, Python or C."""
 
 from __future__ import annotations
 

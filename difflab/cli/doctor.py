@@ -1,7 +1,4 @@
-"""``difflab doctor``: what is installed here, what is missing or broken, and what mends it.
-
-May import `difflab.cli` siblings; the rest is imported when the command runs.
-"""
+"""``difflab doctor``: what is installed here, what is missing or broken, and what mends it."""
 
 from __future__ import annotations
 
@@ -41,10 +38,10 @@ def doctor() -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from difflab.execute.native.store import folder
+    from difflab.execute.targets.llvm.store import folder
     from difflab.lab.environment import environment
-    from difflab.methods.loading import faults
-    from difflab.report.table import draw
+    from difflab.methods.process.loading import faults
+    from difflab.report.terminal import draw
 
     here = Table.grid(padding=(0, 2, 0, 0))
     here.add_column(no_wrap=True, style="bold")

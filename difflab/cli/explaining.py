@@ -1,7 +1,4 @@
-"""``--explain-nan``: what went wrong at the point, beside what a command shows of it.
-
-May import `difflab.cli` siblings; `autodiff` and `language` are imported when it is asked for.
-"""
+"""``--explain-nan``: what went wrong at the point, beside what a command shows of it."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ def explain_point(text: str, point: Mapping[str, Any], *, aside: bool) -> None:
     It goes to standard output, ahead of the result, or `aside`, to standard error, where that
     output is for machines.
     """
-    from difflab.autodiff import explain
+    from difflab.diagnose import explain
     from difflab.language import parse
 
     report = f"{explain(parse(text), point)}\n"

@@ -1,7 +1,6 @@
 """What an exception means to the person at the terminal: a message and an exit code.
 
-Exit 2 where the input or the machine is at fault, 70 where difflab is. May import
-`difflab.errors`; `report` to shorten a text.
+Exit 2 where the input or the machine is at fault, 70 where difflab is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``difflab bench gpu``: value and gradient on a GPU against a copy of the same bytes.
-
-May import `difflab.cli` siblings; `lab` and `report` are imported when the command runs.
-"""
+"""``difflab bench gpu``: value and gradient on a GPU against a copy of the same bytes."""
 
 from __future__ import annotations
 
@@ -26,8 +23,8 @@ def gpu(
     from rich.table import Table
     from rich.text import Text
 
-    from difflab.lab.benches.gpu import EXPRESSION, measure
-    from difflab.report.table import draw
+    from difflab.bench.gpu import EXPRESSION, measure
+    from difflab.report.terminal import draw
 
     speed = measure(points)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)

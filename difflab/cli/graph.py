@@ -1,8 +1,4 @@
-"""``difflab graph``: the graph of a formula or of its derivative, as a picture or as text.
-
-May import `difflab.cli` siblings; `language`, `autodiff` and `graph` are imported when the
-command runs.
-"""
+"""``difflab graph``: the graph of a formula or of its derivative, as a picture or as text."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from difflab.graph.function import Function
-    from difflab.lab.stabilised import Stabilised
+    from difflab.stabilisation.proof import Stabilised
 
 __all__ = ["EXAMPLES", "Picture", "graph"]
 
@@ -119,7 +115,7 @@ def graph(
 def _drawing(
     drawn: Function, title: str, place: list[Any] | None, values: bool, form: Picture
 ) -> str | bytes:
-    from difflab.graph.drawing import WRITERS, diagram
+    from difflab.drawing import WRITERS, diagram
 
     picture = diagram(
         drawn,
@@ -151,8 +147,8 @@ def _refuse_picture(table: str, options: dict[str, object]) -> None:
 
 def _stabilised(function: Function, *, aside: bool) -> Stabilised:
     """Return the function in stable forms; where it is rewritten is said beside a picture."""
-    from difflab.lab.stabilised import stabilise
     from difflab.report.passes import rewrites_text
+    from difflab.stabilisation.proof import stabilise
 
     found = stabilise(function)
     if aside:
@@ -169,7 +165,7 @@ def _passes(
     to_file: bool,
 ) -> str:
     """Return what each pass makes of the function, or of its derivative."""
-    from difflab.graph.passes.pipeline import STABILISE, Step, run
+    from difflab.lab.pipeline import STABILISE, Step, run
     from difflab.report.passes import passes_table
 
     steps = [] if stable is None else [Step(STABILISE, function, stable.function)]
@@ -212,8 +208,8 @@ def _subject(
 
 def _point_values(function: Function, point: dict[str, Any], *, check: bool) -> list[Any]:
     """Return the inputs' values; with `check`, at a point where the function is defined."""
-    from difflab.graph.domain import check_domain
-    from difflab.report.trace import point_values
+    from difflab.diagnose.domain import check_domain
+    from difflab.report.trace.trace import point_values
 
     values = point_values(function, point)
     if check:
@@ -228,6 +224,6 @@ def _all_values(drawn: Function, values: list[Any]) -> list[Any]:
 
 
 def _cotangents(drawn: Function, values: list[Any]) -> dict[int, Any]:
-    from difflab.autodiff import node_cotangents
+    from difflab.diagnose import node_cotangents
 
     return node_cotangents(drawn, values)

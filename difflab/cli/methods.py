@@ -1,7 +1,4 @@
-"""``difflab methods``: the ways to differentiate that are installed, and what each can do.
-
-May import `difflab.cli` siblings; `methods` is imported when the command runs.
-"""
+"""``difflab methods``: the ways to differentiate that are installed, and what each can do."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ def methods() -> int:
 
     from difflab.methods.registry import describe
     from difflab.report.style import ABSENT, FAMILIES, PLAIN, clean
-    from difflab.report.table import draw
+    from difflab.report.terminal import draw
 
     listing = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     listing.add_column("method", overflow="fold", max_width=18)

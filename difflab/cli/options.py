@@ -1,7 +1,6 @@
 """What commands take from their arguments: the expression, the point, lists of names.
 
-Nothing here computes. May import `difflab.core` and `difflab.errors`, and `difflab.language` to
-read constants.
+Nothing here computes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Where results go: standard output, or files that appear whole or not at all.
-
-May import `difflab.core` and `difflab.errors`; `report` to know which pictures can be drawn.
-"""
+"""Where results go: standard output, or files that appear whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``difflab report``: one page over many saved comparisons.
-
-May import `difflab.cli` siblings; `report` is imported when the command runs.
-"""
+"""``difflab report``: one page over many saved comparisons."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def report(
             hint=f'difflab compare "sin(x)" -o {directory}/sin.json',
         )
     destination = check_destination(output or str(folder / "index.html"))
-    from difflab.report.html import index
+    from difflab.report.comparison.html import index
 
     saved: list[tuple[str, Comparison]] = []
     faults: dict[str, str] = {}

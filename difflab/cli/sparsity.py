@@ -1,8 +1,4 @@
-"""``difflab derive --sparsity``: where a derivative can be nonzero, as text and as a picture.
-
-May import `difflab.cli` siblings; `language`, `autodiff` and `report` are imported when the
-command runs.
-"""
+"""``difflab derive --sparsity``: where a derivative can be nonzero, as text and as a picture."""
 
 from __future__ import annotations
 

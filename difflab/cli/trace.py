@@ -1,8 +1,4 @@
-"""``difflab trace``: how a value and its derivative come about, one step at a time.
-
-May import `difflab.cli` siblings; `language`, `lab` and `report` are imported when the command
-runs.
-"""
+"""``difflab trace``: how a value and its derivative come about, one step at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from difflab.cli.output import check_destination, deliver, report_format, say, s
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-    from difflab.report.steps import Trace
+    from difflab.report.trace.steps import Trace
 
 __all__ = ["EXAMPLES", "Format", "Mode", "trace"]
 
@@ -69,8 +65,8 @@ def trace(
     chosen = report_format(form, destination, Format)
     text = read_expression(expression)
     from difflab.language import parse
-    from difflab.report.trace import SHOWN
-    from difflab.report.trace import trace as traced
+    from difflab.report.trace.trace import SHOWN
+    from difflab.report.trace.trace import trace as traced
 
     function = parse(text)
     limit = None if chosen is Format.JSON else SHOWN
@@ -85,7 +81,7 @@ def trace(
 
 def _chosen(function: Function) -> dict[str, Any]:
     """Return a point inside the domain, and say so."""
-    from difflab.lab.points import choose_point
+    from difflab.diagnose.points import choose_point
 
     if function.inputs:
         say("no --at: a point inside the domain was chosen")
@@ -94,7 +90,7 @@ def _chosen(function: Function) -> dict[str, Any]:
 
 def written(steps: Trace, form: Format, *, to_file: bool) -> str:
     """Return a trace in one of the formats."""
-    from difflab.report import trace_text
+    from difflab.report.trace import text as trace_text
 
     if form is not Format.TABLE:
         return trace_text.FORMATS[form](steps)

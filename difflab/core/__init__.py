@@ -1,1 +1,1 @@
-"""The interception point and the form of a primitive. Imports only `difflab.errors`."""
+"""The interception point and the form of a primitive."""

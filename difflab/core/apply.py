@@ -2,7 +2,7 @@
 
 Values of a *carrier* type (a graph's `Node`, later an eager tensor) say how they take an
 operation by a method `__difflab_apply__(primitive, arguments, params)`; plain numbers and
-arrays compute at once. May import `devices`, `place`, `errors`, and `primitive` for types.
+arrays compute at once.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The module is chosen from the values, here and nowhere else, and nothing is converted: arrays that
 lie in different places are an error that says where each is. Numbers are welcome everywhere: those
-of Python, NumPy's scalars, and arrays without axes. Imports only `difflab.errors`.
+of Python, NumPy's scalars, and arrays without axes.
 """
 
 from __future__ import annotations

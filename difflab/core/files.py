@@ -1,7 +1,4 @@
-"""Files that are read from end to end, and files that are written whole or not at all.
-
-May import `difflab.errors`.
-"""
+"""Files that are read from end to end, and files that are written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The memory that is free, asked before much of it is taken.
 
 A size is judged beforehand, because the system hands out more memory than it has
-and ends a process that uses it. May import `difflab.errors`.
+and ends a process that uses it.
 """
 
 from __future__ import annotations

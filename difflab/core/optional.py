@@ -2,7 +2,7 @@
 
 Every part of difflab that can use a package and does not need it asks here. A package may be
 absent, and one that is there may fail when it is imported, in any way: that is tried once. What
-it prints meanwhile goes to standard error. May import `difflab.errors`.
+it prints meanwhile goes to standard error.
 """
 
 from __future__ import annotations

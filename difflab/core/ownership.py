@@ -17,7 +17,6 @@ What is passed on and not computed is not copied: what the user's own function r
 `checkpoint`, the tensor that `t.grad = g` is given, auxiliary results (`has_aux`), and arrays of
 other libraries, whose rules they follow. `t.numpy()` shows the array of a tensor and cannot be
 written to.
-Imports nothing of the package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Where an operation stands, in a text or in the user's Python: what errors point at.
-
-May import `errors`.
-"""
+"""Where an operation stands, in a text or in the user's Python: what errors point at."""
 
 from __future__ import annotations
 

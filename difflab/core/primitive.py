@@ -5,7 +5,6 @@ primitive y = φ(a, b, …) has a diagonal Jacobian, and a diagonal map is its o
 the rule ``t ↦ t · ∂φ/∂a`` takes a tangent forward (t = ȧ) and a cotangent back (t = ȳ).
 A primitive that mixes an array's numbers states its tangent map, and the engine transposes it.
 Rules are written with difflab operations only, so the derivative of a graph is a graph.
-May import `difflab.core.apply` only.
 """
 
 from __future__ import annotations

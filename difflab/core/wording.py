@@ -1,4 +1,4 @@
-"""How messages and reports put numbers of things and programs. Imports nothing of difflab."""
+"""How messages and reports put numbers of things and programs."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
 """Define-by-run: tensors that record what is done with them, and go backward through it.
 
 The third way to the same rules, beside parsing and tracing: Python's own control flow decides
-what is computed, and the tape holds what was. May import `autodiff`, `graph`, `primitives`,
-`core`, `errors`.
+what is computed, and the tape holds what was.
 """
 
-from difflab.eager.account import memory
 from difflab.eager.anomaly import Watch, detect_anomaly
-from difflab.eager.chain import checkpoint_chain
-from difflab.eager.checkpointing import checkpoint
-from difflab.eager.making import tensor
-from difflab.eager.mode import enable_grad, no_grad
-from difflab.eager.tensors import Tensor
+from difflab.eager.checkpoints.chain import checkpoint_chain
+from difflab.eager.checkpoints.checkpoint import checkpoint
+from difflab.eager.memory_use import memory
+from difflab.eager.recording.mode import enable_grad, no_grad
+from difflab.eager.tensors.making import tensor
+from difflab.eager.tensors.tensor import Tensor
 
 __all__ = [
     "Tensor",

@@ -4,7 +4,6 @@ While it watches, operations are noted beside the tape. `backward` first makes a
 that the tensor came from, and `autodiff.explanation` looks for what went wrong in it: so the rules
 that say which branch counts, which derivative is at fault and what cancelled are the same as
 for formulas.
-May import `mode`, `record`, `tape`, `autodiff.explanation`, `graph`, `core`, `errors`.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays.given import shape_of
-from difflab.autodiff.explanation import Explanation, Run
 from difflab.core.devices import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import Spot, python_spot
 from difflab.core.primitive import Primitive
-from difflab.eager.mode import MODE, WATCHED
-from difflab.eager.record import Recorded
-from difflab.eager.tape import Accumulation, Step
+from difflab.diagnose.explanation import Explanation, Run
+from difflab.diagnose.findings import Finding, Kind
+from difflab.eager.recording.mode import MODE, WATCHED
+from difflab.eager.recording.record import Recorded
+from difflab.eager.recording.tape import Accumulation, Step
 from difflab.errors import AnomalyError, TapeError
 from difflab.graph.builder import Builder
-from difflab.graph.findings import Finding, Kind
 from difflab.graph.function import Function
 from difflab.graph.source import NOWHERE
 

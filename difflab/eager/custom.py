@@ -1,7 +1,4 @@
-"""Custom functions on tensors: the user's forward computes, the user's backward goes back.
-
-May import `gate` and the floors below, `autodiff.masked`, `graph.call`, `errors`.
-"""
+"""Custom functions on tensors: the user's forward computes, the user's backward goes back."""
 
 from __future__ import annotations
 
@@ -11,22 +8,21 @@ from typing import Any
 import numpy as np
 
 from difflab.arrays.given import shape_of
-from difflab.autodiff.masked import either
+from difflab.autodiff.engine.masked import either
 from difflab.core.place import Spot, python_spot
-from difflab.eager.backward import Contributions
-from difflab.eager.gate import Arrived, make_gate, make_portal
-from difflab.eager.mode import MODE, WATCHED
-from difflab.eager.record import Recorded
-from difflab.eager.tape import Step, storage_of
-from difflab.eager.tensors import Tensor
-from difflab.eager.values import Calculator
+from difflab.eager.multi_output import Arrived, make_gate, make_portal
+from difflab.eager.recording.mode import MODE, WATCHED
+from difflab.eager.recording.record import Recorded
+from difflab.eager.recording.tape import Step, storage_of
+from difflab.eager.sweep.backward import Contributions
+from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
-from difflab.graph.call import Call, Context, Ran, read_only
+from difflab.graph.custom.call import Call, Context, Ran, read_only
 
 __all__ = ["record_custom"]
 
 
-def record_custom(call: Call, args: Sequence[Any]) -> tuple[list[Tensor], bool]:
+def record_custom(kind: type[Recorded], call: Call, args: Sequence[Any]) -> tuple[list[Any], bool]:
     """Return the outputs of a custom function on tensors, and whether they are one."""
     data = [_given(arg._data if isinstance(arg, Recorded) else arg) for arg in args]
     edges = [arg._step if isinstance(arg, Recorded) else None for arg in args]
@@ -35,15 +31,15 @@ def record_custom(call: Call, args: Sequence[Any]) -> tuple[list[Tensor], bool]:
     values = [_own(output) for output in ran.outputs]
     if not (flows and MODE.enabled):
         MODE.met |= flows
-        return [Tensor(value) for value in values], ran.single
+        return [kind(value) for value in values], ran.single
     watched = WATCHED and MODE.watch is not None
-    visit = _Visit(call, ran, data, python_spot() if watched else None)
+    visit = _Visit(kind, call, ran, data, python_spot() if watched else None)
     # What is kept is in slots, which are let go when the tape is freed.
     slots = [ran.context, *visit.needed(data), *ran.context.kept]
     shapes = tuple([shape_of(value) for value in data])
     gate = make_gate(call.name, edges, slots, visit.pull, shapes)
     made = [
-        make_portal(gate, place, value) if value.dtype.kind == "f" else Tensor(value)
+        make_portal(kind, gate, place, value) if value.dtype.kind == "f" else kind(value)
         for place, value in enumerate(values)
     ]
     kept = {id(value) for value in ran.context.kept}
@@ -70,7 +66,15 @@ class _Visit:
     Of the values that are saved it knows which argument or output they are, by their ``id``.
     """
 
-    def __init__(self, call: Call, ran: Ran, data: Sequence[Any], spot: Spot | None) -> None:
+    def __init__(
+        self,
+        kind: type[Recorded],
+        call: Call,
+        ran: Ran,
+        data: Sequence[Any],
+        spot: Spot | None,
+    ) -> None:
+        self.kind = kind
         self.call = call
         self.spot = spot
         self.outputs = [(shape_of(value), value.dtype) for value in ran.outputs]
@@ -99,7 +103,7 @@ class _Visit:
         context: Context = gate.slots[0]
         if calculator.kernels is None:
             context = self._on_tensors(gate, arrived, context)
-            bars = [_tensor(bar) for bar in bars]
+            bars = [self._tensor(bar) for bar in bars]
         else:
             bars = [read_only(bar) for bar in bars]
         shapes = gate.plan.shapes
@@ -111,7 +115,7 @@ class _Visit:
         for edge, bar, shape in zip(gate.edges or (), found, shapes, strict=True):
             if edge is None or bar is None:
                 continue
-            bar = _tensor(bar) if calculator.kernels is None else _own(bar)
+            bar = self._tensor(bar) if calculator.kernels is None else _own(bar)
             live = None
             if all(mask is not None for mask in masks):
                 reached = [calculator.reached(mask, shape) for mask in masks]
@@ -124,12 +128,12 @@ class _Visit:
     def _on_tensors(self, gate: Step, arrived: Arrived, context: Context) -> Context:
         """Return the context with tensors, through which derivatives of the gradient flow."""
         edges = gate.edges or ()
-        inputs = [Tensor(data, edge) for data, edge in zip(gate.slots[1:], edges, strict=False)]
+        inputs = [self.kind(data, edge) for data, edge in zip(gate.slots[1:], edges, strict=False)]
         known: dict[int, Any] = {}
         for value in context.kept:
             place = self.made.get(id(value))
             if place in arrived:
-                known[id(value)] = Tensor(value, arrived[place][2])
+                known[id(value)] = self.kind(value, arrived[place][2])
         known |= {key: inputs[place] for key, place in self.inputs.items()}
         if all(id(value) in known for value in context.kept):
             return context.replaced(known)
@@ -143,18 +147,17 @@ class _Visit:
             ) from error
         outputs = {id(output): place for place, output in enumerate(ran.outputs)}
         portals = {
-            id(value): Tensor(value._data, arrived[outputs[id(value)]][2])
+            id(value): self.kind(value._data, arrived[outputs[id(value)]][2])
             for value in ran.context.kept
             if outputs.get(id(value)) in arrived
         }
         return ran.context.replaced(portals)
 
+    def _tensor(self, value: Any) -> Any:
+        """Return numbers as a tensor."""
+        return value if isinstance(value, Recorded) else self.kind(value)
+
 
 def _array(value: Any) -> Any:
     """Return a tensor's numbers, or numbers as they are."""
     return value._data if isinstance(value, Recorded) else value
-
-
-def _tensor(value: Any) -> Any:
-    """Return numbers as a tensor."""
-    return value if isinstance(value, Recorded) else Tensor(value)

@@ -1,7 +1,4 @@
-"""Graph to callable: one schedule, and a file or a folder for every target that spells it.
-
-May import `autodiff` and what lies below it.
-"""
+"""Graph to callable: one schedule, and a file or a folder for every target that spells it."""
 
 from difflab.execute.compiled import TARGETS, Compiled, check_target, compile
 

@@ -1,7 +1,4 @@
-"""Which target computes which calls, and why.
-
-May import `native`, `schedule`, `unrolled`, `graph` and `errors`.
-"""
+"""Which target computes which calls, and why."""
 
 from __future__ import annotations
 
@@ -10,10 +7,10 @@ from dataclasses import dataclass
 
 from difflab.core.optional import installed, require
 from difflab.errors import UnsupportedError
-from difflab.execute.native import NativeArrays, NativeTarget
-from difflab.execute.native.libraries import available, fault, llvm
-from difflab.execute.schedule import Program, Schedule
-from difflab.execute.unrolled import unrolled
+from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.targets.llvm import NativeArrays, NativeTarget
+from difflab.execute.targets.llvm.libraries import available, fault, llvm
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
 

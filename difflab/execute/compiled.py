@@ -1,7 +1,4 @@
-"""`compile`: a function made ready to be called fast, at one point or at many.
-
-May import `difflab.execute` siblings, `difflab.graph`, `difflab.errors` and NumPy.
-"""
+"""`compile`: a function made ready to be called fast, at one point or at many."""
 
 from __future__ import annotations
 
@@ -15,22 +12,22 @@ import numpy as np
 
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, UnsupportedError
-from difflab.execute.arrays import ArrayTarget
-from difflab.execute.arrays.point import PointTarget
+from difflab.execute.call_arguments import common_shape, plain_number, real
 from difflab.execute.choice import Choice, choose, repeated
-from difflab.execute.cupy import CupyTarget
-from difflab.execute.given import common_shape, plain_number, real
-from difflab.execute.memory import MemoryPlan
-from difflab.execute.native.libraries import works
-from difflab.execute.numpy import NumpyTarget
-from difflab.execute.python import PythonTarget
-from difflab.execute.schedule import Program, Schedule
-from difflab.execute.unrolled import unrolled
+from difflab.execute.lower.arrays.point import PointTarget
+from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.unrolled import unrolled
+from difflab.execute.memory_plan import MemoryPlan
+from difflab.execute.targets.cuda import CupyTarget
+from difflab.execute.targets.llvm.libraries import works
+from difflab.execute.targets.numpy.one_point import ArrayTarget
+from difflab.execute.targets.numpy.target import NumpyTarget
+from difflab.execute.targets.python.target import PythonTarget
 from difflab.execute.workers import available
+from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.repetition import flattened, rolled
-from difflab.graph.required import require_flag
 from difflab.primitives import sum_in_order
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]

@@ -1,4 +1,4 @@
-"""Threads that share the blocks of a batch. May import the standard library only."""
+"""Threads that share the blocks of a batch."""
 
 from __future__ import annotations
 

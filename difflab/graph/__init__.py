@@ -1,4 +1,1 @@
-"""The computational graph: representation, evaluation, tracing, passes, repetition, drawing.
-
-May import `arrays`, `primitives`, `core` and `errors`.
-"""
+"""The computational graph: representation, evaluation, tracing, passes, repetition, drawing."""

@@ -3,7 +3,6 @@
 Nodes are hash-consed: emitting the same operation on the same arguments returns the node that
 is there. A builder that simplifies, as the derivative sweeps use it, also applies the
 identities of `difflab.graph.identities`, all of them exact in floating point.
-May import `ir`, `source`, `identities`, `primitives`, `core`, `errors`.
 """
 
 from __future__ import annotations

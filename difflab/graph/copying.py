@@ -1,4 +1,4 @@
-"""Appending one graph's nodes to another, with their names. May import `builder`, `ir`."""
+"""Appending one graph's nodes to another, with their names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How large a function is: as a tree, as a graph, in operations.
-
-May import `function`, `ir`, `primitives`.
-"""
+"""How large a function is: as a tree, as a graph, in operations."""
 
 from __future__ import annotations
 
@@ -12,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
-from difflab.graph.required import require_function
 from difflab.primitives import matmul, put, scatter
 
 __all__ = ["Counts", "count"]

@@ -2,7 +2,6 @@
 
 What a primitive and a constant *are* on those values is an `Interpreter`'s business; those of
 other libraries are in `difflab.graph.interpreters`.
-May import `ir`, `function`'s types, `core`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`Function`: a graph with named inputs and outputs, callable on points and batches of them.
-
-May import the modules of `graph` that evaluate, and `errors`.
-"""
+"""`Function`: a graph with named inputs and outputs, callable on points and batches of them."""
 
 from __future__ import annotations
 
@@ -21,13 +18,13 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_nodes
+from difflab.graph.derived import Remembered
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import CarrierInterpreter, GraphInterpreter, interpreter_for
 from difflab.graph.ir import Graph, Shape
 from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, meeting
 from difflab.graph.pytree import Structure, unflatten
-from difflab.graph.remembered import Remembered
 
 __all__ = ["Function", "evaluate", "evaluate_all", "inline"]
 

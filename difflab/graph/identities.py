@@ -3,7 +3,7 @@
 Every one is exact in floating point (up to the sign of a zero), except that a factor that is
 the constant 0 annihilates, unless the builder says otherwise: in a derivative it stands for "no
 dependence". Constants fold to
-the value that NumPy computes. May import `ir`, `primitives`, `core`.
+the value that NumPy computes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What operations and constants are on the values of other libraries, and on graphs.
 
-The libraries are imported when their interpreter is made. May import `evaluate`, `node`,
-`builder`, `core`.
+The libraries are imported when their interpreter is made.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 A graph is a straight-line program. Node ``i`` applies a primitive to nodes before ``i``; its
 operation, arguments, parameters, shape and place in the source text are columns of integers,
 so that a million nodes are seven arrays. `Builder` (in `difflab.graph.builder`) makes graphs.
-May import `source`, `core`, `errors` and, for loading by name, `primitives`.
 
 The grammar::
 

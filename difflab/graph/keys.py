@@ -1,7 +1,4 @@
-"""Indexing by keys that are known beforehand, bounds checked: what tensors and traced values share.
-
-May import `ir`, `arrays`, `primitives`, `core`, `errors`.
-"""
+"""Indexing by static keys, bounds checked: what tensors and traced values share."""
 
 from __future__ import annotations
 

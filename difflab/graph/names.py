@@ -1,4 +1,4 @@
-"""Names as people read them: lists in order, names of outputs, fresh names. Imports nothing."""
+"""Names as people read them: lists in order, names of outputs, fresh names."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """`Node`: a value of a graph under construction, to write derivative rules and traces with.
 
 It carries Python's operators and takes NumPy's functions (NEP 13 and NEP 18), so code written
-for numbers and arrays writes graphs. May import `builder`, `ir`, `keys`, `place`,
-`arrays`, `primitives`, `core`, `errors`.
+for numbers and arrays writes graphs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trees of tuples, lists and dicts as a list of leaves and a structure, and back.
 
-Nothing here recurses: a structure is its tokens in depth-first order. May import `errors`.
+Nothing here recurses: a structure is its tokens in depth-first order.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A place is an integer: ``start << 32 | end`` is a span of the text, -1 is nowhere, and what lies
 below counts the places in Python code at which nodes were made. A million nodes made in one loop
-share the few places of its body. May import `core`.
+share the few places of its body.
 """
 
 from __future__ import annotations

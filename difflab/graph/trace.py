@@ -1,6 +1,6 @@
 """Record Python code written with NumPy as a `Function`.
 
-The code runs once on nodes; loops unroll. May import `node`, `builder`, `function`, `errors`.
+The code runs once on nodes; loops unroll.
 """
 
 from __future__ import annotations

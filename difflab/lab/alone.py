@@ -1,7 +1,7 @@
 """A file that one process at a time may write: opened, locked, and released with the process.
 
 The lock is the operating system's and belongs to the open file, so it is gone when its process
-is, however that ended. Imports `difflab.errors`.
+is, however that ended.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`compare`: every method on one function at one point, judged first and measured then.
-
-May import `difflab.lab` siblings, `difflab.methods`, `difflab.language` and `difflab.graph`.
-"""
+"""`compare`: every method on one function at one point, judged first and measured then."""
 
 from __future__ import annotations
 
@@ -15,23 +12,10 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
-from difflab.errors import (
-    DifflabError,
-    InputError,
-    MethodTimeout,
-    UnsupportedError,
-    printable,
-)
+from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError, printable
 from difflab.execute import check_target
 from difflab.lab.effort import Effort
-from difflab.lab.record import (
-    Comparison,
-    Expression,
-    MethodRow,
-    ReferenceRow,
-    Status,
-    Variable,
-)
+from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
 from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import select
@@ -39,7 +23,7 @@ from difflab.methods.registry import select
 if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.lab.measure import Call
-    from difflab.lab.referee import Referee, Reference
+    from difflab.referee.referee import Referee, Reference
 
 __all__ = ["compare"]
 
@@ -117,7 +101,7 @@ def compare(
     function = _function(expression, order, timeout)
     _require_room(function, order, len(chosen))
     point = _point(function, at, seed)
-    from difflab.lab.given import packed
+    from difflab.diagnose.point_check import packed
 
     x = packed(function, point)
     judge = _Judge(truth or function, x, order, timeout)
@@ -200,10 +184,10 @@ def _require_room(function: Function, order: int, methods: int) -> None:
 
 
 def _point(function: Function, at: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
-    from difflab.lab.given import checked_point
+    from difflab.diagnose.point_check import checked_point
 
     if at is None:
-        from difflab.lab.points import choose_point
+        from difflab.diagnose.points import choose_point
 
         at = choose_point(function, seed)
     return checked_point(function, at)
@@ -328,7 +312,7 @@ class _Judge:
     timeout: float
 
     def __post_init__(self) -> None:
-        from difflab.lab.referee import Referee
+        from difflab.referee.referee import Referee
 
         self._referee: Referee = Referee.of(
             self.function, self.x.tolist(), order=self.order, timeout=self.timeout
@@ -351,7 +335,7 @@ class _Judge:
         """Return the row with its verdict and errors."""
         if self._reference is None:
             return replace(row, verdict="inconclusive", message=self._reason)
-        from difflab.lab.verdict import judge
+        from difflab.referee.verdict import judge
 
         found = judge(estimate, self._reference, row.family, sensitivity=self._referee.sensitivity)
         return replace(

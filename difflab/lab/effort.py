@@ -1,7 +1,4 @@
-"""About how long difflab's own methods take, to know which to run where they can be stopped.
-
-May import `difflab.graph` and `difflab.methods`.
-"""
+"""About how long difflab's own methods take, to know which to run where they can be stopped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where a measurement was made: versions, processor, threads, GPU. Imports nothing heavy.
+"""Where a measurement was made: versions, processor, threads, GPU.
 
 Versions are read from the installed packages' metadata, so that naming SymPy here does not
-import it. May import `difflab` for its version only.
+import it.
 """
 
 from __future__ import annotations

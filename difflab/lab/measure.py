@@ -6,7 +6,6 @@ it longer; each sample repeats the call as often as it takes to last long enough
 time that a busy machine deals out, so that most of them are undisturbed; what is compared is
 measured in turns. The raw samples are kept. Memory is
 measured in a call of its own, since tracing allocations slows a call down severalfold.
-May import `difflab.methods` and `difflab.errors`.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.methods.deadline import Deadline
-from difflab.methods.meter import Stopwatch, elapsed, peak_of
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem
+from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
 __all__ = [
     "Answer",

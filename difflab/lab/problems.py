@@ -1,7 +1,5 @@
 r"""Named families of functions, as texts of the language, that benchmarks and tests share.
 
-Imports nothing of the package: a problem is its text, a point, and where it comes from.
-
 Examples
 --------
 >>> logistic(3)

@@ -4,8 +4,7 @@ A row measured by other code, another version of a package, on another processor
 settings is another measurement, so all of that belongs to the key by which a sweep finds what it
 has measured. A version number alone does not say which code ran where a package is developed in
 place, so difflab and plug-ins are known by a hash of their files as well: the same files have
-the same hash wherever they lie, which times of modification do not. May import lab siblings and
-`difflab.methods.registry`.
+the same hash wherever they lie, which times of modification do not.
 """
 
 from __future__ import annotations

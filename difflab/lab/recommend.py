@@ -1,7 +1,7 @@
 """One sentence: which method to use for this function at this point, from what was measured.
 
 Correct first, then exact, then cheap; what cannot be told apart by the clock is a tie, which
-operations decide and then a fixed order. May import `difflab.lab.record`.
+operations decide and then a fixed order.
 """
 
 from __future__ import annotations

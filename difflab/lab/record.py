@@ -1,7 +1,4 @@
-"""The comparison as typed, immutable rows, and its one JSON form ``difflab.comparison/1``.
-
-May import `difflab.errors` and `difflab.methods` (for their types).
-"""
+"""The comparison as typed, immutable rows, and its one JSON form ``difflab.comparison/1``."""
 
 from __future__ import annotations
 
@@ -217,12 +214,6 @@ class Comparison:
     def agreed(self) -> bool:
         """Whether no method that answered is wrong."""
         return all(row.verdict != "disagree" for row in self.methods)
-
-    def recommendation(self) -> str:
-        """Return one sentence: which method to use here, and the evidence for it."""
-        from difflab.lab.recommend import recommend
-
-        return recommend(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison in the schema ``difflab.comparison/1``.

@@ -2,7 +2,6 @@
 
 A file may come from anywhere, so every part is checked for its type and its size before it is
 used: what is read here can be shown, and what is not says which part is at fault.
-May import `difflab.lab.record`, `difflab.methods` (for its types) and `difflab.errors`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A function as it is written and in stable forms, compared at one point by one referee.
-
-May import `difflab.lab` siblings.
-"""
+"""A function as it is written and in stable forms, compared at one point by one referee."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
 from difflab.lab.record import Comparison, long_integers
-from difflab.lab.stabilised import Stabilised, stabilise
+from difflab.stabilisation.proof import Stabilised, stabilise
 
 __all__ = ["SCHEMA", "SideBySide", "compare_stabilised"]
 

@@ -1,7 +1,4 @@
-"""Sweeps that resume: rows measured one by one, appended to a CSV file, never measured twice.
-
-May import `difflab.lab` siblings and `difflab.errors`.
-"""
+"""Sweeps that resume: rows measured one by one, appended to a CSV file, never measured twice."""
 
 from __future__ import annotations
 

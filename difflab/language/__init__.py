@@ -1,7 +1,4 @@
-"""The language: text to graph (`parse`) and graph to text, LaTeX, Python and C (`printers`).
-
-May import `graph`, `primitives`, `core` and `errors`.
-"""
+"""The language: text to graph (`parse`) and graph to text, LaTeX, Python and C (`printers`)."""
 
 from difflab.language.parser import parse
 

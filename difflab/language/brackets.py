@@ -1,7 +1,6 @@
 """What stands in square brackets: the shape of a declaration, the key of an indexing.
 
 Both are static integers, so they are read here at once, without the parser's stacks.
-Imports `difflab.errors` and the lexer.
 """
 
 from __future__ import annotations

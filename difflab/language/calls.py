@@ -2,7 +2,6 @@
 
 Static integers (axes, sizes, places) stand in brackets behind the arguments: ``sum(x, [0])``.
 The words are functions only before a parenthesis, so that a variable may be called `mean`.
-Imports `difflab.errors`, `arrays`, `graph` and `primitives`.
 """
 
 from __future__ import annotations

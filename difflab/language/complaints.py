@@ -2,7 +2,6 @@
 
 Every complaint names its place and, where there is one, what to write instead. Shown pieces of
 the user's text are cut, so that ten megabytes of noise still get a short message.
-Imports `difflab.errors`, `primitives` and the language's words.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ two (kind, place), and reducing an operator emits a node. Every token is handled
 table indexed by its kind, and there is a table per thing that may stand next; so parsing is
 linear in the text and nothing recurses. The method is Dijkstra's shunting-yard (Mathematisch
 Centrum report MR 34/61, 1961).
-Imports `difflab.errors`, `graph`, `primitives` and the language's own modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The lexer: text to tokens ``(kind, start, end)``, lazily. Imports only `difflab.errors`.
+"""The lexer: text to tokens ``(kind, start, end)``, lazily.
 
 A token is three integers, not an object: a million of them are an ordinary input. They are
 produced one at a time, so that ten megabytes of noise fail at the first wrong token. What

@@ -1,4 +1,4 @@
-"""The operators: how tightly each binds, and its row of the table. Imports `primitives`.
+"""The operators: how tightly each binds, and its row of the table.
 
 From loose to tight::
 

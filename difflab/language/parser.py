@@ -1,7 +1,4 @@
-"""Text to function: statements, declarations and outputs around the expressions.
-
-Imports `difflab.errors`, `graph` and the language's own modules.
-"""
+"""Text to function: statements, declarations and outputs around the expressions."""
 
 from __future__ import annotations
 

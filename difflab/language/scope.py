@@ -1,7 +1,4 @@
-"""The names of a program: what each stands for, and who may be given a value.
-
-Imports `difflab.errors`, `graph`, `primitives` and the language's lexer and complaints.
-"""
+"""The names of a program: what each stands for, and who may be given a value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Differentiation methods, one a file, behind the protocol of `protocol.py`.
 
-Imports nothing of the package until it is asked, so that asking for one method loads only
-that one. ``difflab.methods()`` lists what is installed: the package itself can be called,
+ ``difflab.methods()`` lists what is installed: the package itself can be called,
 because the import system gives the name ``difflab.methods`` to the package in any case.
 """
 

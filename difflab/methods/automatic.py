@@ -1,7 +1,6 @@
 """Automatic differentiation by difflab's own graph engine, forward and reverse.
 
-The derivative is a graph, which is compiled and called at the point. May import `autodiff`,
-`execute`, `graph`, `core`, `protocol` and `errors`.
+The derivative is a graph, which is compiled and called at the point.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ class Automatic:
         return AutomaticDerivative(derivative, problem.target)
 
     def _derivative(self, function: Function, problem: Problem) -> Function:
-        from difflab.autodiff.custom import goes_forward
-        from difflab.autodiff.transforms import jacobian
+        from difflab.autodiff.engine.custom import goes_forward
+        from difflab.autodiff.functions.transforms import jacobian
 
         _refuse_endless(function, self._mode, problem.timeout)
         if problem.order == 1:

@@ -1,4 +1,4 @@
-"""The seconds that a method may take. May import `difflab.errors`."""
+"""The seconds that a method may take."""
 
 from __future__ import annotations
 

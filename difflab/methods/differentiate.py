@@ -1,8 +1,4 @@
-"""`differentiate`: any method, on a `Function` or a Python callable, at one point.
-
-May import `difflab.errors`, `difflab.graph.function`, `difflab.methods` (protocol,
-registry) and NumPy.
-"""
+"""`differentiate`: any method, on a `Function` or a Python callable, at one point."""
 
 from __future__ import annotations
 
@@ -18,10 +14,10 @@ from difflab.errors import DifflabError, DomainError, InputError, PointError, Un
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import missing_values
+from difflab.methods.numeric.repeated import Repeated
+from difflab.methods.numeric.rules import Rule
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
-from difflab.methods.repeated import Repeated
-from difflab.methods.rules import Rule
 
 __all__ = ["Derivative", "differentiate"]
 
@@ -93,8 +89,8 @@ def differentiate(
     Notes
     -----
     The default extrapolates central differences :math:`(f(x+h) - f(x-h))/2h` to
-    :math:`h = 0`; see `difflab.methods.richardson` for the mathematics and the sources,
-    and `difflab.methods.finite` and `difflab.methods.complex_step` for the others.
+    :math:`h = 0`; see `difflab.methods.numeric.richardson` for the mathematics and the sources,
+    and `difflab.methods.numeric.finite` and `difflab.methods.numeric.complex_step` for the others.
     A `Function` that is differentiated by it some hundred times is compiled for that: the
     derivative may then change by rounding, far less than ``error``.
 

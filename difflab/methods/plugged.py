@@ -1,7 +1,4 @@
-"""Methods that other packages bring: loaded, checked, and listed with a reason if they break.
-
-May import `difflab.core`, `difflab.errors` and `difflab.methods.protocol`.
-"""
+"""Methods that other packages bring: loaded, checked, and listed with a reason if they break."""
 
 from __future__ import annotations
 

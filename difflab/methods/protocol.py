@@ -1,7 +1,5 @@
 """What a differentiation method is: prepare once, then call at points.
 
-May import `difflab.errors`, and `difflab.graph` for typing only.
-
 A method is any object with the attributes of `Method`; nothing has to be
 inherited. Give one to difflab from another package by an entry point of the
 group ``difflab.methods``, whose value is the object (or a class that makes it

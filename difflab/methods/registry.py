@@ -1,7 +1,5 @@
 """Which methods there are: difflab's own, the peers, and those that other packages bring.
 
-May import `difflab.errors` and `difflab.methods`, each method only when it is asked for.
-
 A package adds a method by an entry point of the group ``difflab.methods``::
 
     [project.entry-points."difflab.methods"]
@@ -26,8 +24,8 @@ from importlib.metadata import EntryPoint, entry_points
 from difflab.errors import InputError, UnsupportedError
 from difflab.methods.plugged import Broken, Description, load
 from difflab.methods.plugged import describe as described
+from difflab.methods.process.remote import Remote
 from difflab.methods.protocol import Method
-from difflab.methods.remote import Remote
 
 __all__ = [
     "GROUP",
@@ -47,11 +45,11 @@ GROUP = "difflab.methods"
 
 # In the order of every table: module and name of the object.
 _OWN = {
-    "symbolic": ("difflab.methods.symbolic", "SYMBOLIC"),
-    "finite-forward": ("difflab.methods.finite", "FORWARD"),
-    "finite-central": ("difflab.methods.finite", "CENTRAL"),
-    "richardson": ("difflab.methods.richardson", "RICHARDSON"),
-    "complex-step": ("difflab.methods.complex_step", "COMPLEX_STEP"),
+    "symbolic": ("difflab.methods.symbolic.method", "SYMBOLIC"),
+    "finite-forward": ("difflab.methods.numeric.finite", "FORWARD"),
+    "finite-central": ("difflab.methods.numeric.finite", "CENTRAL"),
+    "richardson": ("difflab.methods.numeric.richardson", "RICHARDSON"),
+    "complex-step": ("difflab.methods.numeric.complex_step", "COMPLEX_STEP"),
     "forward": ("difflab.methods.automatic", "FORWARD"),
     "reverse": ("difflab.methods.automatic", "REVERSE"),
 }

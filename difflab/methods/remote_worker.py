@@ -1,7 +1,4 @@
-"""The process that runs one method for another process: it prepares, calls and measures.
-
-May import `difflab.methods` and `difflab.core.optional`.
-"""
+"""The process that runs one method for another process: it prepares, calls and measures."""
 
 from __future__ import annotations
 
@@ -17,11 +14,11 @@ from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
 from difflab.methods import registry
-from difflab.methods.meter import elapsed, peak_of
 from difflab.methods.plugged import Description, describe, load
-from difflab.methods.process import Handlers, Tell
+from difflab.methods.process.facts import Facts
+from difflab.methods.process.worker import Handlers, Tell
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
-from difflab.methods.remote_facts import Facts
+from difflab.methods.timer import elapsed, peak_of
 
 __all__ = ["Session", "handlers"]
 

@@ -2,7 +2,6 @@
 
 To add a primitive, write one row in its family's module and name it in that module's
 ``__all__``; the parser, the printers, the documentation and the tests read it from here.
-May import `core`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arithmetic, powers and roots. Imports `core` and the families its rules use."""
+"""Arithmetic, powers and roots."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Exponentials, logarithms and the functions built on them.
-
-Imports `core` and `kernels` only.
-"""
+"""Exponentials, logarithms and the functions built on them."""
 
 from __future__ import annotations
 

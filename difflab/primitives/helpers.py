@@ -2,7 +2,6 @@
 
 A row's spelling may call them; code that is printed carries the definitions of those it uses.
 They are right where a single expression over `math` is not: in the tails, and at nan.
-Imports nothing.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Each takes the array module first. Those of analytic primitives also take complex arguments,
 on which they continue the real function to the complex plane near the real axis.
-Imports nothing of the package but `core`.
 """
 
 from __future__ import annotations

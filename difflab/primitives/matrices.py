@@ -1,7 +1,6 @@
 """Rows of linear algebra: products of matrices, linear systems, determinants, factors.
 
 The last two axes are the matrices; axes before them, and batch axes before those, are stacks.
-May import `core` and the families of elementwise and structural rows.
 
 Source of the derivatives: M. Giles, *An extended collection of matrix derivative results for
 forward and reverse mode algorithmic differentiation* (2008); of cholesky: I. Murray,

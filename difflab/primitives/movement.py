@@ -1,6 +1,6 @@
 """Rows that rearrange arrays: transpose, concatenate, take and put, diagonals, and constants.
 
-Batch axes lead: every kernel counts axes from the end. May import `core` and `structure`.
+Batch axes lead: every kernel counts axes from the end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The sum of many numbers in a stated order, as a chain of additions forms it.
 
-Batch axes lead. May import `core` and the structural rows.
+Batch axes lead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Selections, rounding, comparisons and logic: the rows with kinks and jumps.
-
-Imports `core` only.
-"""
+"""Selections, rounding, comparisons and logic: the rows with kinks and jumps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows that reduce or mix the numbers along axes: prod, max, norm, logsumexp, softmax, cumsum.
 
 Each takes `axes`, counted from the end because batch axes lead, and the core `rank` it was
-built for. May import `core` and the families of elementwise and structural rows.
+built for.
 """
 
 from __future__ import annotations

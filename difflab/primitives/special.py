@@ -1,4 +1,4 @@
-"""The error and gamma functions. Imports `core`, `kernels` and the exponentials."""
+"""The error and gamma functions."""
 
 from __future__ import annotations
 

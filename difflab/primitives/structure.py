@@ -1,7 +1,7 @@
 """Rows that move data between shapes: they cost no arithmetic, except `sum`.
 
 Batch axes lead: a value of core shape ``(3, 4)`` may arrive as ``(…, 3, 4)``, so every kernel
-here counts axes from the end and is told the core rank it was built for. May import `core`.
+here counts axes from the end and is told the core rank it was built for.
 """
 
 from __future__ import annotations

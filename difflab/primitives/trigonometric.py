@@ -1,7 +1,4 @@
-"""Trigonometric and hyperbolic functions and their inverses.
-
-Imports `core` and the families its rules use.
-"""
+"""Trigonometric and hyperbolic functions and their inverses."""
 
 from __future__ import annotations
 

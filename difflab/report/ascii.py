@@ -1,4 +1,4 @@
-"""What reports and formulas say beyond ASCII, said in ASCII. Imports the standard library only."""
+"""What reports and formulas say beyond ASCII, said in ASCII."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The paper that pictures are drawn on: ink, type, file formats, and labels beside their lines.
-
-May import `difflab.errors`; matplotlib is imported when a picture is drawn.
-"""
+"""The paper that pictures are drawn on: ink, type, file formats, and labels beside their lines."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The passes of a graph as text: each with its sizes before and after, and what it changed.
-
-May import `difflab.report` siblings, `lab` and what is below; rich when the text is drawn.
-"""
+"""The passes of a graph as text: each with its sizes before and after, and what it changed."""
 
 from __future__ import annotations
 
@@ -12,15 +9,15 @@ from difflab.core.wording import counted
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.passes.fusion import fusion_groups
-from difflab.graph.passes.pipeline import Step
+from difflab.lab.pipeline import Step
 from difflab.report.style import clean, count, shorten
-from difflab.report.table import WIDTH, draw
+from difflab.report.terminal import WIDTH, draw
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from difflab.execute.plan import Plan
-    from difflab.lab.stabilised import Stabilised
+    from difflab.execute.lower.plan import Plan
+    from difflab.stabilisation.proof import Stabilised
 
 __all__ = ["passes_table", "rewrites_text"]
 
@@ -119,8 +116,8 @@ def _plans(function: Function) -> RenderableType:
 
 def _planned(function: Function) -> Plan:
     """Return the plan of the target ``numpy``."""
-    from difflab.execute.plan import planned
-    from difflab.execute.schedule import Program, Schedule
+    from difflab.execute.lower.plan import planned
+    from difflab.execute.lower.schedule import Program, Schedule
 
     schedule = Schedule.of(function)
     try:

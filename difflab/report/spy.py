@@ -1,7 +1,6 @@
 """Where a sparse derivative has entries, as a block of characters and as a picture.
 
 Both are bounded in size: what is too large to be shown entry by entry is shown block by block.
-May import `difflab.report` siblings; matplotlib is imported when a picture is drawn.
 """
 
 from __future__ import annotations

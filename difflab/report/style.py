@@ -1,7 +1,4 @@
-"""How things look: numbers, times and sizes as text, and the colours of the figures.
-
-May import `difflab.core` and `difflab.errors`.
-"""
+"""How things look: numbers, times and sizes as text, and the colours of the figures."""
 
 from __future__ import annotations
 

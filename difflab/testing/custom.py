@@ -1,7 +1,4 @@
-"""`check_custom_function`: the rules of a custom function, against each other and by values.
-
-May import every floor below `testing`: the numeric methods, custom functions and errors.
-"""
+"""`check_custom_function`: the rules of a custom function, against each other and by values."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.graph.call import Call, no_rule
-from difflab.graph.custom import CustomFunction
+from difflab.graph.custom.call import Call, no_rule
+from difflab.graph.custom.function import CustomFunction
 from difflab.testing.gradient import GradientMismatch, check_gradient
 
 __all__ = ["check_custom_function", "checked"]

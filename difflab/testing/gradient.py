@@ -1,7 +1,4 @@
-"""`check_gradient`: a gradient that somebody wrote, against numeric differentiation.
-
-May import every floor below `testing`: the numeric methods, tracing and the referee.
-"""
+"""`check_gradient`: a gradient that somebody wrote, against numeric differentiation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a failed gradient check says: the wrong components, and what the mistake looks like.
-
-May import NumPy and `difflab.errors`.
-"""
+"""What a failed gradient check says: the wrong components, and what the mistake looks like."""
 
 from __future__ import annotations
 

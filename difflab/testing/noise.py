@@ -1,7 +1,5 @@
 r"""How noisy a function's values are, and the slopes that can still be read from them.
 
-May import NumPy only.
-
 Code that rounds its result, iterates to a tolerance or chooses its own steps returns values
 that are off by far more than a rounding. Close to a point such errors are constant or change
 smoothly, so neighbouring values do not show them: they show as stairs, and as jumps further out.

@@ -1,7 +1,4 @@
-"""What a function's values show where a numeric method's verdict on a gradient is in doubt.
-
-May import `difflab.testing` (noise, truth) and NumPy.
-"""
+"""What a function's values show where a numeric method's verdict on a gradient is in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plug-in: the fixture `check_gradient`. May import `difflab.testing`."""
+"""The pytest plug-in: the fixture `check_gradient`."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Every argument of a function is led into that row's own sampling interval, so an expression is
 defined, and away from its kinks, at every point. Needs Hypothesis, which the `test` extra
-brings; may import `difflab.primitives`.
+brings.
 
 Examples
 --------

@@ -1,7 +1,4 @@
-"""What a gradient is held to: numeric derivatives, each with what is known of its error.
-
-May import every floor below `testing`: the numeric methods, tracing and the referee.
-"""
+"""What a gradient is held to: numeric derivatives, each with what is known of its error."""
 
 from __future__ import annotations
 
@@ -143,8 +140,8 @@ def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth
 
     Code may compute something else with numbers than with the values that trace it.
     """
-    from difflab.lab.referee import refer
-    from difflab.lab.ulp import nearest
+    from difflab.referee.referee import refer
+    from difflab.referee.ulp import nearest
 
     found = refer(function, point.ravel().tolist(), timeout=_PATIENCE)
     if not _same(function, f, point, found.magnitude):

@@ -1,7 +1,4 @@
-"""Right, wrong, or not to be judged: every component of a gradient beside what is known of it.
-
-May import `difflab.testing` (truth) and NumPy.
-"""
+"""Right, wrong, or not to be judged: every component of a gradient beside what is known of it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.arrays.idioms import LACKING
 from difflab.errors import DifflabError, InputError, MissingAttributeError, TraceError
-from tests import standin
+from tests.support import standin
 
 A = np.array([[0.3, 0.7, 1.2], [2.1, 0.4, 0.9], [1.5, 0.2, 0.8]])
 B = np.array([[1.1, 0.6, 0.1], [0.5, 1.7, 0.95], [1.3, 2.2, 0.35]])

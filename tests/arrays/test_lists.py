@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.peers.cases import CASES
+from tests.support.cases import CASES
 
 # Python's own indexing and operators, not functions.
 OPERATORS = {"index", "slice", "broadcasting", "where"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.autodiff.batching import batched
+from difflab.autodiff.engine.batching import batched
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.autodiff.elimination import eliminate
-from difflab.autodiff.masked import resolved
-from difflab.autodiff.sweep import Sweep
+from difflab.autodiff.engine.elimination import eliminate
+from difflab.autodiff.engine.masked import resolved
+from difflab.autodiff.engine.sweep import Sweep
 from difflab.graph.function import Function
 from difflab.testing.strategies import expressions, points
 

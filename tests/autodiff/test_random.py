@@ -14,10 +14,10 @@ from difflab.errors import UnsupportedError
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
-from difflab.lab.referee import refer
 from difflab.language import parse
 from difflab.methods.protocol import Problem
-from difflab.methods.symbolic import SYMBOLIC
+from difflab.methods.symbolic.method import SYMBOLIC
+from difflab.referee.referee import refer
 from difflab.testing.strategies import cases, expressions, points
 
 Case = tuple[str, dict[str, float]]

@@ -50,7 +50,7 @@ def test_accuracy_chooses_a_point_where_none_is_given(difflab, tmp_path):
 
 
 def test_memory_of_chains(difflab, tmp_path, monkeypatch):
-    monkeypatch.setattr("difflab.lab.benches.memory.LENGTHS", (9, 16, 10**9))
+    monkeypatch.setattr("difflab.bench.memory.LENGTHS", (9, 16, 10**9))
     result = difflab("bench", "memory", "--quick", "-o", "new")
     assert result.code == 0
     assert result.out.splitlines() == ["new/memory.svg", "new/memory.csv"]
@@ -127,7 +127,7 @@ def test_a_peer_that_is_named_and_absent_is_a_row(difflab, tmp_path, no_peers):
 
 
 def test_a_peer_that_disagrees_is_exit_code_1(difflab, monkeypatch):
-    from difflab.lab.benches.peers import Own
+    from difflab.bench.peers.bench import Own
     from difflab.methods.peers.peer import Door
 
     class Wrong(Own):
@@ -138,7 +138,7 @@ def test_a_peer_that_disagrees_is_exit_code_1(difflab, monkeypatch):
             )
 
     monkeypatch.setattr(
-        "difflab.lab.benches.peers.contenders", lambda _: {"wrong": Wrong("difflab")}
+        "difflab.bench.peers.bench.contenders", lambda _: {"wrong": Wrong("difflab")}
     )
     result = difflab("bench", "peers", "x^2", "--at", "x=3", "--points", "1", "-o", ".")
     assert result.code == 1
@@ -204,9 +204,7 @@ def test_a_formula_longer_than_a_field_of_csv_may_be(difflab, tmp_path, one_meth
 def one_method(monkeypatch):
     from difflab.methods.registry import find
 
-    monkeypatch.setattr(
-        "difflab.lab.benches.accuracy.installed", lambda: {"reverse": find("reverse")}
-    )
+    monkeypatch.setattr("difflab.bench.accuracy.installed", lambda: {"reverse": find("reverse")})
 
 
 def test_the_data_of_an_earlier_version_are_kept_aside(difflab, tmp_path, one_method):
@@ -232,9 +230,7 @@ def test_a_method_that_fails_in_a_way_of_its_own_is_a_row(difflab, tmp_path, mon
             raise ValueError("\x1b[31mno")
 
     for bench, extra in (("accuracy", ["x^2", "--at", "x=1"]), ("cost", [])):
-        monkeypatch.setattr(
-            f"difflab.lab.benches.{bench}.installed", lambda: {"hostile": Hostile()}
-        )
+        monkeypatch.setattr(f"difflab.bench.{bench}.installed", lambda: {"hostile": Hostile()})
         assert difflab("bench", bench, *extra, "--quick", "-o", ".").code == 0
         rows = [row for row in rows_of(tmp_path / f"{bench}.csv") if row["method"] == "hostile"]
         assert {row["status"] for row in rows} == {"failed"}
@@ -242,7 +238,7 @@ def test_a_method_that_fails_in_a_way_of_its_own_is_a_row(difflab, tmp_path, mon
 
 
 def test_adbench_of_one_problem(difflab, tmp_path, monkeypatch):
-    monkeypatch.setattr("difflab.lab.benches.adbench.ROUNDS", 1)
+    monkeypatch.setattr("difflab.bench.adbench.bench.ROUNDS", 1)
     monkeypatch.setenv("COLUMNS", "110")
     data = ROOT / "tests" / "data" / "adbench"
     result = difflab(

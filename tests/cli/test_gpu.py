@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests import standin, standin_cuda
+from tests.support import standin, standin_cuda
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_the_kernel_is_set_against_a_copy_of_the_same_bytes(difflab, device):
 
 
 def test_both_move_the_same_bytes(device, monkeypatch):
-    from difflab.lab.benches import gpu
+    from difflab.bench import gpu
 
     sizes = []
     monkeypatch.setattr(
@@ -70,7 +70,7 @@ def test_without_a_gpu_it_says_so(difflab, device, monkeypatch):
 
 def test_without_cupy_it_names_the_command(difflab, monkeypatch):
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    monkeypatch.setattr("difflab.lab.benches.gpu.find_spec", lambda name: None)
+    monkeypatch.setattr("difflab.bench.gpu.find_spec", lambda name: None)
     result = difflab("bench", "gpu")
     assert result.code == 2
     assert result.err.strip() == (
@@ -85,7 +85,7 @@ def test_it_measures_on_a_gpu():
         cupy.zeros(1)
     except Exception as error:
         pytest.skip(f"no GPU that CuPy can use: {error}")
-    from difflab.lab.benches.gpu import measure
+    from difflab.bench.gpu import measure
 
     speed = measure(100_000)
     assert np.all(np.array([speed.copies, speed.calls]) > 0)

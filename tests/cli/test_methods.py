@@ -37,7 +37,7 @@ def test_a_missing_method_says_why(difflab, monkeypatch):
 
 def test_doctor_names_what_is_missing_and_the_command(difflab, monkeypatch):
     monkeypatch.setattr(
-        "difflab.methods.loading.faults", lambda names: dict.fromkeys(names, "missing")
+        "difflab.methods.process.loading.faults", lambda names: dict.fromkeys(names, "missing")
     )
     result = difflab("doctor")
     assert result.code == 0
@@ -48,7 +48,7 @@ def test_doctor_names_what_is_missing_and_the_command(difflab, monkeypatch):
 
 
 def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
-    monkeypatch.setattr("difflab.methods.loading.faults", lambda names: {})
+    monkeypatch.setattr("difflab.methods.process.loading.faults", lambda names: {})
     monkeypatch.setattr("difflab.cli.doctor.version", lambda _: "9.8.7")
     result = difflab("doctor")
     assert re.search(r"^jax +9\.8\.7 +a method of compare; bench peers$", result.out, re.M)
@@ -57,7 +57,7 @@ def test_doctor_shows_versions_of_what_is_there(difflab, monkeypatch):
 
 def test_doctor_tells_broken_from_missing(difflab, monkeypatch):
     wrong = {"llvmlite": "broken: OSError: no libLLVM.so", "cupy": "missing"}
-    monkeypatch.setattr("difflab.methods.loading.faults", lambda names: wrong)
+    monkeypatch.setattr("difflab.methods.process.loading.faults", lambda names: wrong)
     result = difflab("doctor")
     assert re.search(r"^llvmlite +broken ", result.out, re.M)
     assert "\nllvmlite is broken: OSError: no libLLVM.so\n" in result.out

@@ -15,8 +15,8 @@ from difflab.core.devices import module_of
 from difflab.core.primitive import ByArgument, Primitive
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 from difflab.primitives import TABLE
-from tests import standin
 from tests.primitives.test_arrays import CASES
+from tests.support import standin
 
 
 def _cupy() -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Elementwise, Primitive, Select
-from difflab.execute.schedule import Program
+from difflab.execute.lower.schedule import Program
 
 __all__ = ["Bounded", "bounded", "exact_row"]
 
@@ -128,7 +128,9 @@ def _operation(
     spread = _spread(found)
     if not isinstance(row.rule, Select):
         spread = np.where(_lost(row, errors), np.inf, spread)
-    bound = spread if exact_row(row) else spread + _rounding(row, operands, value, spread)
+    bound = spread
+    if not exact_row(row):
+        bound = spread + _rounding(row, operands, errors, value, spread)
     if outside and not exact_row(row):
         bound = np.where(_overflows(row, operands, value), np.inf, bound)
     bound = np.where(np.isnan(bound), np.inf, bound)
@@ -168,12 +170,15 @@ def _lost(row: Primitive, errors: list[Any]) -> Any:
     return lost
 
 
-def _rounding(row: Primitive, operands: list[Any], value: Array, spread: Any) -> Any:
+def _rounding(
+    row: Primitive, operands: list[Any], errors: list[Any], value: Array, spread: Any
+) -> Any:
     ulps = ROUNDED_ULPS if row.name in ROUNDED else SPECIAL_ULPS if row.name in SPECIAL else ULPS
     rounding = np.where(np.isfinite(value), ulps * np.spacing(np.abs(value)), 0.0)
     zero = value == 0
-    if np.any(zero):
-        exact = ~_underflows(row, operands, value)
+    if np.any(zero):  # what moves it may vanish, and be seen again where it is enlarged
+        certain = np.all(np.stack(np.broadcast_arrays(*errors, value)[:-1]) == 0, axis=0)
+        exact = ~_underflows(row, operands, value) & certain
         rounding = np.where(zero & exact & (spread == 0), 0.0, rounding)
     return rounding
 

@@ -13,10 +13,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import difflab as dl
+from difflab.methods.numeric.compiled_stencil import Straight
 from difflab.methods.registry import find
-from difflab.methods.straight import Straight
 from tests.differential.search import Family
-from tests.language.programs import expressions
+from tests.support.programs import expressions
 
 METHODS = ("richardson", "finite-central", "finite-forward")
 NUMBERS = st.one_of(

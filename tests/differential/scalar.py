@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
-from difflab.execute.schedule import Program, Schedule
+from difflab.execute.lower.schedule import Program, Schedule
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.language import parse

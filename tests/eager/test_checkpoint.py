@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.autodiff.revolve import forward_steps, revolve
-from difflab.eager.tape import Step
+from difflab.eager.checkpoints.revolve import forward_steps, revolve
+from difflab.eager.recording.tape import Step
 from difflab.errors import InputError, TapeError
 from difflab.testing import check_gradient
 

@@ -11,8 +11,9 @@ import pytest
 
 import difflab as dl
 from difflab.core.primitive import Primitive
-from difflab.eager import replay, tensors
-from difflab.eager.plan import Plan
+from difflab.eager.recording.plan import Plan
+from difflab.eager.sweep import replay
+from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
 from tests.eager.test_agreement import CASES, ROWS, eager
 

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from tests.documents import ROOT, links, matches, python_failures, run, sessions
+from tests.support.documents import ROOT, links, matches, python_failures, run, sessions
 
 FOLDER = ROOT / "examples"
 INDEX = "README"

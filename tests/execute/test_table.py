@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.autodiff.transforms import jacobian
+from difflab.autodiff.functions.transforms import jacobian
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute import compile
-from difflab.execute.python import PythonTarget
-from difflab.execute.schedule import Program, Schedule
+from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.targets.python.target import PythonTarget
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.execute.native import store
+from difflab.execute.targets.llvm import store
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
 

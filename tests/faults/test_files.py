@@ -7,8 +7,8 @@ import socket
 import numpy as np
 import pytest
 
+from difflab.bench.accuracy import LAYOUT
 from difflab.cli import main
-from difflab.lab.benches.accuracy import LAYOUT
 
 QUICK = ("--no-timing", "--methods", "forward")
 

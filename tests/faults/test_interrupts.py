@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from difflab.lab.benches.accuracy import LAYOUT
+from difflab.bench.accuracy import LAYOUT
 from difflab.lab.sweep import load
 
 BENCH = ("bench", "accuracy", "x^2*sin(x)", "--at", "x=1", "--quick", "-o", ".")

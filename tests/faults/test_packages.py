@@ -45,7 +45,7 @@ def run(tmp_path: Path):
 
 
 COMPARED = """
-import difflab.methods.process as process
+import difflab.methods.process.worker as process
 process.STARTING = {starting}
 from difflab.cli import main
 main(["compare", "x^2", "--at", "x=3", "--methods", "reverse,{name}", "--format", "csv",
@@ -137,7 +137,10 @@ def test_without_a_working_llvmlite_numpy_computes(
 
 
 def test_doctor_survives_what_it_looks_at(run) -> None:
-    code = "from difflab.methods.loading import faults\nprint(faults(['jax', 'torch', 'casadi']))"
+    code = (
+        "from difflab.methods.process.loading import faults\n"
+        "print(faults(['jax', 'torch', 'casadi']))"
+    )
     done = run(code, jax=BROKEN["raises"][0], torch=BROKEN["dies"][0], casadi="print('noise')")
     assert done.returncode == 0, done.stderr
     assert "'jax': 'broken: RuntimeError: jaxlib is too old'" in done.stdout
@@ -148,7 +151,7 @@ def test_doctor_survives_what_it_looks_at(run) -> None:
 
 def test_doctor_does_not_wait_for_ever(run) -> None:
     code = """
-import difflab.methods.loading as loading
+import difflab.methods.process.loading as loading
 loading.LIMIT = 1
 print(loading.faults(["torch", "casadi"]))
 """

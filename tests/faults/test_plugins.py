@@ -109,7 +109,7 @@ def test_one_that_hangs_is_stopped(plug, body: str) -> None:
 
 
 def test_one_that_hangs_when_it_is_imported(plug, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("difflab.methods.process.STARTING", 0.5)
+    monkeypatch.setattr("difflab.methods.process.worker.STARTING", 0.5)
     plug("asleep", "import time; time.sleep(1000)\n" + method("pass"))
     found = row(compared("asleep"), "asleep")
     assert found.status == "unsupported"

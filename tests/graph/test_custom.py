@@ -9,7 +9,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError, ShapeError, TraceError, UnsupportedError
-from difflab.graph.custom_rows import opened
+from difflab.graph.custom.rows import opened
 
 
 class Swish(dl.CustomFunction):

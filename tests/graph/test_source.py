@@ -10,8 +10,8 @@ import pytest
 
 import difflab as dl
 from difflab.core.place import Place
+from difflab.diagnose.domain import check_domain
 from difflab.errors import DomainError
-from difflab.graph.domain import check_domain
 from difflab.graph.repetition.roll import rolled
 from difflab.graph.source import NOWHERE, Source, packed
 

@@ -23,11 +23,12 @@ from difflab.errors import (
 )
 from difflab.graph.trace import trace
 from difflab.lab.compare import compare
+from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison, Status
 from difflab.methods import registry
 from difflab.methods.automatic import REVERSE
 from difflab.methods.protocol import Estimate, Family, Problem, Size
-from difflab.methods.symbolic import SYMBOLIC
+from difflab.methods.symbolic.method import SYMBOLIC
 
 SEED = "ln(x1)+x1*x2-sin(x2)"
 OWN = [
@@ -127,7 +128,7 @@ def test_a_kink_is_a_convention() -> None:
     assert [row.verdict for row in result.methods] == ["convention", None]
     assert result.methods[1].status is Status.UNSUPPORTED
     assert result.agreed
-    assert "The derivative does not exist here" in result.recommendation()
+    assert "The derivative does not exist here" in recommend(result)
 
 
 def test_functions_made_from_python() -> None:
@@ -278,7 +279,7 @@ def test_a_failure_is_a_row(
     assert (bad.jacobian, bad.verdict) == (None, None)
     assert good.verdict == "agree"
     assert result.agreed
-    assert result.recommendation().startswith("Use reverse")
+    assert recommend(result).startswith("Use reverse")
 
 
 def test_what_is_not_there_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +290,7 @@ def test_what_is_not_there_is_unsupported(monkeypatch: pytest.MonkeyPatch) -> No
     assert [row.status for row in result.methods] == [Status.UNSUPPORTED] * 2
     assert result.methods[0].message == "pip install it"
     assert "order 2" in result.methods[1].message
-    assert "No method gave a derivative" in result.recommendation()
+    assert "No method gave a derivative" in recommend(result)
 
 
 def test_a_wrong_derivative_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,7 +298,7 @@ def test_a_wrong_derivative_is_found_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [row.verdict for row in result.methods] == ["disagree", "agree"]
     assert result.methods[0].max_abs_error == pytest.approx(0.1)
     assert not result.agreed
-    assert result.recommendation().endswith("wrong here: wrong.")
+    assert recommend(result).endswith("wrong here: wrong.")
 
 
 def test_an_error_estimate_is_its_largest_entry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,7 +336,7 @@ def test_what_needs_time_to_start_is_started_first_and_asked_last(
 
 
 def test_without_a_referee_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
-    from difflab.lab.referee import Referee
+    from difflab.referee.referee import Referee
 
     monkeypatch.setattr(Referee, "reference", raising(UnsupportedError("no such function")))
     result = compared(monkeypatch, REVERSE)
@@ -343,7 +344,7 @@ def test_without_a_referee_nothing_is_judged(monkeypatch: pytest.MonkeyPatch) ->
     assert result.methods[0].jacobian is not None
     assert "no such function" in result.reference.status
     assert result.to_dict()["reference"]["jacobian"] is None
-    assert result.recommendation().startswith("No method can be recommended here: the referee gave")
+    assert recommend(result).startswith("No method can be recommended here: the referee gave")
 
 
 def test_a_difference_within_the_referees_own_error_is_none() -> None:

@@ -22,7 +22,7 @@ from difflab.lab.measure import (
     spread,
     timed_call,
 )
-from difflab.methods import meter
+from difflab.methods import timer as meter
 from difflab.methods.protocol import Estimate, Problem
 
 X = np.zeros(1)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflab.bench import accuracy
+from difflab.bench.accuracy import Subject
 from difflab.lab import environment, provenance
-from difflab.lab.benches import accuracy
-from difflab.lab.benches.accuracy import Subject
+from difflab.lab.recommend import recommend
 from difflab.lab.sweep import Row, Task, run
 from difflab.language import parse
 from difflab.methods import registry
@@ -207,7 +208,7 @@ def test_a_record_says_what_produced_it(monkeypatch: pytest.MonkeyPatch) -> None
     assert found["spread"].startswith("symbolic ")
     again = from_json(stated.to_json())
     assert [row.samples for row in again.methods] == [row.samples for row in stated.methods]
-    assert again.recommendation() == stated.recommendation()
+    assert recommend(again) == recommend(stated)
     assert again.to_dict() == stated.to_dict()
     assert compare("x^2", seed=7, methods=["reverse"], timing=False).environment["seed"] == 7
 

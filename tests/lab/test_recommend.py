@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflab.lab.record import (
-    Comparison,
-    Expression,
-    MethodRow,
-    ReferenceRow,
-    Status,
-    Variable,
-)
+from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
 from difflab.methods.protocol import Family
 
 

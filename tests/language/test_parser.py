@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from difflab.errors import ParseError, ShapeError
 from difflab.language import parse
 from difflab.primitives import by_spelling
-from tests.language.programs import PYTHON, VARIABLES, expressions, in_python
+from tests.support.programs import PYTHON, VARIABLES, expressions, in_python
 
 POINT = dict(zip(VARIABLES, (0.7, 1.3, 0.4, 2.2, 0.9), strict=True))
 

@@ -181,7 +181,7 @@ def test_listing_can_be_called_as_the_package() -> None:
 def test_one_method_loads_no_other() -> None:
     code = (
         "import sys, difflab.methods, difflab.methods.registry as r; r.find('richardson');"
-        "loaded = [m for m in ('sympy', 'difflab.methods.symbolic', 'scipy', 'mpmath')"
+        "loaded = [m for m in ('sympy', 'difflab.methods.symbolic.method', 'scipy', 'mpmath')"
         " if m in sys.modules]; sys.exit(str(loaded) if loaded else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -23,8 +23,8 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.graph.node import Node
-from difflab.lab.referee import refer
 from difflab.primitives import TABLE, as_number, where
+from difflab.referee.referee import refer
 
 Array = NDArray[np.float64]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])

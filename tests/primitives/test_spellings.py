@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.execute.scalar import guarded, plain
+from difflab.execute.lower.scalar import guarded, plain
 from difflab.primitives import TABLE, helpers
 
 Array = NDArray[np.float64]

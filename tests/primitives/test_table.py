@@ -17,16 +17,16 @@ import pytest
 import sympy
 from numpy.typing import NDArray
 
-from difflab.autodiff.transforms import jacobian, jvp, vjp
+from difflab.autodiff.functions.transforms import jacobian, jvp, vjp
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.graph.builder import Builder
 from difflab.graph.counts import count
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.graph.node import Node
-from difflab.lab.referee import refer
-from difflab.lab.ulp import ulp_distance
 from difflab.primitives import TABLE, as_number, by_spelling
+from difflab.referee.referee import refer
+from difflab.referee.ulp import ulp_distance
 
 Array = NDArray[np.float64]
 

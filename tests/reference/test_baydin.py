@@ -1,6 +1,6 @@
 """Baydin et al. (2018): the logistic map of Table 1, and the traces of Tables 2 and 3.
 
-Figure 3 is in tests/lab/benches/test_accuracy.py, swell in test_swell.py beside it.
+Figure 3 is in tests/bench/test_accuracy.py, swell in test_swell.py beside it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from difflab.autodiff import gradient, value_and_gradient
+from difflab.bench.swell import tree_operations
 from difflab.graph.counts import count
-from difflab.lab.benches.swell import tree_operations
 from difflab.lab.problems import logistic
-from difflab.lab.referee import refer
 from difflab.language import parse
 from difflab.methods.differentiate import differentiate
+from difflab.referee.referee import refer
 
 DATA = Path(__file__).parents[1] / "data"
 BAYDIN = json.loads((DATA / "baydin.json").read_text())

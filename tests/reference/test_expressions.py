@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from difflab.autodiff import gradient, hessian, jacobian, value_and_gradient
 from difflab.graph.counts import count
 from difflab.graph.function import Function
-from difflab.lab.referee import refer
 from difflab.language import parse
+from difflab.referee.referee import refer
 
 Case = dict[str, Any]
 Array = NDArray[np.float64]

@@ -1,6 +1,6 @@
 """Published derivatives by finite differences, Richardson and complex step, and their errors.
 
-The tables of errors against fixed steps are in tests/lab/benches/test_accuracy.py.
+The tables of errors against fixed steps are in tests/bench/test_accuracy.py.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from difflab.autodiff import gradient, hessian, jacobian
-from difflab.lab.referee import refer
 from difflab.language import parse
 from difflab.methods.differentiate import differentiate
+from difflab.referee.referee import refer
 
 DATA = Path(__file__).parents[1] / "data"
 FD: dict[str, Any] = json.loads((DATA / "finite_difference.json").read_text())

@@ -12,8 +12,8 @@ import pytest
 from difflab.autodiff import jacobian
 from difflab.graph.counts import count
 from difflab.graph.function import Function
-from difflab.lab.referee import refer
 from difflab.language import parse
+from difflab.referee.referee import refer
 
 DATA = Path(__file__).parents[1] / "data"
 CASES = json.loads((DATA / "higher_order.json").read_text())["cases"]

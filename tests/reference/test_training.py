@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from tests.documents import ROOT
+from tests.support.documents import ROOT
 
 RATE = 0.5
 TABLE = np.genfromtxt(

@@ -22,8 +22,8 @@ from difflab.errors import DomainError
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
-from difflab.lab.referee import Reference, refer
 from difflab.language import parse
+from difflab.referee.referee import Reference, refer
 
 DATA = Path(__file__).parents[1] / "data"
 TRAPS: dict[str, Any] = {

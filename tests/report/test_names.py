@@ -6,11 +6,11 @@ import pydoc
 import pytest
 
 import difflab as dl
-from difflab.graph.drawing import WRITERS, diagram
+from difflab.drawing import WRITERS, diagram
 from difflab.language.printers import c, python
 from difflab.report.style import clean
-from difflab.report.trace import trace
-from difflab.report.trace_text import as_table
+from difflab.report.trace.text import as_table
+from difflab.report.trace.trace import trace
 
 PROGRAM = "# two steps\nh = ln(x1)  # the first\nu1 = h*x2; v1 = u1 + h; v1*sin(u1)"
 
@@ -69,7 +69,7 @@ def test_a_name_that_an_input_has_is_not_used_for_a_value():
 
 
 def test_passes_keep_them(function):
-    from difflab.graph.passes.pipeline import EXACT, run
+    from difflab.lab.pipeline import EXACT, run
 
     labels = set(function.graph.labels.values())
     assert labels == {"h", "u1", "v1"}
@@ -110,7 +110,7 @@ def test_pictures_need_no_latex(monkeypatch):
 
     monkeypatch.setenv("PATH", "")
     result = dl.compare("x^2", {"x": 2.0}, methods=["forward"], timing=False)
-    from difflab.report.plots import picture
+    from difflab.report.comparison.plots import picture
 
     with mpl.rc_context({"text.usetex": True}):
         assert picture(result, "svg").startswith(b"<?xml")

@@ -5,12 +5,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import InputError
-from difflab.testing import (
-    GradientMismatch,
-    GradientUnjudged,
-    check_custom_function,
-    checked,
-)
+from difflab.testing import GradientMismatch, GradientUnjudged, check_custom_function, checked
 
 
 class Product(dl.CustomFunction):

@@ -1,7 +1,4 @@
-"""Sparse derivatives: which entries can be other than zero, and how few sweeps find them.
-
-May import the sweeps and transforms, `graph`, `primitives`, `core`, `errors`; SciPy.
-"""
+"""Sparse derivatives: which entries can be other than zero, and how few sweeps find them."""
 
 from difflab.autodiff.sparsity.transforms import (
     SparseDerivative,

@@ -4,7 +4,6 @@ Columns that meet in no row can be told apart in the product with the sum of the
 A symmetric matrix needs fewer colors, since an entry may be read from either of its two places.
 Both colorings are greedy. What a vertex may not take is a set of colors kept as the bits of a
 Python integer, so that the work is one operation for each entry of the matrix.
-May import SciPy and NumPy.
 
 Sources: A. R. Curtis, M. J. D. Powell and J. K. Reid, *On the estimation of sparse Jacobian
 matrices* (1974); T. F. Coleman and J. J. Moré, *Estimation of sparse Hessian matrices and graph

@@ -1,7 +1,4 @@
-"""A derivative in a few directions at once: one sweep for each color.
-
-May import the sweeps, `entries`, `graph`, `primitives`.
-"""
+"""A derivative in a few directions at once: one sweep for each color."""
 
 from __future__ import annotations
 
@@ -11,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.entries import cotangents, packed
-from difflab.autodiff.forward import push_forward
-from difflab.autodiff.sweep import Sweep, spread
+from difflab.autodiff.engine.forward import push_forward
+from difflab.autodiff.engine.jacobian_entries import cotangents, packed
+from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape

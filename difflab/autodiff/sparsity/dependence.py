@@ -6,7 +6,6 @@ arguments that have a map or a condition; a linear row is shown which numbers it
 their names; a row with a tangent map depends on what the map depends on. Rows that mix whole
 axes get vertices in between, *hubs*, so that k numbers which all depend on k others are 2k
 edges and not k².
-May import `argumentwise`, `sweep`, `graph`, `core`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.argumentwise import recorded_tangent
+from difflab.autodiff.engine.argumentwise import recorded_tangent
 from difflab.core.machine import require_memory
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.function import Function

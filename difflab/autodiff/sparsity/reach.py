@@ -4,7 +4,6 @@ First the graph is contracted: a vertex with one predecessor depends on just wha
 depends on, and a vertex with one successor matters to that one alone. Of a formula's graph
 that leaves little more than edges from inputs to outputs, however long its sums are. What is
 left goes level by level, so that a set of sources is stored for those vertices only.
-May import `errors`; NumPy and SciPy.
 """
 
 from __future__ import annotations

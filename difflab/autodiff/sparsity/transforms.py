@@ -1,7 +1,4 @@
-"""Sparse Jacobians and Hessians: pattern, colors, and a sweep for each color.
-
-May import `sparsity` siblings, `entries`, `transforms`, `graph`, `errors`.
-"""
+"""Sparse Jacobians and Hessians: pattern, colors, and a sweep for each color."""
 
 from __future__ import annotations
 
@@ -12,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from difflab.autodiff.custom import goes_forward
-from difflab.autodiff.entries import Mode, check_mode, packed
+from difflab.autodiff.engine.custom import goes_forward
+from difflab.autodiff.engine.jacobian_entries import Mode, check_mode, packed
+from difflab.autodiff.engine.sweep import Sweep
+from difflab.autodiff.functions.transforms import gradient, require_scalar
 from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
 from difflab.autodiff.sparsity.compressed import pulled_together, pushed_together
 from difflab.autodiff.sparsity.dependence import dependence
 from difflab.autodiff.sparsity.reach import reached
-from difflab.autodiff.sweep import Sweep
-from difflab.autodiff.transforms import gradient, require_scalar
 from difflab.core.wording import counted
 from difflab.errors import PointError
+from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
-from difflab.graph.required import require_function
 
 __all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
 

@@ -2,7 +2,7 @@
 
 They do nothing of their own. Folding and identities are those of `difflab.graph.identities`,
 which derivatives are simplified with as they are written; a `Builder` has each computation
-once; freezing drops what no output needs. May import `builder`, `function`, `identities`.
+once; freezing drops what no output needs.
 """
 
 from __future__ import annotations

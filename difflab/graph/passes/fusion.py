@@ -3,7 +3,7 @@
 Two operations may share a loop when they have the same shape and nothing that needs a whole
 array stands between them. The number of such barriers on the longest way from the inputs is an
 operation's level; connected operations of one shape and level are a group, and no way leaves a
-group and comes back. May import `function`, `ir`.
+group and comes back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Layout: transposes that undo each other, and those that elementwise operations can precede.
-
-May import `exact`, `builder`, `function`, `primitives`.
-"""
+"""Layout: transposes that undo each other, and those that elementwise operations can precede."""
 
 from __future__ import annotations
 

@@ -10,8 +10,6 @@ by structure alone, wherever the graph came from:
 - `roll` puts them together, and leaves a function as it is where that gains little;
 - `flattening` makes one vector of many inputs, so that they are lanes like others;
 - `balance` turns the long sums into trees, for who changes one term at a time.
-
-May import the modules of `graph`, `primitives`, `core`.
 """
 
 from difflab.graph.repetition.balance import balanced

@@ -1,7 +1,4 @@
-"""`balanced`: long sums as trees, so that each term is a few additions from the total.
-
-May import `chains`, `builder`, `function`, `ir`, `primitives`.
-"""
+"""`balanced`: long sums as trees, so that each term is a few additions from the total."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Long sums: ``t₁ + t₂ - t₃ + …`` as one list of terms, in the order in which they are added.
-
-May import `ir`, `primitives`.
-"""
+"""Long sums: ``t₁ + t₂ - t₃ + …`` as one list of terms, in the order in which they are added."""
 
 from __future__ import annotations
 

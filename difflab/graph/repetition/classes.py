@@ -4,7 +4,6 @@ The graph is read level by level, as arrays: a number's class is its operation a
 its arguments, so members of a class lie on one level and none depends on another. Within a
 class the members, its *lanes*, are ordered as the lanes are that they are computed from: so
 neighbours in the text are neighbours in the vectors.
-May import `ir`, `function`, `chains`, `primitives`.
 """
 
 from __future__ import annotations

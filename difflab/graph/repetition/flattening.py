@@ -1,7 +1,4 @@
-"""`flattened`: a function of one vector in place of many inputs.
-
-May import `builder`, `function`, `primitives`.
-"""
+"""`flattened`: a function of one vector in place of many inputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`rolled`: a function of many numbers that are computed alike, as operations on vectors.
-
-May import the modules beside it, `function`, `ir`.
-"""
+"""`rolled`: a function of many numbers that are computed alike, as operations on vectors."""
 
 from __future__ import annotations
 

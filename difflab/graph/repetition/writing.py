@@ -1,7 +1,6 @@
 """Classes as operations on vectors: each class is written once, its arguments are gathered.
 
 Lanes at equal distances are a slice, which copies nothing; others are taken by their places.
-May import `builder`, `function`, `classes`, `chains`, `primitives`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Graph to text, LaTeX, Python and C. May import `graph`, `primitives`, `core` and `errors`.
+"""Graph to text, LaTeX, Python and C.
 
 All four print from the rows' templates, in time linear in the graph: a subexpression that is
 used more than once gets a line of its own where writing it out would grow the result.

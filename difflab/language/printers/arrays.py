@@ -1,7 +1,4 @@
-"""How what moves data between shapes is written: lists, indices, and calls for the rest.
-
-Imports `primitives`, its neighbours and NumPy.
-"""
+"""How what moves data between shapes is written: lists, indices, and calls for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph to C99. Imports `graph`, `primitives` and `errors`."""
+"""Graph to C99."""
 
 from __future__ import annotations
 

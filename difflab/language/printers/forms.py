@@ -3,7 +3,6 @@
 A template of the table, such as ``"pow({0}, {1})"``, says nothing about precedence. Here each
 place learns the level that an argument must have to stand there bare: none between brackets
 and commas, that of the operator beside an operator, an atom's anywhere else.
-Imports `difflab.language.operators` and `core`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 r"""Graph to LaTeX: ``\frac``, ``x_{1}``, cases, and aligned lines where parts are shared.
 
-The result stands in mathematics mode and needs amsmath. Imports `graph` and `primitives`.
+The result stands in mathematics mode and needs amsmath.
 """
 
 from __future__ import annotations

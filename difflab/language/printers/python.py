@@ -1,4 +1,4 @@
-"""Graph to Python over `math`. Imports `graph`, `primitives` and `errors`."""
+"""Graph to Python over `math`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Straight-line code: what C and Python share. Imports `graph`, `primitives`, `errors`.
+"""Straight-line code: what C and Python share.
 
 Numbers are expressions of a bounded size, named where they are used twice or grow too long
 (compilers recurse over nested expressions); arrays are flat, row-major, and filled by loops.
@@ -17,9 +17,9 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import Names
+from difflab.language.printers.array_loops import MOVED, Move, moves, place, terms
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
-from difflab.language.printers.moves import MOVED, Move, moves, place, terms
 from difflab.language.printers.view import View
 from difflab.language.printers.writer import Part, write
 from difflab.primitives import constant_array, index, reshape, sum_in_order

@@ -1,4 +1,4 @@
-"""Graph to the language itself: ``parse(text(f))`` is `f`. Imports `graph` and `primitives`.
+"""Graph to the language itself: ``parse(text(f))`` is `f`.
 
 What the language has no word for (what derivatives do with arrays) is written as a call, for
 the reader only.

@@ -1,7 +1,4 @@
-"""The graph as the printers see it: companions written out, implied nodes skipped, uses counted.
-
-Imports `graph`, `primitives`, `core` and NumPy.
-"""
+"""The graph as the printers see it: companions written out, implied nodes skipped, uses counted."""
 
 from __future__ import annotations
 

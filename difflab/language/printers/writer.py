@@ -1,7 +1,4 @@
-"""Expressions to strings with an explicit stack, parentheses where they are needed.
-
-Imports nothing but its neighbours.
-"""
+"""Expressions to strings with an explicit stack, parentheses where they are needed."""
 
 from __future__ import annotations
 

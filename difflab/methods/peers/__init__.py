@@ -2,6 +2,5 @@
 
 They are optional (the extra ``peers``), imported only when one is prepared, and run only when
 they are asked for. They get the function as its graph, folded over their own values, and use
-their own rules: none of difflab's. May import `difflab.graph`, `difflab.core`, `protocol` and
-`errors`.
+their own rules: none of difflab's.
 """

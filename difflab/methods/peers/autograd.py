@@ -1,4 +1,4 @@
-"""HIPS autograd: NumPy, traced anew at every call. May import the peers' shared modules."""
+"""HIPS autograd: NumPy, traced anew at every call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """CasADi: scalar expression graphs (SX) and its virtual machine.
 
 Arrays become arrays of scalar expressions, which is how CasADi is fastest on small dense
-functions. May import the peers' shared modules and `difflab.graph`.
+functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JAX: traced, differentiated and compiled by XLA. May import the peers' shared modules.
+"""JAX: traced, differentiated and compiled by XLA.
 
 Everything runs in float64 by the context manager that JAX has for it: the user's own setting
 is left as it is.

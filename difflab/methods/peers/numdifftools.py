@@ -1,4 +1,4 @@
-"""numdifftools: adaptive differences of values. May import the peers' shared modules."""
+"""numdifftools: adaptive differences of values."""
 
 from __future__ import annotations
 

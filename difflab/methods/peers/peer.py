@@ -1,7 +1,4 @@
-"""What the peers share: being absent, refusing a function, and the door that is measured.
-
-May import `difflab.methods.protocol`, `difflab.core`, `difflab.graph` for types, `errors`.
-"""
+"""What the peers share: being absent, refusing a function, and the door that is measured."""
 
 from __future__ import annotations
 
@@ -16,12 +13,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.optional import fault, installed, load
-from difflab.errors import (
-    DifflabError,
-    MethodTimeout,
-    UnsupportedError,
-    printable,
-)
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
 if TYPE_CHECKING:
@@ -137,7 +129,7 @@ class Peer:
             raise UnsupportedError(reason)
         if function is None:
             raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
-        from difflab.graph.custom_rows import opened
+        from difflab.graph.custom.rows import opened
 
         seconds = self.foretold(function, order)
         if seconds > PATIENCE * timeout:

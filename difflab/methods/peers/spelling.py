@@ -3,7 +3,7 @@
 A row of the table computes by names of NumPy's on an array module. `Names` is such a module for
 a library that spells some of them otherwise; `written` turns a graph into the Python that
 someone would write by hand for that library, so that what is measured there is the library and
-not the walk through the graph. May import `difflab.graph`, `difflab.core` and `errors`.
+not the walk through the graph.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """SymEngine: symbolic derivatives, compiled by LLVM where it was built with it.
 
-SymEngine speaks SymPy's language, so the table's forms for SymPy serve it too. May import the
-peers' shared modules and `difflab.graph`.
+SymEngine speaks SymPy's language, so the table's forms for SymPy serve it too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""PyTorch: eager tensors and ``backward``. May import the peers' shared modules."""
+"""PyTorch: eager tensors and ``backward``."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import c, python
 from difflab.primitives import by_spelling, helpers
-from tests.language.programs import programs
+from tests.support.programs import programs
 
 COMPILER = shutil.which("cc")
 NOT_THERE = {"digamma", "polygamma"}

@@ -13,7 +13,7 @@ from difflab.language import parse
 from difflab.language.printers import latex
 from difflab.language.printers.latex import latex_name
 from difflab.primitives import by_spelling
-from tests.language.programs import programs
+from tests.support.programs import programs
 
 PARSER = MathTextParser("agg")
 UNKNOWN_THERE = {"where", "mod"}

@@ -10,7 +10,7 @@ from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import text
 from difflab.primitives import by_spelling
-from tests.language.programs import programs
+from tests.support.programs import programs
 
 
 @given(programs())

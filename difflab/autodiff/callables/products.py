@@ -1,0 +1,313 @@
+"""`jvp`, `vjp`, `linearize`, `hvp`: derivatives of functions times vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from difflab.autodiff.arguments import Chosen
+from difflab.autodiff.callables.grad import grad
+from difflab.autodiff.engine.argnums import pulled, pushed, split
+from difflab.autodiff.engine.sweep import Sweep
+from difflab.autodiff.functions import transforms
+from difflab.autodiff.recording import Recording, as_value, computed
+from difflab.errors import InputError, ShapeError
+from difflab.graph.checks import require_callable
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.pytree import Structure, flatten, unflatten
+
+__all__ = ["hvp", "jvp", "linearize", "vjp"]
+
+AnyCallable = Callable[..., Any]
+Vectors = Sequence[Any]
+
+
+@overload
+def jvp(fun: Function) -> Function: ...
+@overload
+def jvp(fun: AnyCallable, primals: Vectors, tangents: Vectors, has_aux: bool = False) -> Any: ...
+def jvp(
+    fun: AnyCallable,
+    primals: Vectors | None = None,
+    tangents: Vectors | None = None,
+    has_aux: bool = False,
+) -> Any:
+    """Return ``fun(*primals)`` and its tangent ẏ = J ẋ along `tangents`, by forward mode.
+
+    Parameters
+    ----------
+    fun : callable or Function
+        Of real numbers, arrays and trees of them.
+    primals, tangents : tuple or list
+        The arguments, and directions of the same structure and shapes. A Function may be
+        given alone.
+    has_aux : bool
+        Whether `fun` returns a pair of its result and auxiliary data.
+
+    Returns
+    -------
+    tuple
+        ``(result, tangent)``, with `has_aux` ``(result, tangent, aux)``.
+    Function
+        For a Function given alone. Inputs: its own, then for each ``x`` a tangent ``x_dot``.
+        Outputs: its own, then their tangents.
+
+    Raises
+    ------
+    InputError
+        The tangents do not fit the primals, or these hold integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> value, slope = dl.jvp(np.sin, (0.0,), (2.0,))
+    >>> float(value), float(slope)
+    (0.0, 2.0)
+    >>> dl.jvp(dl.parse("x*y")).inputs
+    ('x', 'y', 'x_dot', 'y_dot')
+    """
+    if primals is None or tangents is None:
+        return transforms.jvp(_alone(fun, "jvp", "primals and tangents"))
+    chosen = _all_of(fun, primals, "jvp")
+    directions = _vectors(tangents, chosen.structure, chosen.values, "the tangents of jvp")
+    run = chosen.record(has_aux)
+    push = run.derived(pushed, *_selection(chosen, run))
+    parts = computed(push, [*chosen.values, *run.captured, *directions])
+    outputs = parts[: len(run.function.outputs)]
+    result = unflatten(run.structure, outputs[: run.results])
+    tangent = unflatten(run.structure, parts[len(outputs) :])
+    return (result, tangent, run.aux(outputs)) if has_aux else (result, tangent)
+
+
+@overload
+def vjp(fun: Function) -> Function: ...
+@overload
+def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any: ...
+def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
+    """Return ``fun(*primals)`` and the function ȳ ↦ Jᵀ ȳ, by reverse mode.
+
+    The function that is returned keeps what the reverse sweep needs, so that calling it
+    repeats nothing of the forward computation.
+
+    Parameters
+    ----------
+    fun : callable or Function
+        Of real numbers, arrays and trees of them.
+    *primals
+        The arguments. A Function may be given alone.
+    has_aux : bool
+        Whether `fun` returns a pair of its result and auxiliary data.
+
+    Returns
+    -------
+    tuple
+        ``(result, vjp_fn)``, with `has_aux` ``(result, vjp_fn, aux)``. ``vjp_fn`` takes a
+        cotangent of the structure of the result and returns a tuple with one for each primal.
+    Function
+        For a Function given alone. Inputs: its own, then for each output ``y`` a cotangent
+        ``y_bar``. Outputs: its own, then a cotangent of every input.
+
+    Raises
+    ------
+    InputError
+        The cotangent does not fit the result, or the primals hold integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> value, pull = dl.vjp(lambda x, y: x * np.sin(y), 2.0, 0.0)
+    >>> [float(bar) for bar in pull(10.0)]
+    [0.0, 20.0]
+    """
+    if isinstance(fun, Function) and not primals and fun.inputs:
+        return transforms.vjp(fun)
+    chosen = _all_of(fun, primals, "vjp")
+    run = chosen.record(has_aux)
+    outputs, apply = _prepared(run, chosen, pulled)
+    structure = run.structure
+    shapes = run.function.output_shapes[: run.results]
+
+    def vjp_fn(cotangent: Any) -> Any:
+        """Return the cotangents of the primals."""
+        bars = _vectors(cotangent, structure, shapes, "the cotangent of vjp")
+        return chosen.tree(apply(bars))
+
+    result = unflatten(structure, outputs[: run.results])
+    return (result, vjp_fn, run.aux(outputs)) if has_aux else (result, vjp_fn)
+
+
+@overload
+def linearize(fun: Function) -> Function: ...
+@overload
+def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any: ...
+def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
+    """Return ``fun(*primals)`` and the function ẋ ↦ J ẋ at that point, by forward mode.
+
+    Unlike `jvp` it computes what does not depend on the tangents once, for any number of them.
+
+    Parameters
+    ----------
+    fun : callable or Function
+        Of real numbers, arrays and trees of them.
+    *primals
+        The arguments. A Function may be given alone.
+    has_aux : bool
+        Whether `fun` returns a pair of its result and auxiliary data.
+
+    Returns
+    -------
+    tuple
+        ``(result, jvp_fn)``, with `has_aux` ``(result, jvp_fn, aux)``. ``jvp_fn`` takes a
+        tangent for each primal and returns the tangent of the result.
+    Function
+        For a Function given alone. Inputs: its own, then for each ``x`` a tangent ``x_dot``.
+        Outputs: the tangents of its own.
+
+    Raises
+    ------
+    InputError
+        The tangents do not fit the primals, or these hold integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> value, push = dl.linearize(lambda x: x**3, 2.0)
+    >>> float(value), float(push(1.0)), float(push(10.0))
+    (8.0, 12.0, 120.0)
+    """
+    if isinstance(fun, Function) and not primals and fun.inputs:
+        whole = transforms.jvp(fun)
+        count = len(fun.outputs)
+        builder = Sweep(whole).builder
+        names, outputs = whole.output_names[count:], whole.outputs[count:]
+        return Function.build(builder, whole.input_nodes, outputs, names, fun.structure)
+    chosen = _all_of(fun, primals, "linearize")
+    run = chosen.record(has_aux)
+    results, apply = _prepared(run, chosen, pushed)
+    structure = run.structure
+
+    def jvp_fn(*tangents: Any) -> Any:
+        """Return the tangent of the result."""
+        dots = _vectors(tangents, chosen.structure, chosen.values, "the tangents of linearize")
+        return unflatten(structure, apply(dots))
+
+    result = unflatten(structure, results[: run.results])
+    return (result, jvp_fn, run.aux(results)) if has_aux else (result, jvp_fn)
+
+
+@overload
+def hvp(fun: Function) -> Function: ...
+@overload
+def hvp(fun: AnyCallable, primals: Vectors, tangents: Vectors) -> Any: ...
+def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | None = None) -> Any:
+    """Return the product H ẋ of the Hessian with a direction, without the Hessian.
+
+    Forward over reverse: the tangent of the gradient (Pearlmutter, 1994).
+
+    Parameters
+    ----------
+    fun : callable or Function
+        With one real number as result.
+    primals, tangents : tuple or list
+        The arguments, and directions of the same structure and shapes. A Function may be
+        given alone.
+
+    Returns
+    -------
+    array or tree
+        Shaped like the primal; a tuple where there are several primals.
+    Function
+        For a Function given alone. Inputs: its own, then for each ``x`` a direction ``x_dot``.
+        The output has the shape batch + (n,).
+
+    Raises
+    ------
+    InputError
+        The function returns no single number, or the tangents do not fit the primals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> x, x_dot = np.array([3.0, 5.0]), np.array([1.0, 0.0])
+    >>> dl.hvp(lambda x: x[0] ** 2 * x[1], (x,), (x_dot,)).tolist()
+    [10.0, 6.0]
+    """
+    if primals is None or tangents is None:
+        return transforms.hvp(_alone(fun, "hvp", "primals and tangents"))
+    if not isinstance(primals, tuple | list):
+        raise InputError("the primals of hvp are a tuple or list of arguments")
+    require_callable(fun, "hvp")
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    slope: AnyCallable = grad(lambda *args: fun(*args), argnums)
+    return jvp(slope, primals, tangents)[1]
+
+
+def _alone(fun: AnyCallable, what: str, needed: str) -> Function:
+    """Return a Function that was given without arguments."""
+    if not isinstance(fun, Function):
+        raise InputError(f"{what} of a Python function needs {needed}")
+    return fun
+
+
+def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> Chosen:
+    """Return all arguments of a call, as the ones to differentiate by."""
+    require_callable(fun, what)
+    if not isinstance(primals, tuple | list):
+        raise InputError(
+            f"the primals of {what} are a tuple or list of arguments, not one "
+            f"{type(primals).__name__}",
+            hint="write (x,) for a single argument",
+        )
+    if not primals:
+        raise InputError(f"{what} needs at least one argument to differentiate by")
+    return Chosen(fun, tuple(range(len(primals))), primals, {}, what)
+
+
+def _selection(chosen: Chosen, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return which inputs and outputs of a run derivatives flow between."""
+    return tuple(range(len(chosen.values))), tuple(range(run.results))
+
+
+def _prepared(
+    run: Recording, chosen: Chosen, transform: Callable[..., Function]
+) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
+    """Compute what a sweep keeps; return the outputs, and the sweep as a linear function."""
+    values = [*chosen.values, *run.captured]
+    prepare, linear = run.derived(
+        _divided, transform, *_selection(chosen, run), len(values), len(run.function.outputs)
+    )
+    parts = computed(prepare, values)
+    count = len(run.function.outputs)
+    outputs, residuals = parts[:count], parts[count:]
+    return outputs, lambda vectors: computed(linear, [*residuals, *vectors])
+
+
+def _divided(
+    function: Function,
+    transform: Callable[..., Function],
+    sources: tuple[int, ...],
+    outputs: tuple[int, ...],
+    known: int,
+    early: int,
+) -> tuple[Function, Function]:
+    """Return the two parts of a sweep: what the point determines, and the linear rest."""
+    return split(transform(function, sources, outputs), known, early)
+
+
+def _vectors(tree: Any, structure: Structure, like: Sequence[Any], what: str) -> list[Any]:
+    """Return the leaves of tangents or cotangents, checked against what they belong to."""
+    given = tuple(tree) if isinstance(tree, list) and structure.tokens[0][0] is tuple else tree
+    leaves, found = flatten(given)
+    if found != structure:
+        raise InputError(f"{what} have the structure {found} instead of {structure}")
+    values = [as_value(leaf, what) for leaf in leaves]
+    for value, model in zip(values, like, strict=True):
+        shape: Shape = model if isinstance(model, tuple) else model.shape
+        if value.shape != shape:
+            raise ShapeError(f"{what} have the shape {value.shape} where {shape} is needed")
+    return values

@@ -1,0 +1,192 @@
+"""`vmap`: a function of one example as a function of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.engine.batching import batched, with_axis_at
+from difflab.autodiff.recording import Recording, as_value, computed, record
+from difflab.core.devices import module_of
+from difflab.errors import InputError, ShapeError
+from difflab.graph.checks import require_callable
+from difflab.graph.node import Node, meeting
+from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+
+__all__ = ["vmap"]
+
+
+def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """Return `fun` mapped over axes of its arguments, all examples computed at once.
+
+    The function is run once, on one traced example, and what it did is computed on arrays of
+    examples. Values are float64.
+
+    Parameters
+    ----------
+    fun : callable or Function
+        Of one example, written with NumPy.
+    in_axes : int, None or tuple
+        Which axis of each argument counts the examples; None for an argument that all of
+        them share, which is passed on as it is. A tuple has an entry for each positional
+        argument, which may itself be a tree with the beginning of the argument's structure.
+        Arguments by keyword are mapped over their first axis.
+    out_axes : int, None or tree
+        Where the axis goes in the results; None for a result that is the same in all examples.
+
+    Returns
+    -------
+    callable
+        Of stacks of examples.
+
+    Raises
+    ------
+    InputError
+        Nothing is mapped, or the axes do not fit the arguments or results.
+    ShapeError
+        The arguments count different numbers of examples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> points = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> dl.vmap(lambda x, scale: scale * np.sum(x), in_axes=(0, None))(points, 10.0).tolist()
+    [30.0, 70.0, 110.0]
+    >>> dl.vmap(dl.grad(lambda x: x[0] * x[1]))(points).tolist()
+    [[2.0, 1.0], [4.0, 3.0], [6.0, 5.0]]
+    """
+    require_callable(fun, "vmap")
+
+    @wraps(fun, updated=())
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        positional = _axes(in_axes, flatten(args)[1], "in_axes")
+        axes = positional + [0] * (len(leaves) - len(positional))
+        mapped_leaves = [place for place, axis in enumerate(axes) if axis is not None]
+        stacks = [
+            _to_front(as_value(leaves[place], "what vmap maps over"), axes[place], "in_axes")
+            for place in mapped_leaves
+        ]
+        size = _size(stacks)
+
+        def call(nodes: list[Node]) -> Any:
+            filled = list(leaves)
+            for place, node in zip(mapped_leaves, nodes, strict=True):
+                filled[place] = node
+            example_args, example_kwargs = unflatten(structure, filled)
+            return fun(*example_args, **example_kwargs)
+
+        run = record(call, [stack.shape[1:] for stack in stacks], has_aux=False)
+        places = _axes(out_axes, run.structure, "out_axes")
+        if None in places:
+            _require_shared(run, len(stacks), places)
+        results = _computed(run, stacks, size)
+        return unflatten(
+            run.structure,
+            [_from_front(result, axis) for result, axis in zip(results, places, strict=True)],
+        )
+
+    return mapped
+
+
+def _size(stacks: Sequence[Any]) -> int:
+    """Return how many examples there are."""
+    sizes = {stack.shape[0] for stack in stacks}
+    if not sizes:
+        raise InputError("vmap needs at least one argument to map over")
+    if len(sizes) > 1:
+        raise ShapeError(
+            f"vmap was given arguments with {' and '.join(map(str, sorted(sizes)))} examples",
+            hint="in_axes says which axis counts them; None keeps an argument whole",
+        )
+    size: int = sizes.pop()
+    return size
+
+
+def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
+    """Return the results with the examples along the first axis."""
+    values = [*stacks, *run.captured]
+    if meeting(values) is None:
+        return computed(run.function, values, stack=size)[: run.results]
+    flags = (True,) * len(stacks) + (False,) * len(run.captured)
+    return computed(run.derived(batched, flags, size), values)[: run.results]
+
+
+def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:
+    """Return the axis for every leaf of `structure`; `axes` may stop above the leaves."""
+    found: list[int | None] = []
+    pending = [axes]
+    for token in structure.tokens:
+        entry = pending.pop()
+        if token == LEAF.tokens[0]:
+            if entry is not None and not _is_axis(entry):
+                raise InputError(f"{what} has {entry!r} where an axis belongs")
+            found.append(entry)
+        elif token[0] == "none":
+            continue
+        elif entry is None or _is_axis(entry):
+            pending += [entry] * (len(token[1]) if token[0] is dict else token[1])
+        else:
+            pending += reversed(_entries(entry, token, what))
+    return found
+
+
+def _entries(entry: Any, token: tuple[Any, ...], what: str) -> list[Any]:
+    """Return the parts of a tree of axes that belong to the parts of a container."""
+    if token[0] is dict:
+        if isinstance(entry, dict) and entry.keys() == set(token[1]):
+            return [entry[key] for key in token[1]]
+    elif isinstance(entry, tuple | list) and len(entry) == token[1]:
+        return list(entry)
+    raise InputError(
+        f"{what} has {entry!r} where a tree with the arguments' structure belongs",
+        hint="an axis, None, or one of these for every part",
+    )
+
+
+def _is_axis(entry: Any) -> bool:
+    return isinstance(entry, int | np.integer) and not isinstance(entry, bool)
+
+
+def _checked(axis: int, ndim: int, what: str) -> int:
+    """Return an axis counted from the first."""
+    if not -ndim <= axis < ndim:
+        raise InputError(f"{what} has the axis {axis} for a value of {ndim} axes")
+    return int(axis) % ndim
+
+
+def _to_front(value: Any, axis: int | None, what: str) -> Any:
+    """Return a stack with its examples along the first axis."""
+    place = _checked(axis or 0, value.ndim, what)
+    if isinstance(value, Node):
+        return with_axis_at(value, place, 0)
+    return _contiguous(value, place, 0)
+
+
+def _from_front(result: Any, axis: int | None) -> Any:
+    """Return a stack of results with the examples along `axis`."""
+    if axis is None:
+        return result[0]
+    place = _checked(axis, result.ndim, "out_axes")
+    if isinstance(result, Node):
+        return with_axis_at(result, 0, place)
+    return _contiguous(result, 0, place)
+
+
+def _require_shared(run: Recording, count: int, places: Sequence[int | None]) -> None:
+    """Refuse to return one value where there is one for each example."""
+    function = run.function
+    reach = function.graph.reached_from(function.input_nodes[:count])
+    for output, place in zip(function.outputs, places, strict=True):
+        if place is None and reach[output]:
+            raise InputError("out_axes is None for a result that differs between the examples")
+
+
+def _contiguous(value: Any, source: int, place: int) -> Any:
+    """Move an axis, and the numbers with it."""
+    xp = module_of(value)
+    return xp.ascontiguousarray(xp.moveaxis(value, source, place))

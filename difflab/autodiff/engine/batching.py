@@ -1,0 +1,242 @@
+"""A function of one example as a function of a stack of examples, graph to graph.
+
+Elementwise rows take stacks as they are, and rows of arrays, which count their axes from the
+end, are told of one more leading axis. A row of the user's own is applied to one example after the
+other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
+from difflab.graph.node import Node
+from difflab.primitives import (
+    TABLE,
+    broadcast,
+    index,
+    matmul,
+    pack,
+    reshape,
+    scatter,
+    solve,
+    sum_,
+    transpose,
+)
+
+__all__ = ["batched", "with_axis_at"]
+
+Arg = tuple[Node, bool]
+Rule = Callable[[int, list[Arg], dict[str, Any]], Node]
+
+
+def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
+    r"""Return `function` of stacks of `size` examples along new leading axes.
+
+    Parameters
+    ----------
+    function : Function
+        Of one example.
+    mapped : sequence of bool
+        For each input whether it is a stack; the others are the same in every example.
+    size : int
+        How many examples.
+
+    Returns
+    -------
+    Function
+        Every output has a leading axis of `size`.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = batched(dl.parse("x: [2]; s: []\ns*sum(x)"), (False, True), 3)
+    >>> f.inputs, f.input_shapes
+    (('s', 'x'), ((), (3, 2)))
+    >>> f(10.0, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).tolist()
+    [30.0, 70.0, 110.0]
+    """
+    graph = function.graph
+    builder = Builder()
+    copies: list[Arg] = [(Node(builder, 0), False)] * len(graph)
+    inputs = []
+    for number, is_mapped in zip(function.input_nodes, mapped, strict=True):
+        shape = graph.shape(number)
+        node = builder.input(graph.input_name(number), (size, *shape) if is_mapped else shape)
+        inputs.append(node)
+        copies[number] = (Node(builder, node), is_mapped)
+    for number, (opcode, args) in enumerate(graph.rows()):
+        if opcode == CONSTANT:
+            copies[number] = (Node(builder, builder.constant(*graph.constants[number])), False)
+        elif opcode >= FIRST_ROW:
+            operands = [copies[arg] for arg in args]
+            row = graph.primitives[opcode - FIRST_ROW]
+            copies[number] = _applied(row, size, operands, graph.params(number))
+    outputs = []
+    for number in function.outputs:
+        value, is_mapped = copies[number]
+        stack = value if is_mapped else _copied(value, size, graph.shape(number))
+        outputs.append(stack.id)
+    return Function.build(builder, inputs, outputs, function.output_names, function.structure)
+
+
+def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Arg:
+    """Apply a row to operands some of which are stacks."""
+    if not any(is_mapped for _, is_mapped in args):
+        return row(*(node for node, _ in args), **params), False
+    if row.shape is None:
+        return row(*(node for node, _ in args), **params), True
+    rule = _RULES.get(row)
+    if rule is not None:
+        return rule(size, args, params), True
+    if row in _LEADING:
+        return row(*_stacks(size, args), **_deeper(params)), True
+    examples = [
+        row(*(node[example] if is_mapped else node for node, is_mapped in args), **params)
+        for example in range(size)
+    ]
+    return _stacked(examples), True
+
+
+def with_axis_at(value: Node, source: int, target: int) -> Node:
+    """Return a node with one axis moved to another place, counted from the first."""
+    order = [axis - value.ndim for axis in range(value.ndim) if axis != source]
+    order.insert(target, source - value.ndim)
+    moved: Node = transpose(value, axes=tuple(order)) if source != target else value
+    return moved
+
+
+def _stacked(parts: Sequence[Node]) -> Node:
+    """Return values of one shape along a new leading axis."""
+    shape = parts[0].shape
+    rest = tuple((0, size, 1) for size in shape)
+    keys = tuple((place, *rest) for place in range(len(parts)))
+    result: Node = scatter(*parts, keys=keys, shape=(len(parts), *shape))
+    return result
+
+
+def _copied(node: Node, size: int, shape: Shape) -> Node:
+    """Return `size` copies of one value."""
+    result: Node = broadcast(node, shape=(size, *shape), rank=len(shape))
+    return result
+
+
+def _stacks(size: int, args: list[Arg]) -> list[Node]:
+    """Return every operand as a stack."""
+    return [node if is_mapped else _copied(node, size, node.shape) for node, is_mapped in args]
+
+
+def _deeper(params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for values of one more axis."""
+    return {**params, "rank": params["rank"] + 1} if "rank" in params else params
+
+
+def _transpose(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    ((node, _),) = args
+    result: Node = transpose(node, axes=(-node.ndim, *params["axes"]))
+    return result
+
+
+def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    """Multiply matrices; a vector is a matrix of one row or column."""
+    a, b = _stacks(size, args)
+    row, column = (rank == 1 for rank in params["ranks"])
+    a = a.reshape(size, 1, *a.shape[1:]) if row else a
+    b = b.reshape(*b.shape, 1) if column else b
+    depth = max(a.ndim, b.ndim)
+    a, b = (_opened(node, size, depth) for node in (a, b))
+    product: Node = matmul(a, b, ranks=(depth, depth))
+    shape = product.shape
+    kept = shape[:-2] + (() if row else shape[-2:-1]) + (() if column else shape[-1:])
+    shaped: Node = product.reshape(kept)
+    return shaped
+
+
+def _opened(node: Node, size: int, depth: int) -> Node:
+    """Return stacks of matrices with as many axes as those that they meet."""
+    opened: Node = node.reshape(size, *(1,) * (depth - node.ndim), *node.shape[1:])
+    return opened
+
+
+def _solve(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    a, b = _stacks(size, args)
+    depth = a.ndim
+    if params["ranks"][1] > 1:
+        whole: Node = solve(a, b, ranks=(depth, b.ndim))
+        return whole
+    columns = solve(a, b.reshape(*b.shape, 1), ranks=(depth, b.ndim + 1))
+    found: Node = columns.reshape(b.shape)
+    return found
+
+
+def _broadcast(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    ((node, _),) = args
+    shape: Shape = params["shape"]
+    core = node.shape[1:]
+    opened = (size, *(1,) * (len(shape) - len(core)), *core)
+    aligned = reshape(node, shape=opened, rank=node.ndim)
+    result: Node = broadcast(aligned, shape=(size, *shape), rank=len(opened))
+    return result
+
+
+def _reshape(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    ((node, _),) = args
+    result: Node = reshape(node, shape=(size, *params["shape"]), rank=node.ndim)
+    return result
+
+
+def _index(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    ((node, _),) = args
+    result: Node = index(node, key=((0, size, 1), *params["key"]), rank=node.ndim)
+    return result
+
+
+def _sum(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    ((node, _),) = args
+    result: Node = sum_(node, axes=params["axes"], rank=node.ndim)
+    return result
+
+
+def _scatter(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    parts = _stacks(size, args)
+    keys = tuple(((0, size, 1), *key) for key in params["keys"])
+    result: Node = scatter(*parts, keys=keys, shape=(size, *params["shape"]))
+    return result
+
+
+def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    parts: list[Node] = []
+    keys: list[tuple[Any, ...]] = []
+    start = 0
+    for (node, is_mapped), rank in zip(args, params["ranks"], strict=True):
+        stack = node if is_mapped else _copied(node, size, node.shape)
+        count = math.prod(stack.shape[1:])
+        if rank == 0:
+            keys.append(((0, size, 1), start))
+        else:
+            keys.append(((0, size, 1), (start, start + count, 1)))
+            stack = reshape(stack, shape=(size, count), rank=stack.ndim)
+        parts.append(stack)
+        start += count
+    result: Node = scatter(*parts, keys=tuple(keys), shape=(size, start))
+    return result
+
+
+_RULES: dict[Primitive, Rule] = {
+    broadcast: _broadcast,
+    index: _index,
+    matmul: _matmul,
+    pack: _pack,
+    reshape: _reshape,
+    scatter: _scatter,
+    solve: _solve,
+    sum_: _sum,
+    transpose: _transpose,
+}
+_LEADING = frozenset(TABLE.values()) - _RULES.keys()
+"""Rows whose kernels and shapes take any leading axes."""

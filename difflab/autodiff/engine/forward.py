@@ -1,0 +1,142 @@
+"""The forward sweep: tangents from the inputs to the outputs.
+
+For y = φ(a, b, …) the tangent is ẏ = ∂φ/∂a · ȧ + ∂φ/∂b · ḃ + …, from the same rules as the
+reverse sweep. One sweep gives the derivative of every output along one direction
+(Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from difflab.autodiff.engine.argumentwise import pushed
+from difflab.autodiff.engine.custom import pushed_all
+from difflab.autodiff.engine.masked import Masked, accumulate, both, either, resolved
+from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.core.primitive import ByArgument, Custom, Elementwise, Primitive, Select
+from difflab.graph.ir import FIRST_ROW
+from difflab.graph.node import Node
+from difflab.primitives import where
+
+__all__ = ["push_forward"]
+
+
+def push_forward(
+    sweep: Sweep, seeds: Mapping[int, Node], targets: Iterable[int]
+) -> dict[int, Node]:
+    """Return the tangents of `targets` given those of other nodes.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The graph and the builder to append to.
+    seeds : mapping of int to Node
+        The tangents ẋ to start from, of inputs as a rule.
+    targets : iterable of int
+        The nodes whose tangents are wanted.
+
+    Returns
+    -------
+    dict of int to Node
+        The tangents; targets that depend on no seed are absent.
+    """
+    tangents = {
+        number: start
+        for number, seed in seeds.items()
+        if (start := sweep.zeros.seeded(seed.id)) is not None
+    }
+    for number in range(min(tangents, default=len(sweep.opcode)), len(sweep.opcode)):
+        opcode = sweep.opcode[number]
+        if opcode < FIRST_ROW or number in seeds:
+            continue
+        dots = [tangents.get(arg) for arg in sweep.args(number)]
+        if all(dot is None for dot in dots):
+            continue
+        sweep.at(number)
+        y_dot = _tangent(sweep, number, sweep.graph.primitives[opcode - FIRST_ROW], dots)
+        settled = None if y_dot is None else sweep.zeros.settled(y_dot)
+        if settled is not None:
+            tangents[number] = settled
+    return {
+        number: sweep.node(resolved(sweep.builder, tangents[number]))
+        for number in targets
+        if number in tangents
+    }
+
+
+def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked | None:
+    """Return ẏ of one node; None where no derivative flows."""
+    args = sweep.args(number)
+    rule = row.rule
+    if isinstance(rule, Elementwise):
+        parts = [
+            sweep.zeros.stamped(rule_map, dot, number, args)
+            for rule_map, dot in zip(rule.maps, dots, strict=True)
+            if rule_map is not None and dot is not None
+        ]
+        return accumulate(sweep.builder, parts) if parts else None
+    if isinstance(rule, ByArgument):
+        flowing = [
+            pushed(sweep, number, rule, place, dot)
+            for place, dot in enumerate(dots)
+            if dot is not None
+        ]
+        parts = [part for part in flowing if part is not None]
+        return accumulate(sweep.builder, parts) if parts else None
+    if isinstance(rule, Select):
+        return _selected(sweep, rule, args, dots)
+    if isinstance(rule, Custom):
+        return pushed_all(sweep, number, rule, dots)
+    return _moved(sweep, number, row, dots)
+
+
+def _selected(
+    sweep: Sweep, rule: Select, args: list[int], dots: list[Masked | None]
+) -> Masked | None:
+    """Return the tangent of the argument that is passed on."""
+    builder = sweep.builder
+    nodes = [sweep.node(arg) for arg in args]
+    passed = [
+        (condition(*nodes).id, dot)
+        for condition, dot in zip(rule.conditions, dots, strict=True)
+        if condition is not None
+    ]
+    moving = [(condition, dot) for condition, dot in passed if dot is not None]
+    if not moving:
+        return None
+    *others, (_, last) = moving
+    value = last.value
+    for condition, dot in reversed(others):
+        value = builder.emit(where, (condition, dot.value, value))
+    every = len(moving) == len(passed) > 1  # one of them is passed on in any case
+    if every and all(dot.mask is None for _, dot in moving):
+        return Masked(value)
+    live: list[int | None] = [both(builder, dot.mask, condition) for condition, dot in moving]
+    clean = every and all(dot.mask is None or dot.clean for _, dot in moving)
+    return Masked(value, either(builder, live), clean)
+
+
+def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None]) -> Masked:
+    """Send tangents through a linear primitive, which may mix their numbers.
+
+    What a mask excludes is therefore made zero before, as in the reverse sweep.
+    """
+    shapes = [sweep.graph.shape(arg) for arg in sweep.args(number)]
+    params = sweep.graph.params(number)
+
+    def through(values: list[Node]) -> Node:
+        filled = [spread(value, shape) for value, shape in zip(values, shapes, strict=True)]
+        result: Node = row(*filled, **params)
+        return result
+
+    zero, one = sweep.constant(0), sweep.constant(1)
+    y_dot = through(
+        [zero if dot is None else sweep.node(resolved(sweep.builder, dot)) for dot in dots]
+    )
+    if all(dot is None or dot.mask is None for dot in dots):
+        return Masked(y_dot.id)
+    counts = [
+        zero if dot is None else one if dot.mask is None else sweep.node(dot.mask) * 1
+        for dot in dots
+    ]
+    return Masked(y_dot.id, (through(counts) != 0).id, clean=True)

@@ -1,0 +1,213 @@
+"""The entries of a Jacobian: forward, back or by elimination, whichever is fewer operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.engine.custom import goes_forward
+from difflab.autodiff.engine.elimination import eliminate
+from difflab.autodiff.engine.forward import push_forward
+from difflab.autodiff.engine.masked import resolved
+from difflab.autodiff.engine.reverse import pull_back
+from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.errors import InputError
+from difflab.graph.builder import Builder
+from difflab.graph.counts import count
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
+from difflab.graph.node import Node
+from difflab.graph.passes.operation_saving import doubled_last, squares_once
+from difflab.primitives import index, pack, reshape, scatter
+
+__all__ = ["Mode", "check_mode", "cotangents", "derived", "entries", "packed"]
+
+Mode = Literal["forward", "reverse", "auto"]
+MODES = ("forward", "reverse", "auto")
+
+TRIAL_LIMIT = 200_000
+"""Operations up to which mode "auto" builds all Jacobians and counts; beyond it estimates."""
+
+Key = tuple[int, ...]
+Place = tuple[int, Key]
+
+
+def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
+    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for.
+
+    The sweep's function is `function`, perhaps with its squares written alike.
+    """
+    check_mode(mode)
+    function = squares_once(function)
+    if mode == "reverse" or (mode == "auto" and not goes_forward(function)):
+        return _by_reverse(function)
+    if mode == "forward":
+        return _by_forward(function)
+    if len(function.graph) * (function.n + function.m) > TRIAL_LIMIT:
+        return _by_forward(function) if function.n <= function.m else _by_reverse(function)
+    trials = [_by_reverse(function), _by_forward(function)]
+    if min(function.n, function.m) > 1:
+        shared = _by_elimination(function, max(len(sweep.builder) for sweep, _ in trials))
+        trials += [] if shared is None else [shared]
+    return min(trials, key=_operations)
+
+
+def check_mode(mode: str) -> None:
+    """Raise `InputError` where there is no such mode."""
+    if not isinstance(mode, str) or mode not in MODES:
+        raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
+
+
+def _operations(trial_entries: tuple[Sweep, Node]) -> int:
+    """Count the operations that a Jacobian's entries need together."""
+    return count(derived(*trial_entries, "trial", fewest=True)).operations
+
+
+def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
+    """Freeze a derivative; where it shall have the fewest operations, powers of two go last."""
+    outputs = [found.id]
+    function = Function.build(sweep.builder, sweep.function.input_nodes, outputs, [name])
+    if not fewest:
+        return function
+    kept = sweep.builder.renumbered(outputs)[: len(sweep.graph)]
+    return doubled_last(function, int((kept >= 0).sum()))
+
+
+def _by_reverse(function: Function) -> tuple[Sweep, Node]:
+    """Sweep back once per output number."""
+    sweep = Sweep(function)
+    bars: list[Node] = []
+    for number, key in _output_numbers(sweep):
+        seed = sweep.constant(1)
+        if key != ():
+            seed = scatter(seed, keys=(key,), shape=sweep.builder.shape(number))
+        bars += cotangents(sweep, {number: seed})
+    return sweep, packed(sweep, bars)
+
+
+def _by_forward(function: Function) -> tuple[Sweep, Node]:
+    """Sweep forward once per input number."""
+    sweep = Sweep(function)
+    outputs = _output_numbers(sweep)
+    nodes = {number for number, _ in outputs}
+    columns: list[list[Node]] = []
+    for source, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        for key in _keys(shape):
+            seed = sweep.constant(1)
+            if shape != ():
+                seed = scatter(seed, keys=(key,), shape=shape)
+            columns.append(_numbers(sweep, push_forward(sweep, {source: seed}, nodes), outputs))
+    numbers = [column[row] for row in range(len(outputs)) for column in columns]
+    return sweep, packed(sweep, numbers)
+
+
+def _by_elimination(function: Function, limit: int) -> tuple[Sweep, Node] | None:
+    """Eliminate vertices; None where that is not for this graph, or takes more than `limit`."""
+    sweep = Sweep(function)
+    outputs = _output_numbers(sweep)
+    if any(key != () for _, key in outputs):
+        return None
+    nodes = [number for number, _ in outputs]
+    rows = eliminate(sweep, _input_numbers(sweep), nodes, limit)
+    if rows is None:
+        return None
+    builder, zero = sweep.builder, sweep.constant(0)
+    numbers = [
+        sweep.node(resolved(builder, row[column])) if column in row else zero
+        for row in rows
+        for column in range(function.n)
+    ]
+    return sweep, packed(sweep, numbers)
+
+
+def _input_numbers(sweep: Sweep) -> dict[int, int]:
+    """Return the column of every node that is a number of an input, by itself or by an index."""
+    function, first = sweep.function, 0
+    columns: dict[int, int] = {}
+    places: dict[int, NDArray[np.int64]] = {}
+    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        places[node] = first + np.arange(math.prod(shape)).reshape(shape)
+        if shape == ():
+            columns[node] = first
+        first += math.prod(shape)
+    for node, opcode in enumerate(sweep.opcode):
+        if opcode >= FIRST_ROW and sweep.graph.primitives[opcode - FIRST_ROW] is index:
+            (array,) = sweep.args(node)
+            if array in places and sweep.graph.shape(node) == ():
+                columns[node] = int(places[array][sweep.graph.params(node)["key"]])
+    return columns
+
+
+def packed(sweep: Sweep, parts: list[Node]) -> Node:
+    """Return all numbers of `parts`, which may be none, as one vector."""
+    params = (("ranks", tuple(part.ndim for part in parts)),)
+    return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))
+
+
+def _output_numbers(sweep: Sweep) -> list[Place]:
+    """Return where each output number is: a node and the key into it."""
+    places: list[Place] = []
+    for output in sweep.function.outputs:
+        places += _places(sweep.builder, output)
+    return places
+
+
+def _places(builder: Builder, node: int) -> list[Place]:
+    """Return where the numbers of an array come from.
+
+    What only gathers scalars, as a gradient does, is taken apart into those scalars.
+    """
+    shape = builder.shape(node)
+    row = builder.primitive(node)
+    if row is reshape:
+        return _places(builder, builder.arguments(node)[0])
+    if row is pack:
+        return [place for part in builder.arguments(node) for place in _places(builder, part)]
+    keys = _keys(shape)
+    if row is scatter and set(keys).issuperset(builder.params(node)["keys"]):
+        zero = (builder.constant(0), ())
+        parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
+        found: dict[Key, Place] = {key: (part, ()) for key, part in parts}
+        return [found.get(key, zero) for key in keys]
+    return [(node, key) for key in keys]
+
+
+def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[Place]) -> list[Node]:
+    """Return the tangents of output numbers."""
+    zero = sweep.constant(0)
+    taken: dict[int, dict[Key, Place]] = {}
+    numbers = []
+    for number, key in places:
+        dot = tangents.get(number)
+        if dot is None or key == ():
+            numbers.append(zero if dot is None else dot)
+            continue
+        if number not in taken:
+            whole = spread(dot, sweep.builder.shape(number))
+            found = _places(sweep.builder, whole.id)
+            taken[number] = dict(zip(_keys(whole.shape), found, strict=True))
+        part, inner = taken[number][key]
+        node = sweep.node(part)
+        numbers.append(index(node, key=inner, rank=node.ndim) if inner else node)
+    return numbers
+
+
+def _keys(shape: Sequence[int]) -> list[Key]:
+    """Return the index of every number of an array, in order."""
+    return list(product(*map(range, shape)))
+
+
+def cotangents(sweep: Sweep, seeds: dict[int, Node]) -> list[Node]:
+    """Return the cotangents of all inputs, of the inputs' shapes."""
+    function = sweep.function
+    bars = pull_back(sweep, seeds, function.input_nodes)
+    zero = sweep.constant(0)
+    return [
+        spread(bars.get(node, zero), shape)
+        for node, shape in zip(function.input_nodes, function.input_shapes, strict=True)
+    ]

@@ -1,0 +1,147 @@
+"""The reverse sweep: cotangents from the outputs back to the inputs.
+
+For y = φ(a, b, …) every argument receives ā += ȳ · ∂φ/∂a. One sweep gives the derivative of
+one output with respect to every input, in a number of operations that does not depend on how
+many inputs there are (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §3.2-3.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from difflab.autodiff.engine.argumentwise import pulled
+from difflab.autodiff.engine.custom import pulled_all
+from difflab.autodiff.engine.masked import Masked, accumulate, both, resolved
+from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select, Shapes
+from difflab.graph.ir import FIRST_ROW, INPUT
+from difflab.graph.node import Node
+
+__all__ = ["pull_back", "pull_back_masked"]
+
+
+def pull_back(sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]) -> dict[int, Node]:
+    """Return the cotangents of `sources` given those of other nodes.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The graph and the builder to append to.
+    seeds : mapping of int to Node
+        The cotangents ȳ to start from.
+    sources : iterable of int
+        The nodes whose cotangents are wanted, inputs as a rule.
+
+    Returns
+    -------
+    dict of int to Node
+        The cotangents; sources that no seed depends on are absent.
+    """
+    found = {}
+    for number, bar in pull_back_masked(sweep, seeds, sources).items():
+        sweep.at(number)
+        found[number] = sweep.node(resolved(sweep.builder, bar))
+    return found
+
+
+def pull_back_masked(
+    sweep: Sweep, seeds: Mapping[int, Node], sources: Iterable[int]
+) -> dict[int, Masked]:
+    """Return the cotangents of `sources` under their masks."""
+    wanted = set(sources)
+    active = sweep.graph.reached_from(wanted)
+    arriving: dict[int, list[Masked]] = {
+        number: [start]
+        for number, seed in seeds.items()
+        # What the sweep itself appended is a constant: nothing flows from it.
+        if number < len(active) and active[number]
+        if (start := sweep.zeros.seeded(seed.id)) is not None
+    }
+    found: dict[int, Masked] = {}
+    for number in range(max(arriving, default=-1), -1, -1):
+        contributions = arriving.pop(number, None)
+        if contributions is None:
+            continue
+        sweep.at(number)
+        y_bar = sweep.zeros.settled(accumulate(sweep.builder, contributions))
+        if y_bar is None:
+            continue
+        if number in wanted:
+            found[number] = y_bar
+        if sweep.opcode[number] >= FIRST_ROW:
+            for arg, part in _contributions(sweep, number, y_bar, active):
+                arriving.setdefault(arg, []).append(part)
+    return found
+
+
+def _contributions(
+    sweep: Sweep, number: int, y_bar: Masked, active: bytearray
+) -> Iterator[tuple[int, Masked]]:
+    """Yield what a node's cotangent contributes to each argument a derivative flows to."""
+    rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
+    args = sweep.args(number)
+    if isinstance(rule, Custom):
+        yield from pulled_all(sweep, number, rule, y_bar, active)
+        return
+    shapes = Shapes(map(sweep.graph.shape, args)) if isinstance(rule, Linear) else Shapes()
+    for position, arg in enumerate(args):
+        if not active[arg]:
+            continue
+        if isinstance(rule, Elementwise):
+            rule_map = rule.maps[position]
+            if rule_map is None:
+                continue
+            part = sweep.zeros.stamped(rule_map, y_bar, number, args)
+        elif isinstance(rule, Select):
+            condition = rule.conditions[position]
+            if condition is None:
+                continue
+            part = _passed(sweep, arg, condition(*map(sweep.node, args)).id, y_bar)
+        elif isinstance(rule, ByArgument):
+            flowing = pulled(sweep, number, rule, position, y_bar, pull_back_masked)
+            if flowing is None:
+                continue
+            part = flowing
+        else:
+            part = _transposed(sweep, number, position, shapes, y_bar)
+        if part.mask is not None and sweep.resolves and sweep.opcode[arg] == INPUT:
+            part = Masked(resolved(sweep.builder, part))
+        yield arg, part
+
+
+def _passed(sweep: Sweep, arg: int, condition: int, y_bar: Masked) -> Masked:
+    """Send a cotangent to the argument that a selection passes on where `condition` holds.
+
+    Where it ends there, meets the next selection or comes from one, it is made zero at once:
+    masks of masks would cost more than the selections themselves.
+    """
+    builder = sweep.builder
+    mask = both(builder, y_bar.mask, condition)
+    row = sweep.graph.primitive(arg)
+    selected_again = row is not None and isinstance(row.rule, Select)
+    if sweep.opcode[arg] == INPUT or selected_again or y_bar.clean:
+        zeroed = resolved(builder, Masked(resolved(builder, y_bar), condition))
+        return Masked(zeroed, mask, clean=True)
+    return Masked(y_bar.value, mask)
+
+
+def _transposed(sweep: Sweep, number: int, position: int, shapes: Shapes, y_bar: Masked) -> Masked:
+    """Send a cotangent through the transpose of a linear primitive, which may mix its numbers.
+
+    What the mask excludes is therefore made zero before; the mask of what comes out is where
+    any number that counts went in.
+    """
+    rule = sweep.graph.primitives[sweep.opcode[number] - FIRST_ROW].rule
+    assert isinstance(rule, Linear)
+    transpose, params = rule.transpose, sweep.graph.params(number)
+    shape = sweep.graph.shape(number)
+
+    def moved(bar: Node) -> Node:
+        transposed: Node = transpose(spread(bar, shape), position, shapes, **params)
+        return transposed
+
+    bar = moved(sweep.node(resolved(sweep.builder, y_bar))).id
+    arg = sweep.all_args[sweep.starts[number] + position]
+    if y_bar.mask is None or (sweep.resolves and sweep.opcode[arg] == INPUT):
+        return Masked(bar)
+    return Masked(bar, (moved(sweep.node(y_bar.mask) * 1) != 0).id, clean=True)

@@ -1,0 +1,67 @@
+"""What the forward and the reverse sweep share: the graph being differentiated, and its reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from difflab.autodiff.engine.zeros import Zeros
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import Graph
+from difflab.graph.node import Node
+
+__all__ = ["Sweep", "fresh_inputs", "spread"]
+
+
+class Sweep:
+    """A function's graph and the builder that its derivative is appended to.
+
+    The builder continues the graph, so that node numbers of the function stay valid and the
+    derivative shares every intermediate result with it. With `resolves`, what a mask excludes
+    is replaced by zero as soon as it arrives at an input.
+    """
+
+    def __init__(self, function: Function, *, resolves: bool = True) -> None:
+        self.function = function
+        self.resolves = resolves
+        self.graph: Graph = function.graph
+        self.builder = Builder.continuing(function.graph, simplify=True)
+        self.zeros = Zeros(self.builder)
+        self.opcode: list[int] = self.graph.opcode.tolist()
+        self.starts: list[int] = self.graph.starts.tolist()
+        self.all_args: list[int] = self.graph.args.tolist()
+        self.spans: list[int] = self.graph.spans.tolist()
+
+    def node(self, number: int) -> Node:
+        """Return a node to write with."""
+        return Node(self.builder, number)
+
+    def constant(self, value: float) -> Node:
+        """Return a constant to write with."""
+        return Node(self.builder, self.builder.constant(value))
+
+    def args(self, number: int) -> list[int]:
+        """Return the arguments of a node of the function."""
+        return self.all_args[self.starts[number] : self.starts[number + 1]]
+
+    def at(self, number: int) -> None:
+        """Let what is appended next point at the source of node `number`."""
+        self.builder.span = self.spans[number]
+
+
+def spread(node: Node, shape: tuple[int, ...]) -> Node:
+    """Return `node` broadcast to `shape`."""
+    return Node(node.builder, node.builder.spread(node.id, shape))
+
+
+def fresh_inputs(
+    sweep: Sweep, names: Sequence[str], shapes: Sequence[tuple[int, ...]], suffix: str
+) -> list[Node]:
+    """Add an input for each name, with a suffix that collides with no input."""
+    taken = set(sweep.function.inputs)
+    while any(name + suffix in taken for name in names):
+        suffix += "_"
+    return [
+        Node(sweep.builder, sweep.builder.input(name + suffix, shape))
+        for name, shape in zip(names, shapes, strict=True)
+    ]

@@ -1,0 +1,74 @@
+"""A derivative rule recorded once, to be stamped onto every node that applies it.
+
+Calling a rule's map for each of a million nodes would spend the time on Python's operators. A
+map is therefore called once, on stand-ins, and what it wrote is kept as a few steps over
+numbered slots: t, y, the arguments, then the map's own constants and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.node import Node
+
+__all__ = ["Template", "template"]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The steps of one map ``(t, y, *args) -> t · ∂y/∂arg``."""
+
+    constants: tuple[float | int, ...]
+    steps: tuple[tuple[Primitive, tuple[int, ...]], ...]
+    result: int
+    taken: frozenset[int]
+    """The slots that the result is made of, beside t and the map's own constants."""
+
+    def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
+        """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
+        slots = [t, y, *args, *map(builder.constant, self.constants)]
+        for primitive, operands in self.steps:
+            slots.append(builder.emit(primitive, [slots[operand] for operand in operands]))
+        return slots[self.result]
+
+
+@cache
+def template(rule_map: Callable[..., Any], arity: int) -> Template:
+    """Record what `rule_map` writes for a primitive of `arity` arguments."""
+    builder = Builder()
+    names = ("t", "y", *(f"a{position}" for position in range(arity)))
+    slot_of = {builder.input(name): slot for slot, name in enumerate(names)}
+    stand_ins = [Node(builder, node) for node in slot_of]
+    result = rule_map(*stand_ins)
+    numbers = []
+    for node, (value, _) in builder.constants.items():
+        slot_of[node] = len(slot_of)
+        numbers.append(value)
+    steps = []
+    for node in range(len(builder)):
+        row = builder.primitive(node)
+        if row is not None:
+            operands = tuple(slot_of[arg] for arg in builder.arguments(node))
+            slot_of[node] = len(slot_of)
+            steps.append((row, operands))
+    found = {slot_of[node] for node in _below(builder, result.id)}
+    return Template(
+        tuple(numbers),
+        tuple(steps),
+        slot_of[result.id],
+        frozenset(found & set(range(1, len(names)))),
+    )
+
+
+def _below(builder: Builder, node: int) -> set[int]:
+    """Return the nodes that a node is made of, itself included."""
+    found = {node}
+    for below in range(node, -1, -1):
+        if below in found:
+            found.update(builder.arguments(below))
+    return found

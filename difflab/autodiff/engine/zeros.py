@@ -1,0 +1,184 @@
+"""Zeros that stand beforehand: where the derivative along a direction vanishes at every point.
+
+A direction that moves a few numbers of an array is zero in the others, and zero times the
+infinite slope of ``sqrt`` at 0 would be nan. Such directions are therefore masked like branches
+that are not taken. Their masks depend on no input: they are computed while the sweep is
+written, and the graph has a mask only where some numbers count, others do not, and a slope may
+be infinite. A slope that overflows is not looked for there; under the mask of a branch it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.engine.masked import Masked
+from difflab.autodiff.engine.template import template
+from difflab.core.primitive import ByArgument, Custom, Linear, Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.ir import CONSTANT, INPUT, Number
+from difflab.primitives import constant_array, divide, dpower, not_equal, power, scatter
+
+__all__ = ["Zeros"]
+
+FEW = 16
+"""Numbers that count, up to which a mask is written as their places."""
+
+SHORT = 4096
+"""Numbers of a mask up to which it is written out, not computed in every call."""
+
+
+class Zeros:
+    """What is known of masks before a sweep's function is called.
+
+    Parameters
+    ----------
+    builder : Builder
+        What the derivative is written with.
+    """
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.function = len(builder)
+        """The nodes below are the function's, which are not looked into."""
+        self.units: set[int] = set()
+        """Inputs that hold unit seeds; one number of each is not zero."""
+        self._values: dict[int, NDArray[Any] | None] = {}
+
+    def seeded(self, seed: int) -> Masked | None:
+        """Return what a sweep starts from, masked where it is zero; None where all of it is."""
+        builder = self.builder
+        self._values.clear()
+        fixed = builder.shape(seed) != () and self._value(seed) is not None
+        if not fixed and seed not in self.units:
+            return Masked(seed)
+        mask = builder.emit(not_equal, (seed, builder.constant(0)))
+        return self.settled(Masked(seed, mask, clean=True))
+
+    def settled(self, part: Masked) -> Masked | None:
+        """Return a derivative without a mask that always holds; None where it never does."""
+        if part.mask is None:
+            return part
+        truths = self._value(part.mask)
+        if truths is None:
+            return part
+        if truths.all():
+            return Masked(part.value)
+        if not truths.any():
+            return None
+        return Masked(part.value, self._shortened(part.mask, truths), part.clean)
+
+    def stamped(
+        self, rule_map: Callable[..., Any], part: Masked, y: int, args: list[int]
+    ) -> Masked:
+        """Return what a rule's map makes of the tangent or cotangent `part` of node `y`.
+
+        What is zero stays zero, and need not be made so again, where the slope is finite. In a
+        branch that is not taken that must be a number: what is computed there may overflow.
+        """
+        found = template(rule_map, len(args))
+        value = found.stamp(self.builder, part.value, y, args)
+        if part.mask is None:
+            return Masked(value)
+        slots = [part.value, y, *args]
+        numbers = [*map(self.builder.number, slots), *found.constants]
+        if self._value(part.mask) is None:
+            known = [numbers[slot] for slot in found.taken]
+            finite = all(number is not None and math.isfinite(number) for number in known)
+        else:
+            finite = all(self._finite[slots[slot]] for slot in found.taken)
+        for row, operands in found.steps:
+            finite = finite and _is_finite(row, [numbers[operand] for operand in operands])
+            numbers.append(None)
+        return Masked(value, part.mask, part.clean and (finite or value == part.value))
+
+    @cached_property
+    def _finite(self) -> bytearray:
+        """Mark the nodes of the function that are finite numbers wherever its inputs are."""
+        marks = bytearray(self.function)
+        builder = self.builder
+        for node in range(self.function):
+            row, args = builder.primitive(node), builder.arguments(node)
+            if row is None:
+                marks[node] = node not in builder.constants or math.isfinite(
+                    builder.constants[node][0]
+                )
+            elif all(marks[arg] for arg in args):
+                marks[node] = _is_finite(row, [builder.number(arg) for arg in args])
+        return marks
+
+    def _shortened(self, mask: int, truths: NDArray[np.bool_]) -> int:
+        """Return a mask as the numbers that it is, where these are few."""
+        builder = self.builder
+        if np.count_nonzero(truths) <= FEW:
+            keys = tuple(map(tuple, np.argwhere(truths).tolist()))
+            ones = [builder.constant(1)] * len(keys)
+            marks = builder.emit(scatter, ones, (("keys", keys), ("shape", truths.shape)))
+        elif truths.size <= SHORT:
+            values = truths.astype(np.float64).tobytes()
+            params = (("shape", truths.shape), ("values", values))
+            marks = builder.emit(constant_array, (), params)
+        else:
+            return mask
+        short = builder.emit(not_equal, (marks, builder.constant(0)))
+        self._values[short] = truths
+        return short
+
+    def _value(self, node: int) -> NDArray[Any] | None:
+        """Return the value of a node that depends on no input, else None."""
+        found = self._values
+        known = len(found)
+        stack = [node]
+        while stack:
+            current = stack[-1]
+            args = [] if current in found else self._arguments(current)
+            waiting = [arg for arg in args if arg not in found]
+            stack += waiting
+            if not waiting:
+                stack.pop()
+                if current not in found:
+                    found[current] = self._computed(current, args)
+        value = found[node]
+        for passed in list(found)[known:]:  # on the way, and not asked for again
+            del found[passed]
+        found[node] = value
+        return value
+
+    def _arguments(self, node: int) -> Sequence[int]:
+        return self.builder.arguments(node) if node >= self.function else ()
+
+    def _computed(self, node: int, args: Sequence[int]) -> NDArray[Any] | None:
+        """Return the value of a node whose arguments' values are known, or known to vary."""
+        builder = self.builder
+        opcode = builder.opcode[node]
+        if opcode == CONSTANT:
+            return np.asarray(float(builder.constants[node][0]))
+        if node < self.function or opcode == INPUT:
+            return None
+        operands = [value for arg in args if (value := self._values[arg]) is not None]
+        row = builder.primitive(node)
+        if row is None or len(operands) < len(args):
+            return None
+        return np.asarray(row.computer(np)(*operands, **builder.params(node)))
+
+
+def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
+    """Whether finite numbers, of which some may be known, give a finite number."""
+    if row is divide:
+        return bool(numbers[1])
+    if row is power or row is dpower:
+        exponent = numbers[1]
+        least = 0 if row is power else 1
+        return exponent is not None and exponent >= least and float(exponent).is_integer()
+    if row.structural:
+        return True
+    linear = isinstance(row.rule, Linear) or (
+        isinstance(row.rule, ByArgument) and row.rule.is_product
+    )
+    entire = not row.defined and row.expansion is None and not isinstance(row.rule, Custom)
+    return entire and (row.shape is None or linear)

@@ -1,0 +1,72 @@
+"""`grad`, `value_and_grad`, `jacfwd` and `jacrev` of Functions, as Functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from difflab.autodiff.arguments import Argnums, composed, places
+from difflab.autodiff.engine.argnums import gradients, jacobians
+from difflab.autodiff.engine.sweep import Sweep
+from difflab.errors import InputError
+from difflab.graph.checks import require_flag
+from difflab.graph.function import Function
+from difflab.graph.pytree import LEAF, Structure, flatten
+
+__all__ = ["function_gradient", "function_jacobian"]
+
+
+def function_gradient(
+    function: Function, argnums: Argnums, has_aux: bool, *, with_value: bool
+) -> Function:
+    """Return the gradient as a function with an output per argument."""
+    what = "value_and_grad" if with_value else "grad"
+    require_flag(has_aux, "has_aux", what)
+    sources, single = places(argnums, len(function.inputs), what)
+    extra = len(function.outputs) - 1
+    if math.prod(function.output_shapes[0]) != 1 or (extra and not has_aux):
+        raise InputError(
+            f"{what} needs a function with one output number, this one has {function.m}",
+            hint="use jacrev or jacfwd, or has_aux=True where other outputs are auxiliary",
+        )
+    if has_aux and not extra:
+        raise InputError(f"has_aux=True of {what} needs a function with further outputs")
+    whole = gradients(function, sources)
+    slopes: Any = 0 if single else (0,) * len(sources)
+    aux: Any = 0 if extra == 1 else (0,) * extra
+    value: Any = (0, aux) if has_aux else 0
+    form = (value, slopes) if with_value else (slopes, aux) if has_aux else slopes
+    count = 1 + extra
+    slope_outputs = range(count, count + len(sources))
+    if with_value:
+        order = [*range(count), *slope_outputs]
+    else:
+        order = [*slope_outputs, *range(1, count)]
+    return _reordered(whole, order, flatten(form)[1])
+
+
+def _reordered(function: Function, order: Sequence[int], structure: Structure) -> Function:
+    """Return a function with some of the outputs, in a new order and form."""
+    builder = Sweep(function).builder
+    return Function.build(
+        builder,
+        function.input_nodes,
+        [function.outputs[place] for place in order],
+        [function.output_names[place] for place in order],
+        None if structure == LEAF else structure,
+    )
+
+
+def function_jacobian(
+    function: Function, argnums: Argnums, what: str, *, forward: bool
+) -> Function:
+    """Return the Jacobians as a function with an output per output and argument."""
+    sources, single = places(argnums, len(function.inputs), what)
+    outputs = tuple(range(len(function.outputs)))
+    whole = jacobians(function, sources, outputs, forward=forward)
+    results = function.structure
+    if results is None:
+        results = LEAF if len(outputs) == 1 else flatten(outputs)[1]
+    structure = composed(results, LEAF if single else flatten(sources)[1])
+    return _reordered(whole, range(len(whole.outputs)), structure)

@@ -1,0 +1,291 @@
+"""Derivatives of functions as functions: gradient, Jacobian, Hessian and their products."""
+
+from __future__ import annotations
+
+import math
+
+from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.autodiff.engine.jacobian_entries import Mode, check_mode, derived, entries
+from difflab.autodiff.engine.sweep import Sweep
+from difflab.core.machine import require_memory
+from difflab.errors import InputError
+from difflab.graph.checks import require_function
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.graph.repetition import LARGE, rolled
+from difflab.primitives import reshape
+
+__all__ = [
+    "gradient",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "require_scalar",
+    "value_and_gradient",
+    "vjp",
+]
+
+
+def gradient(function: Function, mode: Mode = "reverse") -> Function:
+    """Return ∇f as a function of the same inputs.
+
+    ``∇f(x) = (∂f/∂x₁, …, ∂f/∂xₙ)`` with the inputs flattened in order. In reverse mode it
+    takes at most a small constant times the operations of f, whatever n is (Baur & Strassen,
+    1983). A large f whose terms repeat one shape is differentiated on vectors of those terms.
+
+    Parameters
+    ----------
+    function : Function
+        With one output of one number.
+    mode : {"reverse", "forward", "auto"}
+        The direction of the sweep.
+
+    Returns
+    -------
+    Function
+        Its output has the shape batch + (n,).
+
+    Raises
+    ------
+    InputError
+        The function has several outputs, or `mode` is unknown.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> g = gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
+    >>> g(2.0, 5.0).round(12).tolist()
+    [5.5, 1.716337814537]
+    """
+    require_function(function, "gradient")
+    return _gradient(_repeating(function, mode), mode)
+
+
+def _gradient(function: Function, mode: Mode) -> Function:
+    """Return ∇f node by node of `function` as it stands."""
+    require_scalar(function, "gradient", "jacobian")
+    return derived(*entries(function, mode), "gradient", fewest=mode == "auto")
+
+
+def _repeating(function: Function, mode: Mode) -> Function:
+    """Return `function` with its repetition as vectors, where one sweep differentiates it."""
+    check_mode(mode)
+    return rolled(function, LARGE) if mode == "reverse" else function
+
+
+def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
+    """Return a function with the outputs f(x) and ∇f(x), which share their computation.
+
+    Parameters
+    ----------
+    function : Function
+        With one output of one number.
+    mode : {"reverse", "forward", "auto"}
+        The direction of the sweep.
+
+    Returns
+    -------
+    Function
+        Its outputs have the shapes batch and batch + (n,).
+
+    Raises
+    ------
+    InputError
+        The function has several outputs.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> value, slope = value_and_gradient(dl.parse("x^2"))(3.0)
+    >>> float(value), slope.tolist()
+    (9.0, [6.0])
+    """
+    require_function(function, "value_and_gradient")
+    require_scalar(function, "value_and_gradient", "jacobian")
+    function = _repeating(function, mode)
+    sweep, row = entries(function, mode)
+    value = sweep.node(sweep.function.outputs[0])
+    value = value if value.shape == () else reshape(value, shape=(), rank=value.ndim)
+    return Function.build(
+        sweep.builder,
+        sweep.function.input_nodes,
+        [value.id, row.id],
+        [function.output_names[0], "gradient"],
+    )
+
+
+def jacobian(function: Function, mode: Mode = "auto") -> Function:
+    """Return J = ∂(outputs)/∂(inputs), both flattened, as a function of the same inputs.
+
+    Reverse mode takes a sweep per output, forward mode a sweep per input. Mode "auto" builds
+    both, and a third by vertex elimination, which multiplies the paths that several entries
+    share once (Griewank & Reese, 1991), and takes the one with the fewest operations; where
+    building them would be long it compares m with n. It also multiplies by powers of two
+    last, which changes a value only where a number is too small or too large for it.
+
+    Parameters
+    ----------
+    function : Function
+        With any outputs; m and n count their numbers and those of the inputs.
+    mode : {"auto", "forward", "reverse"}
+        The direction of the sweeps.
+
+    Returns
+    -------
+    Function
+        Its output has the shape batch + (m, n).
+
+    Raises
+    ------
+    InputError
+        `mode` is unknown.
+    ResourceError
+        The matrix takes more memory than there is.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> J = jacobian(dl.parse("[x*y, x + y]"))
+    >>> J(2.0, 3.0).tolist()
+    [[3.0, 2.0], [1.0, 1.0]]
+    """
+    require_function(function, "jacobian")
+    m, n = function.m, function.n
+    require_memory(8 * m * n, f"the matrix of {m:,} × {n:,} derivatives")
+    sweep, flat = entries(function, mode)
+    matrix: Node = reshape(flat, shape=(m, n), rank=1)
+    return derived(sweep, matrix, "jacobian", fewest=mode == "auto")
+
+
+def hessian(function: Function) -> Function:
+    """Return the matrix of second derivatives.
+
+    ``H = ∂(∇f)/∂x``: the Jacobian of the gradient graph by the mode with the fewest operations;
+    of a large graph forward over reverse, and reverse over reverse where a custom function has
+    no forward rule.
+
+    Parameters
+    ----------
+    function : Function
+        With one output of one number.
+
+    Returns
+    -------
+    Function
+        Its output has the shape batch + (n, n).
+
+    Raises
+    ------
+    InputError
+        The function has several outputs.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> hessian(dl.parse("x^2*y"))(3.0, 5.0).tolist()
+    [[10.0, 6.0], [6.0, 0.0]]
+    """
+    require_scalar(function, "hessian", "jacobian(jacobian(f))")
+    # Of numbers also where they repeat: each column meets few of them, but all lanes of vectors.
+    slope = _gradient(function, "reverse")
+    second = jacobian(slope, "auto")
+    return _renamed(second, "hessian")
+
+
+def jvp(function: Function) -> Function:
+    """Return the function's values and their tangents ẏ = J ẋ along a direction.
+
+    Parameters
+    ----------
+    function : Function
+        With any inputs and outputs.
+
+    Returns
+    -------
+    Function
+        Inputs: those of `function`, then for each ``x`` a tangent ``x_dot`` of its shape.
+        Outputs: those of `function`, then their tangents.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> push = jvp(dl.parse("x*y"))
+    >>> push.inputs
+    ('x', 'y', 'x_dot', 'y_dot')
+    >>> [float(v) for v in push(2.0, 3.0, 1.0, 0.0)]
+    [6.0, 3.0]
+    """
+    everything = tuple(range(len(function.inputs)))
+    return pushed(rolled(function, LARGE), everything, tuple(range(len(function.outputs))))
+
+
+def vjp(function: Function) -> Function:
+    """Return the function's values and the cotangents x̄ = Jᵀ ȳ of its inputs.
+
+    Parameters
+    ----------
+    function : Function
+        With any inputs and outputs.
+
+    Returns
+    -------
+    Function
+        Inputs: those of `function`, then for each output ``y`` a cotangent ``y_bar``.
+        Outputs: those of `function`, then a cotangent of every input.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> pull = vjp(dl.parse("z = x*y; z"))
+    >>> pull.inputs
+    ('x', 'y', 'z_bar')
+    >>> [float(v) for v in pull(2.0, 3.0, 1.0)]
+    [6.0, 3.0, 2.0]
+    """
+    everything = tuple(range(len(function.inputs)))
+    return pulled(rolled(function, LARGE), everything, tuple(range(len(function.outputs))))
+
+
+def hvp(function: Function) -> Function:
+    """Return the product H ẋ of the Hessian with a direction, without the Hessian.
+
+    Forward over reverse: the tangent of the gradient (Pearlmutter, 1994).
+
+    Parameters
+    ----------
+    function : Function
+        With one output of one number.
+
+    Returns
+    -------
+    Function
+        Inputs: those of `function`, then for each ``x`` a direction ``x_dot`` of its shape.
+        The output has the shape batch + (n,).
+
+    Raises
+    ------
+    InputError
+        The function has several outputs.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> hvp(dl.parse("x^2*y"))(3.0, 5.0, 1.0, 0.0).tolist()
+    [10.0, 6.0]
+    """
+    pushed = jvp(gradient(function))
+    return Function.build(Sweep(pushed).builder, pushed.input_nodes, [pushed.outputs[1]], ["hvp"])
+
+
+def require_scalar(function: Function, transform: str, instead: str) -> None:
+    """Raise `InputError` where a function has more than one output number."""
+    if len(function.outputs) != 1 or math.prod(function.output_shapes[0]) != 1:
+        raise InputError(
+            f"{transform} needs a function with one output number, this one has {function.m}",
+            hint=f"use {instead}",
+        )
+
+
+def _renamed(function: Function, name: str) -> Function:
+    return Function(function.graph, function.input_nodes, function.outputs, (name,))

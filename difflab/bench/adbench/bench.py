@@ -1,0 +1,218 @@
+"""ADBench: the time of a Jacobian over that of its objective, for difflab and its peers.
+
+An instance's tools are measured in turns, one sample of each after the other, so that what
+disturbs one disturbs all; a time is the smallest of its samples. Answers come first: a tool that
+misses the suite's tolerance is not timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from difflab.bench.adbench.answers import TOLERANCE, Answer, answered, difference, expected
+from difflab.bench.adbench.problems import PROBLEMS, Problem, instances, load
+from difflab.bench.adbench.tools import TOOLS, Ready
+from difflab.errors import InputError, printable
+from difflab.lab import provenance
+from difflab.lab.environment import environment
+from difflab.lab.measure import SHORTEST, spread
+from difflab.lab.sweep import Cell, Row, Task
+from difflab.methods.timer import elapsed
+
+__all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "tasks"]
+
+LAYOUT = provenance.layout(
+    {
+        "problem": str,
+        "instance": str,
+        "data": str,
+        "tool": str,
+        "status": str,
+        "against": str,
+        "difference": float,
+        "objective_seconds": float,
+        "jacobian_seconds": float,
+        "ratio": float,
+        "prepare_seconds": float,
+        "message": str,
+    },
+    key=("problem", "instance", "data", "tool"),
+)
+ROUNDS = 15
+"""Samples of each tool's objective and Jacobian."""
+BUDGET = 20.0
+"""Seconds for an instance after which no further round is begun; there is always one."""
+LARGE = 100_000
+"""Observations and points above which an instance is measured only when asked for."""
+
+
+def chosen(data: Path, names: Sequence[str], *, large: bool) -> list[str]:
+    """Return the instances of some problems in a folder.
+
+    Parameters
+    ----------
+    data : pathlib.Path
+        The folder.
+    names : sequence of str
+        Problems, of which there are ``gmm``, ``ba``, ``lstm`` and ``hand``.
+    large : bool
+        Whether those of hundreds of thousands to millions of points are among them.
+
+    Raises
+    ------
+    InputError
+        There is no such problem, or there is no instance.
+    """
+    found = [instance for name in names for instance in instances(data, name)]
+    if not found:
+        raise InputError(
+            f"{data} holds no instance of {', '.join(names) or 'nothing'}",
+            hint="give the folder data of Microsoft ADBench with --data",
+        )
+    return [instance for instance in found if large or _size(instance) <= LARGE]
+
+
+def _size(instance: str) -> float:
+    """Return how many points an instance has, as its name says."""
+    if instance.startswith("gmm_"):
+        text = instance.split("/")[0].split("_")[1]
+        return float(text[:-1]) * {"k": 1e3, "M": 1e6}.get(text[-1], 1.0)
+    name = Path(instance).stem
+    return float(name.rsplit("_p", 1)[1]) if "_p" in name else 0.0
+
+
+def tasks(data: Path, found: Sequence[str], tools: Sequence[str]) -> Iterator[Task]:
+    """Yield a task for every instance and tool; the first of an instance measures all.
+
+    Raises
+    ------
+    InputError
+        There is no such tool.
+    """
+    for name in tools:
+        if name not in TOOLS:
+            raise InputError(f"there is no tool '{name}'", hint=f"one of {', '.join(TOOLS)}")
+    sources = {name: provenance.source(TOOLS[name], timeout=BUDGET) for name in tools}
+    for instance in found:
+        measure = cache(partial(_measured, data, instance, tuple(tools)))
+        problem = next(name for name in PROBLEMS if instance.startswith(name))
+        key: dict[str, Cell] = {"problem": problem, "instance": instance}
+        key["data"] = _digest(data, instance)
+        for name in tools:
+            yield Task({**key, "tool": name}, partial(_row, measure, name), sources[name])
+
+
+def _digest(data: Path, instance: str) -> str:
+    """Return a hash of an instance's numbers: other folders may have other ones of that name."""
+    digest = sha256((data / instance).read_bytes())
+    model = data / "hand" / "model"
+    if instance.startswith("hand") and model.is_dir():
+        for path in sorted(model.iterdir()):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def document(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return rows with the machine they were measured on; a number that is not finite is text."""
+    cells = [
+        {name: str(value) if _endless(value) else value for name, value in row.items()}
+        for row in rows
+    ]
+    return {"schema": "difflab.adbench/1", "rows": cells, "environment": environment()}
+
+
+def _endless(value: Cell) -> bool:
+    return isinstance(value, float) and not isfinite(value)
+
+
+def _row(measure: Callable[[], Mapping[str, dict[str, Cell]]], name: str) -> dict[str, Cell]:
+    return measure()[name]
+
+
+def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict[str, Cell]]:
+    """Return a row for every tool."""
+    problem = load(data, instance)
+    rows: dict[str, dict[str, Cell]] = {name: {"status": "ok"} for name in tools}
+    ready: dict[str, Ready] = {}
+    answers: dict[str, Answer] = {}
+    for name in tools:
+        try:
+            ready[name] = _prepared(name, problem, rows[name])
+            answers[name] = answered(problem, ready[name].objective(), ready[name].jacobian())
+        except Exception as error:  # a peer may fail in any way, which is a result
+            ready.pop(name, None)
+            text = printable(str(error).split("\n")[0]) or type(error).__name__
+            rows[name] |= {"status": "failed", "message": text}
+    _judged(expected(data, instance), answers, rows)
+    right = {name: entry for name, entry in ready.items() if rows[name]["status"] == "ok"}
+    for name, (objective, jacobian) in _timed(right).items():
+        rows[name] |= {
+            "objective_seconds": min(objective),
+            "jacobian_seconds": min(jacobian),
+            "ratio": min(jacobian) / min(objective),
+            "repetitions": len(jacobian),
+            "spread": spread(jacobian),
+        }
+    return rows
+
+
+def _prepared(name: str, problem: Problem, row: dict[str, Cell]) -> Ready:
+    absent = TOOLS[name].missing()
+    if absent:
+        raise InputError(absent)
+    start = perf_counter()
+    ready = TOOLS[name].prepare(problem)
+    row["prepare_seconds"] = perf_counter() - start
+    return ready
+
+
+def _judged(
+    known: Answer | None, answers: Mapping[str, Answer], rows: Mapping[str, dict[str, Cell]]
+) -> None:
+    """Hold every answer to the known one, or where none is known to another tool's."""
+    for name, answer in answers.items():
+        others = [other for other in answers if other != name]
+        against = "expected" if known else (others[-1] if others else "nothing")
+        truth = known or (answers[against] if others else answer)
+        apart = max(map(difference, answer, truth))
+        rows[name] |= {"against": against, "difference": apart}
+        if not apart < TOLERANCE:
+            rows[name] |= {
+                "status": "wrong",
+                "message": f"its answers differ from {against} by {apart:.1e}",
+            }
+
+
+def _timed(ready: Mapping[str, Ready]) -> dict[str, tuple[list[float], list[float]]]:
+    """Return the seconds of every objective and Jacobian, measured in turns."""
+    calls: dict[tuple[str, int], Callable[[], Any]] = {
+        (name, k): call
+        for name, entry in ready.items()
+        for k, call in enumerate((entry.objective, entry.jacobian))
+    }
+    start = perf_counter()
+    repeats: dict[tuple[str, int], int] = {}
+    samples: dict[tuple[str, int], list[float]] = {}
+    for place, call in calls.items():
+        repeats[place], first = _settled(call)
+        samples[place] = [first]
+    for _ in range(ROUNDS - 1):
+        if perf_counter() - start > BUDGET:
+            break
+        for place, call in calls.items():
+            samples[place].append(elapsed(call, repeats[place]) / repeats[place])
+    return {name: (samples[name, 0], samples[name, 1]) for name in ready}
+
+
+def _settled(call: Callable[[], Any]) -> tuple[int, float]:
+    """Return how many repeats last long enough for the clock, and the seconds of one."""
+    repeats = 1
+    while (seconds := elapsed(call, repeats)) < SHORTEST:
+        repeats *= 2
+    return repeats, seconds / repeats

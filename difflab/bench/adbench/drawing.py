@@ -1,0 +1,181 @@
+"""ADBench's results as a table and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from difflab.lab.sweep import Row
+from difflab.report.canvas import FAINT, INK, saved, style, titled
+from difflab.report.style import clean, error, seconds, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["picture", "text"]
+
+# Okabe and Ito's colours; no tool stands on its colour alone.
+_LOOKS = {
+    "difflab": ("#0072B2", "o"),
+    "torch": ("#D55E00", "s"),
+    "jax": ("#009E73", "^"),
+    "autograd": ("#B5578C", "D"),
+}
+_OTHER = (FAINT, ".")
+
+
+def text(
+    rows: Sequence[Row], *, colour: bool = False, width: int = 110, plain: bool = False
+) -> str:
+    """Return the table: a line for every instance and tool, the fastest Jacobian marked.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `difflab.bench.adbench.bench`.
+    colour : bool
+        Whether a terminal's colours are used.
+    width : int
+        Columns of the terminal.
+    plain : bool
+        Whether to write nothing beyond ASCII.
+
+    Returns
+    -------
+    str
+        Lines of text.
+    """
+    from rich.table import Table
+
+    from difflab.report.terminal import draw
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("instance", "tool"):
+        table.add_column(name, no_wrap=True)
+    for name in ("objective", "Jacobian", "ratio", "error"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("")
+    fastest = _fastest(rows)
+    before = ""
+    for row in rows:
+        instance = str(row["instance"])
+        first = row["jacobian_seconds"] == fastest.get(instance, -1.0)
+        ratio = row["ratio"]
+        told = str(row["message"] or "")
+        table.add_row(
+            clean(instance.removesuffix(".txt")) if instance != before else "",
+            clean(str(row["tool"])),
+            seconds(_number(row, "objective_seconds")),
+            seconds(_number(row, "jacobian_seconds")),
+            "–" if ratio is None else f"{float(ratio):.2f}",
+            error(_number(row, "difference")),
+            clean(shorten(told, 60)) if told else ("fastest" if first else ""),
+        )
+        before = instance
+    return draw([table], colour=colour, width=width, plain=plain)
+
+
+def _number(row: Row, name: str) -> float | None:
+    value = row[name]
+    return None if value is None or value == "" else float(value)
+
+
+def _fastest(rows: Sequence[Row]) -> dict[str, float]:
+    best: dict[str, float] = {}
+    for row in rows:
+        value = _number(row, "jacobian_seconds")
+        if value is not None:
+            instance = str(row["instance"])
+            best[instance] = min(value, best.get(instance, value))
+    return best
+
+
+def picture(rows: Sequence[Row], kind: str = "svg") -> bytes:
+    """Draw Jacobian times, and their ratios to the objectives', a line for each instance.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `difflab.bench.adbench.bench`.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    instances = list(dict.fromkeys(str(row["instance"]) for row in rows))
+    height = 1.9 + 0.34 * len(instances)
+    with style():
+        canvas = Figure(figsize=(11.5, height))
+        titled(
+            canvas,
+            "ADBench: what a Jacobian costs",
+            "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
+            " only tools whose answers are right are timed",
+        )
+        left, right = canvas.subplots(1, 2, sharey=True)
+        canvas.subplots_adjust(
+            left=0.255, right=0.985, top=1 - 1.05 / height, bottom=0.55 / height, wspace=0.06
+        )
+        for axes, column in ((left, "jacobian_seconds"), (right, "ratio")):
+            _panel(axes, rows, instances, column)
+        left.set_yticks(
+            range(len(instances)), [clean(name.removesuffix(".txt")) for name in instances]
+        )
+        left.set_ylim(len(instances) - 0.5, -0.5)
+        left.xaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", ""))
+        left.set_xlabel("time of a Jacobian")
+        right.axvline(4, color=INK, lw=0.9, ls="--", zorder=1)
+        right.xaxis.set_major_formatter("{x:g}")
+        right.set_xlabel("Jacobian time / objective time")
+        _legend(right, rows)
+        return saved(canvas, kind)
+
+
+def _panel(axes: Axes, rows: Sequence[Row], instances: Sequence[str], column: str) -> None:
+    axes.set_xscale("log")
+    axes.grid(visible=True)
+    axes.tick_params(axis="y", length=0)
+    for row in rows:
+        value = _number(row, column)
+        if value is None:
+            continue
+        colour, marker = _LOOKS.get(str(row["tool"]), _OTHER)
+        own = row["tool"] == "difflab"
+        axes.plot(
+            value,
+            instances.index(str(row["instance"])),
+            marker,
+            color=colour,
+            ms=8 if own else 6,
+            mec=INK if own else "none",
+            mew=0.8,
+            zorder=3 if own else 2,
+            clip_on=False,
+        )
+
+
+def _legend(axes: Axes, rows: Sequence[Row]) -> None:
+    """Name the tools above the right panel."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for tool in dict.fromkeys(str(row["tool"]) for row in rows):
+        colour, marker = _LOOKS.get(tool, _OTHER)
+        own = INK if tool == "difflab" else "none"
+        handles.append(
+            Line2D([], [], marker=marker, color=colour, ls="", ms=7, mec=own, label=clean(tool))
+        )
+    axes.legend(
+        handles=handles,
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        handletextpad=0.2,
+    )

@@ -1,0 +1,181 @@
+"""ADBench's instances: an objective, the values it is differentiated by, and data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.bench.adbench import ba, files, gmm, hand, lstm
+from difflab.errors import InputError
+
+__all__ = ["PROBLEMS", "Kind", "Problem", "instances", "load"]
+
+Array = NDArray[np.float64]
+POINTS = 10_000
+"""Points of a mixture that are differentiated at once, where there are many."""
+
+
+class Kind(StrEnum):
+    """What a Jacobian is made of."""
+
+    GRADIENT = "gradient"
+    """Of one number."""
+    COLUMNS = "columns"
+    """Of many numbers by few, one array."""
+    BLOCKS = "blocks"
+    """Of observations, each by its own numbers."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An instance of the suite.
+
+    Attributes
+    ----------
+    name, instance : str
+        The problem, and the file under the data's folder.
+    kind : Kind
+        What its Jacobian is made of.
+    objective : callable
+        ``objective(maths, *parameters, *data)``; for blocks of one observation or of a batch.
+    parameters : tuple of array
+        What it is differentiated by.
+    parts : sequence of tuples of array
+        Data. The objective is the sum over the parts.
+    each : callable or None
+        ``each(maths, parameter)``: for blocks, a second error, by the last parameter only.
+    """
+
+    name: str
+    instance: str
+    kind: Kind
+    objective: Callable[..., Any]
+    parameters: tuple[Array, ...]
+    parts: Sequence[tuple[Array, ...]] = field(default=((),))
+    each: Callable[..., Any] | None = None
+
+
+PROBLEMS: Mapping[str, tuple[str, ...]] = {
+    "gmm": ("gmm/test.txt", "gmm_1k/*.txt", "gmm_2.5M_replicated/*.txt"),
+    "ba": ("ba/*.txt",),
+    "lstm": ("lstm/*.txt",),
+    "hand": ("hand/*.txt", "hand_simple_small/*.txt", "hand_complicated_small/*.txt"),
+}
+"""Where the instances of each problem lie under the data's folder."""
+
+
+def instances(data: Path, problem: str) -> list[str]:
+    """Return the instances of a problem that there are, by their files under `data`.
+
+    Raises
+    ------
+    InputError
+        There is no such problem.
+    """
+    if problem not in PROBLEMS:
+        raise InputError(
+            f"ADBench has no problem '{problem}'", hint=f"one of {', '.join(PROBLEMS)}"
+        )
+    found = [path for pattern in PROBLEMS[problem] for path in sorted(data.glob(pattern))]
+    return [path.relative_to(data).as_posix() for path in found]
+
+
+def load(data: Path, instance: str) -> Problem:
+    """Return an instance, its file read.
+
+    Parameters
+    ----------
+    data : pathlib.Path
+        The folder.
+    instance : str
+        The file under it, as `instances` gives it.
+
+    Raises
+    ------
+    InputError
+        A file is missing or wrong; its line is named.
+    """
+    name = instance.split("/", 1)[0].split("_", 1)[0]
+    return _LOADERS[name](data, instance)
+
+
+def _gmm(data: Path, instance: str) -> Problem:
+    given = files.read_gmm(data / instance)
+    sizes = [min(POINTS, given.n - start) for start in range(0, given.n, POINTS)]
+    if len(given.x) == given.n:
+        blocks: Iterator[Array] = iter(np.split(given.x, np.cumsum(sizes)[:-1]))
+    else:
+        same = {size: np.repeat(given.x, size, axis=0) for size in set(sizes)}
+        blocks = (same[size] for size in sizes)
+    parts = [(block, np.array(len(block) / given.n)) for block in blocks]
+    objective = partial(_gmm_objective, (given.gamma, given.m))
+    parameters = (given.alphas, given.means, given.icf)
+    return Problem("gmm", instance, Kind.GRADIENT, objective, parameters, parts)
+
+
+def _gmm_objective(prior: tuple[float, int], maths: Any, *values: Any) -> Any:
+    return gmm.objective(maths, prior, *values)
+
+
+def _ba(data: Path, instance: str) -> Problem:
+    given = files.read_ba(data / instance)
+    # The suite repeats one camera, one point and one observation as often as the file says.
+    cameras = np.tile(given.camera, (given.cameras, 1))
+    points = np.tile(given.point, (given.points, 1))
+    seen = np.arange(given.observations)
+    parameters = (
+        np.asfortranarray(cameras[seen % given.cameras]),
+        np.asfortranarray(points[seen % given.points]),
+        np.full(given.observations, given.weight),
+    )
+    features = np.asfortranarray(np.tile(given.feature, (given.observations, 1)))
+    return Problem(
+        "ba",
+        instance,
+        Kind.BLOCKS,
+        ba.reprojection_error,
+        parameters,
+        [(features,)],
+        ba.weight_error,
+    )
+
+
+def _lstm(data: Path, instance: str) -> Problem:
+    given = files.read_lstm(data / instance)
+    parameters, rest = (given.gates, given.ends), (given.state, given.sequence)
+    return Problem("lstm", instance, Kind.GRADIENT, lstm.objective, parameters, [rest])
+
+
+def _hand(data: Path, instance: str) -> Problem:
+    complicated = "complicated" in instance
+    model = _model(data / "hand" / "model")
+    given = files.read_hand(data / instance, model, complicated=complicated)
+    skeleton = hand.Hand(model)
+    if given.inside is None:
+        objective = partial(_hand_objective, hand.simple, skeleton)
+        rest: tuple[Array, ...] = (skeleton.weighted(given.matches), given.points)
+        return Problem("hand", instance, Kind.COLUMNS, objective, (given.theta,), [rest])
+    corners = model.triangles[given.matches].T.ravel()
+    objective = partial(_hand_objective, hand.complicated, skeleton)
+    rest = (skeleton.weighted(corners), given.points, given.inside)
+    pose = np.concatenate([np.zeros(2), given.theta])
+    return Problem("hand", instance, Kind.COLUMNS, objective, (pose,), [rest])
+
+
+def _hand_objective(text: Callable[..., Any], skeleton: Any, maths: Any, *values: Any) -> Any:
+    return text(maths, skeleton, *values)
+
+
+@cache
+def _model(folder: Path) -> files.HandModel:
+    return files.read_hand_model(folder)
+
+
+_LOADERS = {"gmm": _gmm, "ba": _ba, "lstm": _lstm, "hand": _hand}

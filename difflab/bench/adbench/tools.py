@@ -1,0 +1,257 @@
+"""Each tool's objective and Jacobian of an instance, ready to be called and timed.
+
+Every tool gets the same text, written over its own array module, and does what its users would:
+difflab traces and compiles, JAX runs under ``jit``, PyTorch and autograd as they are. Jacobians
+of many numbers by few go forward; of observations, every tool takes all of them at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.autodiff.callables.grad import grad, jacfwd, jacrev
+from difflab.bench.adbench.maths import Maths, autograd_maths, difflab_maths, jax_maths, torch_maths
+from difflab.bench.adbench.problems import Kind, Problem
+from difflab.execute import compile
+from difflab.graph.trace import trace
+
+__all__ = ["TOOLS", "Ready", "Tool"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What is timed: two calls without arguments, whose results are there when they return."""
+
+    objective: Callable[[], Any]
+    jacobian: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A package that computes objectives and Jacobians.
+
+    Attributes
+    ----------
+    name : str
+        The package.
+    prepare : callable
+        A problem to what is timed.
+    """
+
+    name: str
+    prepare: Callable[[Problem], Ready]
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The distributions that its answers come from."""
+        return ("jax", "jaxlib") if self.name == "jax" else (self.name,)
+
+    def missing(self) -> str | None:
+        """Return how to get the package where it is not installed."""
+        if find_spec(self.name) is not None:
+            return None
+        return f"{self.name} is not installed; add it with: pip install {self.name}"
+
+
+def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callable[[], Any]:
+    """Return a call that adds up what `call` gives for each of the parts."""
+    if len(parts) == 1:
+        return partial(call, *parts[0])
+
+    def run() -> Any:
+        total = call(*parts[0])
+        for part in parts[1:]:
+            more = call(*part)
+            many = isinstance(total, list | tuple)
+            total = [a + b for a, b in zip(total, more, strict=True)] if many else total + more
+        return total
+
+    return run
+
+
+def _observed(problem: Problem, maths: Maths) -> Callable[..., Any]:
+    """Return one observation's errors, or a batch's."""
+    count, each = len(problem.parameters), problem.each
+    if each is None:
+        return partial(problem.objective, maths)
+
+    def errors(*values: Any) -> tuple[Any, Any]:
+        return problem.objective(maths, *values), each(maths, values[count - 1])
+
+    return errors
+
+
+def _differentiated(
+    problem: Problem,
+    maths: Maths,
+    grad: Callable[..., Any],
+    jacfwd: Callable[..., Any],
+    jacrev: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Return the Jacobian by transforms that JAX, PyTorch and difflab all have."""
+    text, argnums = partial(problem.objective, maths), tuple(range(len(problem.parameters)))
+    if problem.kind is Kind.GRADIENT:
+        gradient: Callable[..., Any] = grad(text, argnums)
+        return gradient
+    if problem.each is None:
+        columns: Callable[..., Any] = jacfwd(text, 0)
+        return columns
+    blocks, slope = jacrev(text, argnums), grad(partial(problem.each, maths), 0)
+    return lambda *values: (*blocks(*values), slope(values[argnums[-1]]))
+
+
+# --- difflab ----------------------------------------------------------------------------------
+
+
+def _difflab(problem: Problem) -> Ready:
+    maths = difflab_maths()
+    single = problem.kind is Kind.BLOCKS
+    parts = [
+        [value if value.ndim else float(value) for value in (*problem.parameters, *data)]
+        for data in problem.parts
+    ]
+    given = (*problem.parameters, *problem.parts[0])
+    examples = [value[0] if single else value for value in given]
+    # Asked for, since an objective is called many times; `auto` counts what one call takes.
+    target = "native" if find_spec("llvmlite") is not None else "auto"
+    objective = compile(trace(_observed(problem, maths), *examples), target)
+    transformed = _differentiated(problem, maths, grad, jacfwd, jacrev)
+    jacobian = compile(trace(transformed, *examples), target)
+    return Ready(_summed(objective, parts), _summed(jacobian, parts))
+
+
+# --- JAX --------------------------------------------------------------------------------------
+
+
+def _jax(problem: Problem) -> Ready:
+    import jax
+
+    maths = jax_maths()
+    objective = _observed(problem, maths)
+    jacobian = _differentiated(problem, maths, jax.grad, jax.jacfwd, jax.jacrev)
+    if problem.kind is Kind.BLOCKS:
+        objective, jacobian = jax.vmap(objective), jax.vmap(jacobian)
+    calls = []
+    with _double():
+        parts = [
+            [jax.numpy.asarray(value) for value in (*problem.parameters, *data)]
+            for data in problem.parts
+        ]
+    for call in (objective, jacobian):
+        compiled = jax.jit(call)
+
+        def ready(compiled: Any = compiled) -> Any:
+            with _double():
+                return jax.block_until_ready(_summed(compiled, parts)())
+
+        ready()  # compiles now
+        calls.append(ready)
+    return Ready(*calls)
+
+
+def _double() -> AbstractContextManager[None]:
+    """Return JAX's context of 64-bit numbers, which older versions keep elsewhere."""
+    import jax
+
+    home = jax if hasattr(jax, "enable_x64") else jax.experimental
+    context: AbstractContextManager[None] = home.enable_x64(True)
+    return context
+
+
+# --- PyTorch ----------------------------------------------------------------------------------
+
+
+def _torch(problem: Problem) -> Ready:
+    import torch
+
+    maths = torch_maths()
+    parts = [
+        [torch.from_numpy(np.array(value)) for value in (*problem.parameters, *data)]
+        for data in problem.parts
+    ]
+    count = len(problem.parameters)
+    objective = _observed(problem, maths)
+    plain = _summed(objective, parts)
+
+    def value() -> Any:
+        with torch.no_grad():
+            return plain()
+
+    if problem.kind is not Kind.GRADIENT:
+        func = torch.func
+        jacobian = _differentiated(problem, maths, func.grad, func.jacfwd, func.jacrev)
+        if problem.kind is Kind.BLOCKS:
+            jacobian = torch.vmap(jacobian)
+        return Ready(value, _summed(jacobian, parts))
+
+    def backward(*values: Any) -> Any:
+        leaves = [leaf.detach().requires_grad_() for leaf in values[:count]]
+        return torch.autograd.grad(objective(*leaves, *values[count:]), leaves)
+
+    return Ready(value, _summed(backward, parts))
+
+
+# --- autograd ---------------------------------------------------------------------------------
+
+
+def _autograd(problem: Problem) -> Ready:
+    import autograd
+    from autograd.differential_operators import make_jvp
+
+    maths = autograd_maths()
+    parts = [(*problem.parameters, *data) for data in problem.parts]
+    objective = _observed(problem, maths)
+    argnums = tuple(range(len(problem.parameters)))
+    if problem.kind is Kind.GRADIENT:
+        return Ready(_summed(objective, parts), _summed(autograd.grad(objective, argnums), parts))
+    if problem.kind is Kind.COLUMNS:
+        pushed = make_jvp(objective, 0)
+
+        def columns(x: Any, *rest: Any) -> Any:
+            push = pushed(x, *rest)
+            return np.stack([push(seed)[1] for seed in np.eye(len(x))], axis=-1)
+
+        return Ready(_summed(objective, parts), _summed(columns, parts))
+
+    return Ready(_summed(objective, parts), _summed(_autograd_blocks(problem, maths), parts))
+
+
+def _autograd_blocks(problem: Problem, maths: Maths) -> Callable[..., Any]:
+    """Return all blocks: each observation has its own numbers, so a sum's gradient has a row."""
+    import autograd
+
+    count, each = len(problem.parameters), problem.each
+
+    def total(row: int, *values: Any) -> Any:
+        return maths.xp.sum(problem.objective(maths, *values)[..., row])
+
+    gradient = autograd.grad(total, tuple(range(1, count + 1)))
+    slope = autograd.elementwise_grad(lambda weight: each and each(maths, weight))
+
+    def blocks(*values: Any) -> Any:
+        rows = zip(gradient(0, *values), gradient(1, *values), strict=True)
+        return *(np.stack(pair, axis=1) for pair in rows), slope(values[count - 1])
+
+    return blocks
+
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool("difflab", _difflab),
+        Tool("torch", _torch),
+        Tool("jax", _jax),
+        Tool("autograd", _autograd),
+    )
+}
+"""difflab first, then its peers."""

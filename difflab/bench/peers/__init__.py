@@ -1,0 +1,1 @@
+"""difflab beside its peers: equal work, equal answers, ratios."""

@@ -1,0 +1,375 @@
+"""difflab beside its peers: value and gradient of one function, equal work, equal answers, ratios.
+
+Everyone gives the value and the gradient in float64 at the same points, by the door that its
+own users take. An answer is checked before any time is taken: at one point by the referee, over
+a batch against difflab. Times are taken in turns, difflab's and the peer's, so that a drift of
+the machine meets both, and what is told is the ratio of each pair of turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.bench.outcomes import outcome
+from difflab.errors import InputError, MethodTimeout, UnsupportedError
+from difflab.graph.function import Function
+from difflab.lab import provenance
+from difflab.lab.environment import environment
+from difflab.lab.measure import Pairs, paired, spread
+from difflab.lab.sweep import Cell, Task
+from difflab.methods.peers.peer import Door, Peer, refusals
+from difflab.methods.protocol import Estimate, Family
+from difflab.methods.registry import peers
+from difflab.referee.referee import Referee, Reference
+from difflab.referee.ulp import exact, nearest, ulp_distance
+from difflab.referee.verdict import RTOL, Verdict, judge
+
+__all__ = ["LAYOUT", "POINTS", "SEED", "SEED_AT", "Contender", "Subject", "contenders", "tasks"]
+
+Array = NDArray[float64]
+
+SEED = "ln(x1) + x1*x2 - sin(x2)"
+SEED_AT = {"x1": 2.0, "x2": 5.0}
+POINTS = (1, 1_000, 1_000_000)
+NEAR = 0.05
+"""The points of a batch lie around the given one, each input within so much of its size."""
+SEED_OF_BATCHES = 0
+TRIED = 16
+"""Points by which the time of a batch is foretold where a peer takes one at a time."""
+OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
+
+LAYOUT = provenance.layout(
+    {
+        "expression": str,
+        "point": str,
+        "points": int,
+        "peer": str,
+        "version": str,
+        "status": str,
+        "message": str,
+        "ulps": float,
+        "prepare_seconds": float,
+        "call_seconds": float,
+        "difflab_seconds": float,
+        "ratio": float,
+        "ratio_low": float,
+        "ratio_high": float,
+    },
+    key=("expression", "point", "points", "peer"),
+)
+
+
+class Contender(Protocol):
+    """Who takes part: a `Peer`, or one of difflab's targets."""
+
+    name: str
+    title: str
+    family: Family
+    vectorised: bool
+
+    def missing(self) -> str | None:
+        """Return why it cannot take part and the command that changes that, or None."""
+
+    def start(self) -> None:
+        """Import what it needs, which is no part of preparing."""
+
+    def version(self) -> str:
+        """Return its version."""
+
+    def formula(self, function: Function | None, timeout: float) -> Function:
+        """Return the function as it is given to the contender."""
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return value and gradient, ready to be called at one point or at so many."""
+
+
+class Own:
+    """difflab itself, compiled for one target."""
+
+    title = "difflab"
+    family = Family.AUTOMATIC
+    vectorised = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.target = name.partition("-")[2] or "auto"
+
+    def missing(self) -> str | None:
+        """Return None: what a target lacks is told when it is asked to compile."""
+        return None
+
+    def start(self) -> None:
+        """Import difflab's compiler."""
+        import_module("difflab.autodiff.functions.transforms")
+        import_module("difflab.execute")
+
+    def version(self) -> str:
+        """Return difflab's version."""
+        return str(environment()["difflab"])
+
+    def formula(self, function: Function | None, timeout: float) -> Function:
+        """Return the function."""
+        assert function is not None
+        return function
+
+    def door(self, function: Function, points: int | None) -> Door:
+        """Return the compiled value and gradient."""
+        from difflab.autodiff.functions.transforms import value_and_gradient
+        from difflab.execute import compile
+
+        if points is not None and self.target == "python":
+            raise UnsupportedError("the target 'python' is for one point")
+        fast = compile(value_and_gradient(function), self.target)
+
+        def taken(x: Array) -> list[Any]:
+            parts = function.split(x)
+            return [np.ascontiguousarray(p) if p.ndim else float(p) for p in parts]
+
+        def given(result: Any) -> tuple[Array, Array]:
+            value, slope = result
+            return np.asarray(value), np.asarray(slope)
+
+        return Door(fast, taken, given)
+
+
+@dataclass
+class Subject:
+    """What is measured: a function of one output number, around one point.
+
+    Attributes
+    ----------
+    function : Function
+    x : ndarray
+        The packed point ``(n,)``.
+    text, point : str
+        Function and point as they are shown.
+    """
+
+    function: Function
+    x: Array
+    text: str
+    point: str
+    _own: dict[int, tuple[Door, Sequence[Any], tuple[Array, Array]]] = field(default_factory=dict)
+    _referee: Reference | None = None
+
+    def __post_init__(self) -> None:
+        if self.function.m != 1:
+            raise InputError(
+                f"a value and its gradient need one output number, not {self.function.m}",
+                text=self.function.text,
+            )
+
+    def at(self, points: int) -> Array:
+        """Return the point itself, ``(n,)``, or a batch that begins with it, ``(points, n)``.
+
+        Where the function has no value at a neighbour, the point stands there instead.
+        """
+        if points == 1:
+            return self.x
+        spread = NEAR * np.where(self.x == 0, 1.0, np.abs(self.x))
+        moves = np.random.default_rng(SEED_OF_BATCHES).uniform(-1, 1, (points, len(self.x)))
+        batch = self.x + spread * moves
+        batch[0] = self.x
+        outside = ~np.isfinite(self.function.values(batch)[:, 0])
+        batch[outside] = self.x
+        return batch
+
+    def own(self, points: int) -> tuple[Door, Sequence[Any], tuple[Array, Array]]:
+        """Return difflab's door, its arguments and its answer, made once for each size."""
+        if points not in self._own:
+            door = Own("difflab").door(self.function, None if points == 1 else points)
+            arguments = door.taken(self.at(points))
+            self._own[points] = (door, arguments, door.given(door.call(*arguments)))
+        return self._own[points]
+
+    def reference(self) -> Reference:
+        """Return the referee's value and gradient at the point."""
+        if self._referee is None:
+            self._referee = Referee.of(self.function, self.x.tolist(), order=1).reference()
+        return self._referee
+
+
+def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
+    """Return difflab with its targets, and the peers named; those that are installed when None.
+
+    Raises
+    ------
+    InputError
+        There is no such peer.
+
+    Examples
+    --------
+    >>> list(contenders(["jax"]))
+    ['difflab', 'difflab-python', 'difflab-numpy', 'difflab-native', 'jax']
+    """
+    known = peers()
+    found: dict[str, Contender] = {name: Own(name) for name in OWN}
+    for name in known if names is None else names:
+        if name not in known:
+            raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(known)}")
+        peer = known[name]
+        assert isinstance(peer, Peer)
+        if names is not None or peer.missing() is None:
+            found[name] = peer
+    return found
+
+
+def tasks(
+    subject: Subject,
+    chosen: Mapping[str, Contender],
+    points: Sequence[int] = POINTS,
+    budget: float = 10.0,
+) -> Iterator[Task]:
+    """Yield a task for every size of batch and contender, the small sizes first.
+
+    What took too long at one size is not begun at a larger one.
+    """
+    beaten: dict[str, str] = {}
+    stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
+    # A peer's ratio depends on what difflab runs on beside it, as difflab's own time does.
+    sources = {
+        name: stated(contender, target=getattr(contender, "target", "auto"))
+        for name, contender in chosen.items()
+    }
+    for size in sorted(points):
+        for name, contender in chosen.items():
+            # In the order in which progress shows them.
+            key: dict[str, Cell] = {"points": size, "peer": name}
+            key |= {"expression": subject.text, "point": subject.point}
+            measure = partial(_row, subject, contender, size, budget, beaten)
+            yield Task(key, measure, sources[name])
+
+
+def _row(
+    subject: Subject, contender: Contender, points: int, budget: float, beaten: dict[str, str]
+) -> dict[str, Cell]:
+    """Measure one contender at one size; whatever becomes of it is a row."""
+    row: dict[str, Cell] = {"version": contender.version(), "message": ""}
+    if contender.name in beaten:
+        return {**row, "status": "timeout", "message": beaten[contender.name]}
+    try:
+        with np.errstate(all="ignore"):
+            return {**row, **_measured(subject, contender, points, budget)}
+    except (Exception, SystemExit) as error:  # another package may fail in any way
+        if isinstance(error, MethodTimeout):
+            beaten[contender.name] = f"not tried: with {points:,} it was {error}"
+        return {**row, **outcome(error)}
+
+
+def _measured(
+    subject: Subject, contender: Contender, points: int, budget: float
+) -> dict[str, Cell]:
+    reason = contender.missing()
+    if reason is not None:
+        raise UnsupportedError(reason)
+    contender.start()
+    function = contender.formula(subject.function, budget)
+    _refuse_endless(contender, function, subject, points, budget)
+    x = subject.at(points)
+    with refusals(contender.title):
+        start = perf_counter()
+        door = contender.door(function, None if points == 1 else points)
+        arguments = door.taken(x)
+        # What is made by the first call, such as compiled code, belongs to preparing.
+        answer = door.given(door.call(*arguments))
+        prepared = perf_counter() - start
+    row: dict[str, Cell] = {"prepare_seconds": prepared}
+    complaint, ulps = _judged(subject, contender, points, answer)
+    row["ulps"] = ulps
+    if complaint:
+        return {**row, "status": "disagree", "message": complaint}
+    own, own_arguments, _ = subject.own(points)
+    pairs = paired(partial(own.call, *own_arguments), partial(door.call, *arguments), budget=budget)
+    return {**row, "status": "ok", **_told(pairs)}
+
+
+def _told(pairs: Pairs) -> dict[str, Cell]:
+    low, middle, high = np.percentile(pairs.ratios, (25, 50, 75)).tolist()
+    return {
+        "call_seconds": float(np.median(pairs.second)),
+        "difflab_seconds": float(np.median(pairs.first)),
+        "ratio": middle,
+        "ratio_low": low,
+        "ratio_high": high,
+        "repetitions": len(pairs.ratios),
+        "spread": spread(pairs.second),
+    }
+
+
+def _refuse_endless(
+    contender: Contender, function: Function, subject: Subject, points: int, budget: float
+) -> None:
+    """Raise where a batch, taken point by point, would need more than the whole budget."""
+    if contender.vectorised or points <= TRIED:
+        return
+    door = contender.door(function, TRIED)
+    arguments = door.taken(subject.at(TRIED))
+    start = perf_counter()
+    door.call(*arguments)
+    each = (perf_counter() - start) / TRIED
+    if each * points > budget:
+        raise MethodTimeout(
+            f"not begun: it takes one point at a time, {each * points:.3g} s for {points:,}; "
+            f"the limit is {budget:g} s"
+        )
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+def _judged(
+    subject: Subject, contender: Contender, points: int, answer: tuple[Array, Array]
+) -> tuple[str, float | None]:
+    """Return what is wrong with an answer, empty when nothing is, and its error in ULPs."""
+    x = subject.at(points)
+    value, gradient = (np.array(part, dtype=float64) for part in answer)
+    if value.shape != x.shape[:-1] or gradient.shape != x.shape:
+        shapes = f"a value of shape {value.shape} and a gradient of shape {gradient.shape}"
+        return f"it gave {shapes}, not {x.shape[:-1]} and {x.shape}", None
+    first = (value, gradient) if x.ndim == 1 else (value[0], gradient[0])
+    complaint, ulps = _against_referee(subject, contender.family, *first)
+    if not complaint and x.ndim == 2:
+        complaint = _against_own(subject, contender.family, value, gradient)
+    return complaint, ulps
+
+
+def _against_referee(
+    subject: Subject, family: Family, value: Any, gradient: Array
+) -> tuple[str, float | None]:
+    """Judge the answer at the point itself."""
+    reference = subject.reference()
+    truth = reference.value[0]
+    number = float(value)
+    gap = nearest(abs(exact(number) - exact(truth))) if np.isfinite(number) else np.inf
+    if not gap <= RTOL[Family.AUTOMATIC] * reference.magnitude:
+        return f"the value is {number:.17g} where it should be {nearest(truth):.17g}", None
+    found = judge(Estimate(gradient.reshape(1, -1), None, 0), reference, family)
+    worst = max(ulp_distance(number, truth), found.max_ulp_error or 0.0)
+    return (found.reason if found.verdict is Verdict.DISAGREE else ""), worst
+
+
+def _against_own(subject: Subject, family: Family, value: Array, gradient: Array) -> str:
+    """Compare a batch with difflab's own, number by number, on the scale of its column."""
+    _, _, (own_value, own_gradient) = subject.own(len(value))
+    found = np.column_stack([value, gradient])
+    wanted = np.column_stack([own_value, own_gradient])
+    scale = np.maximum(np.abs(wanted), np.nanmedian(np.abs(wanted), axis=0))
+    close = np.abs(found - wanted) <= RTOL[family] * scale
+    wrong = np.argwhere(~(close | (found == wanted) | (np.isnan(found) & np.isnan(wanted))))
+    if not len(wrong):
+        return ""
+    place, column = wrong[0].tolist()
+    what = "value" if column == 0 else f"derivative {column}"
+    return (
+        f"{len(wrong):,} numbers differ from difflab's; the first is {what} of point {place}: "
+        f"{found[place, column]:.17g} instead of {wanted[place, column]:.17g}"
+    )

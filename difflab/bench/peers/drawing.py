@@ -1,0 +1,255 @@
+"""What `difflab bench peers` shows: a table of ratios, and the picture of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from difflab.lab.sweep import Row
+from difflab.report.canvas import FAINT, INK, saved, style, titled
+from difflab.report.style import ABSENT, OUTCOMES, clean, error, seconds, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+
+__all__ = ["peers", "table"]
+
+_FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
+"""Okabe and Ito's colours; the side of the line says the same."""
+_SAME = 1.02
+"""Ratios up to this are no difference: difflab against itself shows as much."""
+_NAME_WIDTH = 22
+_NOTE = """\
+ratio: time over difflab's, measured in turns: median (middle half)
+prepare: until the first answer is there; machine code of difflab's own may be kept on disk"""
+
+
+def table(
+    rows: Sequence[Row], *, colour: bool = False, width: int = 80, plain: bool = False
+) -> str:
+    """Return a table for every number of points, then why a line has no time.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `difflab.bench.peers.bench` of one function at one point.
+    colour : bool
+        Whether the text may hold a terminal's colours.
+    width : int
+        Columns to fill at most.
+    plain : bool
+        Whether to write nothing beyond ASCII.
+    """
+    from rich.text import Text
+
+    from difflab.report.terminal import draw
+
+    first = rows[0]
+    parts: list[RenderableType] = [
+        Text(
+            f"value and gradient of {clean(str(first['expression']))}\n"
+            f"at {clean(str(first['point']))}, batches around it\n"
+            f"{_machine(first)}"
+        )
+    ]
+    for points in _sizes(rows):
+        mine = [row for row in rows if row["points"] == points]
+        parts += [Text(_points(points), style="bold"), _grid(mine)]
+    reasons = dict.fromkeys(
+        f"{clean(str(row['peer']))}: {clean(str(row['message']))}" for row in rows if row["message"]
+    )
+    if reasons:
+        parts.append(Text("\n".join(reasons)))
+    parts.append(Text(_NOTE))
+    return draw(parts, colour=colour, width=width, plain=plain)
+
+
+def _grid(rows: Sequence[Row]) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    grid.add_column("", overflow="fold", max_width=_NAME_WIDTH)
+    grid.add_column("answers", no_wrap=True)
+    for heading in ("ULP", "prepare", "call", "ratio"):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        outcome = "agree" if row["status"] == "ok" else str(row["status"])
+        grid.add_row(
+            Text(_named(row)),
+            Text(outcome, style=OUTCOMES.get(outcome, "")),
+            error(_number(row["ulps"])),
+            seconds(_number(row["prepare_seconds"])),
+            seconds(_number(row["call_seconds"])),
+            _ratio(row),
+        )
+    return grid
+
+
+def peers(rows: Sequence[Row], kind: str = "svg") -> bytes:
+    """Draw every peer's time over difflab's on a logarithmic axis, a panel a number of points.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `difflab.bench.peers.bench` of one function at one point.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    sizes = _sizes(rows)
+    names = list(dict.fromkeys(str(row["peer"]) for row in rows))
+    height = 1.45 + 0.36 * len(names)
+    with style():
+        canvas = Figure(figsize=(1.6 + 4.0 * len(sizes), height))
+        titled(
+            canvas,
+            "value and gradient: time over difflab's",
+            f"{shorten(clean(str(rows[0]['expression'])), 60)} · left of the line is faster than "
+            f"difflab, right is slower · {shorten(_machine(rows[0]), 70)}",
+        )
+        panels = canvas.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
+        canvas.subplots_adjust(
+            left=1.35 / canvas.get_figwidth(),
+            right=0.985,
+            bottom=0.42 / height,
+            top=1 - 0.98 / height,
+            wspace=0.08,
+        )
+        for axes, points in zip(panels, sizes, strict=True):
+            _panel(axes, [row for row in rows if row["points"] == points], names)
+            axes.set_title(_points(points), loc="left", fontsize=10)
+        return saved(canvas, kind)
+
+
+def _panel(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
+    low, high = min([0.5, *reached]), max([2.0, *reached])
+    # Room for the figures, which stand right of their dots.
+    axes.set(xscale="log", xlim=(low / 1.6, high * (high / low) ** 0.75 * 2))
+    axes.set(ylim=(len(names) - 0.5, -0.5), yticks=range(len(names)))
+    axes.set_yticklabels(names, parse_math=False)
+    decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high * 2)) + 1)
+    step = 1 + (len(decades) - 1) // 4
+    axes.xaxis.set_major_locator(FixedLocator([10.0**k for k in decades if k % step == 0]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}×")
+    axes.grid(visible=True, axis="x")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.axvline(1.0, color=INK, lw=1.2)
+    for row in rows:
+        _mark(axes, row, names.index(str(row["peer"])))
+
+
+def _mark(axes: Axes, row: Row, height: int) -> None:
+    """Draw one ratio with its spread and its figures, or say why there is none."""
+    if row["status"] != "ok":
+        text = _words(row)
+        axes.annotate(
+            text,
+            (1.0, height),
+            (6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=_SLOWER if row["status"] in ("disagree", "failed") else FAINT,
+            parse_math=False,
+        )
+        return
+    found = _ratios(row)
+    colour = _EQUAL
+    if found.high < 1 / _SAME or found.low > _SAME:
+        colour = _FASTER if found.high < 1 else _SLOWER
+    axes.fill_between(
+        (1.0, found.middle), height - 0.12, height + 0.12, color=colour, alpha=0.22, lw=0
+    )
+    axes.plot((found.low, found.high), (height, height), "-", color=colour, lw=2.2)
+    axes.plot(found.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
+    axes.annotate(
+        f"{_times(found.middle)}  {seconds(_number(row['call_seconds']))}",
+        (max(found.high, 1.0), height),
+        (9, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8.5,
+        color=INK,
+    )
+
+
+class _Ratios(NamedTuple):
+    low: float
+    middle: float
+    high: float
+
+
+def _ratios(row: Row) -> _Ratios:
+    return _Ratios(*(float(row[name] or 0) for name in ("ratio_low", "ratio", "ratio_high")))
+
+
+def _ratio(row: Row) -> str:
+    """Return a row's ratio and its spread as text."""
+    if row["ratio"] is None:
+        return ABSENT
+    low, middle, high = _ratios(row)
+    return f"{_times(middle)} ({_figure(low)}–{_figure(high)})"
+
+
+def _times(ratio: float) -> str:
+    return f"{_figure(ratio)}×"
+
+
+def _figure(ratio: float) -> str:
+    """Return a ratio with two or three digits.
+
+    Examples
+    --------
+    >>> _figure(0.9512), _figure(12.34), _figure(1234.5)
+    ('0.95', '12.3', '1,234')
+    """
+    decimals = 2 if ratio < 9.995 else 1 if ratio < 99.95 else 0
+    return f"{ratio:,.{decimals}f}"
+
+
+def _words(row: Row) -> str:
+    """Return in a few words why there is no time."""
+    return {
+        "disagree": "another answer: no time",
+        "failed": "failed",
+        "timeout": "too slow for the time limit",
+    }.get(str(row["status"]), "not installed" if not row["version"] else "not for this")
+
+
+def _named(row: Row) -> str:
+    """Return the name and version of a line; difflab's targets share difflab's."""
+    name, version = clean(str(row["peer"])), clean(str(row["version"] or ""))
+    return name if name.startswith("difflab-") else f"{name} {version}".rstrip()
+
+
+def _sizes(rows: Sequence[Row]) -> list[int]:
+    return list(dict.fromkeys(int(row["points"] or 0) for row in rows))
+
+
+def _points(points: int) -> str:
+    return "one point" if points == 1 else f"{points:,} points"
+
+
+def _machine(row: Row) -> str:
+    threads = int(row["threads"] or 1)
+    processors = "1 processor" if threads == 1 else f"{threads} processors"
+    return f"{clean(str(row['cpu'] or 'an unknown processor'))}, {processors}"
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,351 @@
+"""The operations of a graph that made a nan, an infinity or a number without a right digit.
+
+What an untaken branch holds is nobody's fault: a mask goes from the outputs back to the
+numbers that they were made of, and only these are looked at. Everything is linear in the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Elementwise, Linear, Primitive, Select
+from difflab.diagnose.findings import Kind, operands_at
+from difflab.errors import UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.evaluate import fold
+from difflab.graph.interpreters import MpmathInterpreter
+from difflab.graph.ir import FIRST_ROW, Graph
+from difflab.primitives import add, matmul, subtract, sum_
+
+__all__ = ["Event", "doubtful", "events", "failures", "needed"]
+
+EXACT_DIGITS = 60
+EXACT_LIMIT = 1_000_000
+"""Numbers that are computed with many digits to judge cancellations; beyond, none is judged."""
+
+NEAR = 2.0**-26
+"""A sum this small beside its operands has lost half its digits: then all sums are judged."""
+
+LOST = 0.5
+"""The relative error from which on not one binary digit is right."""
+
+CANCELS = 0.125
+"""A sum larger than this beside its operands hands on their errors, and makes none."""
+
+SUMS = frozenset({add, subtract, sum_, matmul})
+Mask = Any
+"""Which numbers of a value: a truth value for a number, else an array of them."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a node made of its operands, at one of its numbers."""
+
+    node: int
+    kind: Kind
+    element: tuple[int, ...]
+    operands: tuple[Any, ...]
+    result: float
+    exact: float | None = None
+
+
+def events(
+    graph: Graph,
+    found: Sequence[Any],
+    outputs: Sequence[int],
+    inputs: Mapping[int, Any],
+    limit: int,
+) -> tuple[list[Event], bool]:
+    """Return what went wrong on the way to `outputs`, in the order of evaluation.
+
+    Parameters
+    ----------
+    graph : Graph
+        The computation.
+    found : sequence
+        The value of every node, at one point.
+    outputs : sequence of int
+        What counts: a number that no output was made of is not looked at.
+    inputs : mapping of int to value
+        The inputs' values by node, for the evaluation with many digits.
+    limit : int
+        The most events that are returned.
+
+    Returns
+    -------
+    list of Event, bool
+        At most one event a node, and whether every doubtful sum was judged: cancellations are
+        told from exact zeros by evaluating with 60 digits, up to a size.
+    """
+    suspects = {
+        node: mask
+        for node in range(len(graph))
+        if (mask := doubtful(graph, node, found)) is not None
+    }
+    if not suspects:
+        return [], True
+    marks = needed(graph, found, outputs)
+    failed = list(islice(failures(graph, found, suspects, marks), limit))
+    lossy = any(
+        marks[node] is not None and _any(mask & marks[node] & np.isfinite(found[node]))
+        for node, mask in suspects.items()
+    )
+    sums = _finite_sums(graph, found, marks) if lossy else {}
+    lost, judged = _cancellations(graph, found, sums, inputs)
+    return sorted(failed + lost, key=lambda event: event.node)[:limit], judged
+
+
+def failures(
+    graph: Graph, found: Sequence[Any], nodes: Iterable[int], marks: Sequence[Mask | None]
+) -> Iterator[Event]:
+    """Yield those of `nodes` that made a nan or an infinity of finite operands.
+
+    Parameters
+    ----------
+    graph, found
+        As `events` takes them.
+    nodes : iterable of int
+        Where to look, in the order of evaluation.
+    marks : sequence
+        Which numbers count, of `needed`.
+    """
+    for node in nodes:
+        mark = marks[node]
+        wrong = False if mark is None else mark & ~np.isfinite(found[node])
+        element = _origin(graph, node, found, wrong, marks) if _any(wrong) else None
+        if element is not None:
+            yield _event(graph, node, found, element)
+
+
+def _finite_sums(
+    graph: Graph, found: Sequence[Any], marks: Sequence[Mask | None]
+) -> dict[int, Mask]:
+    """Return which numbers of which sums count, for the judgement of all of them."""
+    sums = {}
+    for node in np.flatnonzero(graph.applies(*SUMS)).tolist():
+        mark = marks[node]
+        if mark is not None and _any(counts := mark & np.isfinite(found[node])):
+            sums[node] = counts
+    return sums
+
+
+def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> Mask | None:
+    """Return which numbers of a node are not finite, or so small that digits were lost."""
+    value = found[node]
+    if graph.primitive(node) in SUMS:
+        scale = _scale(graph, node, found)
+        if not getattr(value, "ndim", 0):
+            close = abs(value) <= NEAR * scale and 0 < scale < math.inf
+            return True if close or not math.isfinite(value) else None
+        close = (np.abs(value) <= NEAR * scale) & (scale > 0) & np.isfinite(scale)
+        return _some(close | ~np.isfinite(value))
+    if not getattr(value, "ndim", 0):
+        return None if math.isfinite(value) else True
+    return _some(~np.isfinite(value))
+
+
+def _scale(graph: Graph, node: int, found: Sequence[Any]) -> Any:
+    """Return how large the terms of a sum are, for each of its numbers."""
+    row, operands = graph.primitive(node), [found[arg] for arg in graph.arguments(node)]
+    if row in (add, subtract):
+        a, b = operands
+        if not getattr(found[node], "ndim", 0):
+            return max(abs(float(a)), abs(float(b)))
+        return np.maximum(np.abs(a), np.abs(b))
+    assert row is not None
+    return row.computer(np)(*map(np.abs, operands), **graph.params(node))
+
+
+def _any(mask: Mask) -> bool:
+    return mask if type(mask) is bool else bool(np.any(mask))
+
+
+def _some(mask: Mask) -> Mask | None:
+    return mask if _any(mask) else None
+
+
+def needed(graph: Graph, found: Sequence[Any], outputs: Sequence[int]) -> list[Mask | None]:
+    """Return which numbers of every node the outputs were made of; None for nothing of it."""
+    marks: list[Mask | None] = [None] * len(graph)
+    for node in outputs:
+        marks[node] = np.ones(np.shape(found[node]), bool) if np.ndim(found[node]) else True
+    rows = list(graph.rows())
+    for node in range(len(graph) - 1, -1, -1):
+        mark, (opcode, args) = marks[node], rows[node]
+        if mark is None or opcode < FIRST_ROW:
+            continue
+        row = graph.primitives[opcode - FIRST_ROW]
+        for position, arg in enumerate(args):
+            share = _share(graph, row, node, position, args, mark, found)
+            if share is not None:
+                marks[arg] = share if marks[arg] is None else marks[arg] | share
+    return marks
+
+
+def _share(
+    graph: Graph,
+    row: Primitive,
+    node: int,
+    position: int,
+    args: Sequence[int],
+    mark: Mask,
+    found: Sequence[Any],
+) -> Mask | None:
+    """Return which numbers of one argument the marked numbers of a node were made of."""
+    shape = getattr(found[args[position]], "shape", ())
+    if isinstance(row.rule, Linear):
+        shapes = tuple(np.shape(found[arg]) for arg in args)
+        count = row.rule.transpose(mark * 1.0, position, shapes, **graph.params(node))
+        return _some(np.asarray(count) != 0)
+    if isinstance(row.rule, Select):
+        mark = mark & _passes(row.rule, position, [found[arg] for arg in args])
+    elif not isinstance(row.rule, Elementwise):
+        return np.ones(shape, bool) if _any(mark) else None
+    if not _any(mark):
+        return None
+    if not shape:
+        return True
+    return np.broadcast_to(mark, shape) if np.shape(mark) != shape else mark
+
+
+def _passes(rule: Select, position: int, operands: list[Any]) -> Mask:
+    """Return where a selection passes an argument on, or depends on it as its condition.
+
+    A selection among nans may pass none of its arguments: then all of them count.
+    """
+    conditions = [None if c is None else np.asarray(c(*operands)) for c in rule.conditions]
+    mine = conditions[position]
+    if mine is None:
+        return True
+    held = [condition for condition in conditions if condition is not None]
+    if len(held) == 1:
+        return mine | np.isnan(operands[position])
+    return mine | ~np.logical_or.reduce(np.broadcast_arrays(*held))
+
+
+def _origin(
+    graph: Graph, node: int, found: Sequence[Any], wrong: Mask, marks: Sequence[Mask | None]
+) -> tuple[int, ...] | None:
+    """Return the first wrong number of a node whose operands were all in order."""
+    row = graph.primitive(node)
+    args = graph.arguments(node)
+    if row is not None:
+        for position, arg in enumerate(args):
+            bad = ~np.isfinite(np.asarray(found[arg]))
+            if not bad.any():
+                continue
+            if isinstance(row.rule, Select):
+                bad = bad & _passes(row.rule, position, [found[each] for each in args])
+            if isinstance(row.rule, Elementwise | Select):
+                wrong = wrong & ~bad
+            elif marks[arg] is not None and np.any(bad & marks[arg]):
+                return None
+    if not np.ndim(wrong):
+        return () if wrong else None
+    where = np.argwhere(wrong)
+    return tuple(map(int, where[0])) if len(where) else None
+
+
+def _event(graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]) -> Event:
+    """Describe a number that is not finite although its operands are."""
+    value, row = found[node], graph.primitive(node)
+    result = float(value[element] if element else value)
+    operands = _operands(graph, node, found, element)
+    kind = Kind.NAN if math.isnan(result) else Kind.INFINITE
+    if kind is Kind.INFINITE and row is not None and _finite_exactly(row, operands):
+        kind = Kind.OVERFLOW
+    return Event(node, kind, element, operands, result)
+
+
+def _operands(
+    graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """Return the operands of one number, or whole arrays where they were mixed."""
+    row = graph.primitive(node)
+    operands = [found[arg] for arg in graph.arguments(node)] or [found[node]]
+    if row is None or (isinstance(row.rule, Elementwise | Select) and row.shape is None):
+        return operands_at(operands, element, np.shape(found[node]))
+    return tuple(operands)
+
+
+def _finite_exactly(row: Primitive, operands: Sequence[Any]) -> bool:
+    """Whether an infinite result is finite in the reals: an overflow, not a pole."""
+    if row.shape is not None:
+        return not row.defined
+    import mpmath
+
+    exact = [mpmath.mpf(float(operand)) for operand in operands]
+    try:
+        return bool(mpmath.isfinite(MpmathInterpreter().operation(row)(*exact)))
+    except UnsupportedError:
+        return not row.defined
+
+
+def _cancellations(
+    graph: Graph, found: Sequence[Any], sums: dict[int, Mask], inputs: Mapping[int, Any]
+) -> tuple[list[Event], bool]:
+    """Return the sums that kept no right digit, judged by an evaluation with many digits."""
+    if not sums:
+        return [], True
+    exact = _exact_values(graph, list(sums), inputs)
+    if exact is None:
+        return [], False
+    made = []
+    for (node, counts), right in zip(sums.items(), exact, strict=True):
+        got = np.asarray(found[node])
+        true = np.broadcast_to(np.asarray(right, dtype=object), got.shape)
+        scale = np.broadcast_to(_scale(graph, node, found), got.shape)
+        cancels = counts & (np.abs(got) <= CANCELS * scale) & np.isfinite(scale)
+        for element in map(tuple, np.argwhere(np.broadcast_to(cancels, got.shape)).tolist()):
+            result, target = float(got[element]), true[element]
+            if _lost(result, target, float(scale[element])):
+                operands = _operands(graph, node, found, element)
+                event = Event(node, Kind.CANCELLATION, element, operands, result, float(target))
+                made.append(event)
+                break
+    return made, True
+
+
+def _lost(result: float, target: Any, scale: float) -> bool:
+    """Whether no digit of `result` is right, and the true value is not zero."""
+    import mpmath
+
+    if not mpmath.isfinite(target) or abs(target) <= scale * mpmath.mpf(10) ** (20 - EXACT_DIGITS):
+        return False
+    return bool(abs(result - target) >= LOST * abs(target))
+
+
+def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> list[Any] | None:
+    """Return what `nodes` are with many digits; None where that would take too long."""
+    pruned, targets = Builder.continuing(graph, simplify=False).freeze(nodes)
+    if _numbers(pruned) > EXACT_LIMIT:
+        return None
+    import mpmath
+
+    names = {name: node for node, name in graph.names.items()}
+    exactly = np.frompyfunc(mpmath.mpf, 1, 1)
+    with mpmath.workdps(EXACT_DIGITS):
+        environment = {
+            node: exactly(np.asarray(inputs[names[name]], dtype=float))
+            for node, name in pruned.names.items()
+        }
+        try:
+            return fold(pruned, environment, targets, MpmathInterpreter())
+        except (UnsupportedError, TypeError, ValueError, ZeroDivisionError):
+            return None
+
+
+def _numbers(graph: Graph) -> int:
+    """Return how many numbers the nodes of a graph hold, products of matrices by their terms."""
+    sizes = np.array([math.prod(shape) for shape in graph.shape_table], dtype=np.float64)
+    total = sizes[graph.shape_ids].sum()
+    for node in np.flatnonzero(graph.applies(matmul)).tolist():
+        first = graph.shape(graph.arguments(node)[0])
+        total += math.prod(graph.shape(node)) * (first[-1] if first else 1)
+    return int(total)

@@ -1,0 +1,88 @@
+"""Where a function is undefined: the subexpression, not only the nan at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from difflab.diagnose.anomalies import failures, needed
+from difflab.diagnose.findings import Kind, number_text
+from difflab.errors import DomainError
+from difflab.graph.function import Function, evaluate, evaluate_all
+from difflab.graph.interpreters import MpmathInterpreter
+
+__all__ = ["check_domain"]
+
+REAL_DIGITS = 50
+LOOKED_INTO = 64
+"""Failures among which one is looked for that is no overflow."""
+
+
+def check_domain(function: Function, values: Sequence[Any]) -> None:
+    """Raise when `function` is undefined at a point, naming the subexpression at fault.
+
+    A value that is finite in the reals and only overflows in floating point is no fault of
+    the point: it passes, and how each method fares there is what a comparison shows.
+
+    Parameters
+    ----------
+    function : Function
+        What is evaluated.
+    values : sequence
+        One value per input.
+
+    Raises
+    ------
+    DomainError
+        Its message holds the subexpression, the operand's value and the domain; its place
+        is the subexpression's place in the source.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> check_domain(dl.parse("1 + log(x)"), [-1.0])
+    Traceback (most recent call last):
+        ...
+    difflab.errors.DomainError: log is undefined at the point: its argument is -1
+      1 + log(x)
+          ^~~~~~
+    hint: log needs x > 0
+    """
+    graph = function.graph
+    found = evaluate_all(function, values)
+    if all(np.all(np.isfinite(found[node])) for node in function.outputs):
+        return
+    if _finite_in_the_reals(function, values):
+        return
+    marks = needed(graph, found, function.outputs)
+    made = list(islice(failures(graph, found, range(len(graph)), marks), LOOKED_INTO))
+    event = next((event for event in made if event.kind is not Kind.OVERFLOW), made[0])
+    place = graph.place(event.node)
+    row = graph.primitive(event.node)
+    if row is None:
+        known = event.node in graph.constants
+        name = "a constant" if known else f"the input '{graph.input_name(event.node)}'"
+        raise place.error(DomainError, f"{name} is not a finite number")
+    shown = " and ".join(map(number_text, event.operands))
+    noun = "argument is" if len(event.operands) == 1 else "arguments are"
+    overflow = event.kind is Kind.OVERFLOW
+    state = "overflows" if overflow else "is undefined"
+    raise place.error(
+        DomainError,
+        f"{row.name} {state} at the point: its {noun} {shown}",
+        hint=f"{row.name} needs {row.defined}" if row.defined and not overflow else None,
+    )
+
+
+def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
+    """Whether the outputs are finite when computed with digits and exponents to spare."""
+    import mpmath
+
+    exactly = np.frompyfunc(mpmath.mpf, 1, 1)
+    with mpmath.workdps(REAL_DIGITS):
+        points = [exactly(np.asarray(value, dtype=float)) for value in values]
+        results = evaluate(function, points, MpmathInterpreter())
+        return all(map(mpmath.isfinite, np.concatenate([np.ravel(part) for part in results])))

@@ -1,0 +1,227 @@
+"""What went wrong, as records: which operation, on which operands, where in the source.
+
+The sweeps over graphs and the eager tensors both report with these, so that they read alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from difflab.core.place import NOWHERE, Place
+from difflab.core.primitive import Primitive
+
+__all__ = ["Block", "Finding", "Flat", "Kind", "call_text", "number_text", "operands_at"]
+
+NAMED = 6
+
+
+class Kind(StrEnum):
+    """What an operation made of finite operands."""
+
+    NAN = "nan"
+    INFINITE = "infinite"
+    OVERFLOW = "overflow"
+    CANCELLATION = "cancellation"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An operation that made a nan, an infinity or a number without a right digit.
+
+    Attributes
+    ----------
+    kind : Kind
+        What it made: `INFINITE` at a pole, `OVERFLOW` where the true value is finite.
+    operation : str
+        The primitive's name; empty for an input or a constant.
+    call : str
+        The operation with its operands: ``log(-1)``.
+    operands : tuple
+        Their values: numbers at the element, or whole arrays.
+    result : float
+        What it made of them.
+    site : Place
+        The place of the operation; in a gradient, of the forward operation.
+    exact : float or None
+        What a cancellation should have left, where that was computed.
+    needs : str
+        The operation's domain in words.
+    gradient : bool
+        Whether it happened in the gradient.
+    derivative_of : str
+        Then the forward operation with its operands, ``sqrt(0)``; empty where contributions
+        to a gradient were added.
+    inputs : tuple of str
+        Then the inputs whose gradients it reaches.
+    element : tuple of int
+        Which number of an array.
+    point : int or None
+        Which point of a batch.
+    """
+
+    kind: Kind
+    operation: str
+    call: str
+    operands: tuple[Any, ...]
+    result: float
+    site: Place = NOWHERE
+    exact: float | None = None
+    needs: str = ""
+    gradient: bool = False
+    derivative_of: str = ""
+    inputs: tuple[str, ...] = ()
+    element: tuple[int, ...] = ()
+    point: int | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{self._scope()}{self._event()}"]
+        if self.element:
+            parts.append(f"at element [{', '.join(map(str, self.element))}]")
+        if self.point is not None:
+            parts.append(f"at point {self.point} of the batch")
+        return ", ".join(parts)
+
+    def render(self) -> str:
+        """Return the message, and the place under it."""
+        return self.site.marked(str(self))
+
+    def _scope(self) -> str:
+        """Return where it is, up to the colon."""
+        place = f" at {self.site}" if str(self.site) else ""
+        if not self.gradient:
+            return f"{self.operation or 'value'}{place}: "
+        inputs = ", ".join(self.inputs[:NAMED]) + (", …" if len(self.inputs) > NAMED else "")
+        of = f" of {inputs}" if inputs else ""
+        if not self.derivative_of:
+            return f"in the gradient{of}, where contributions are added{place}: "
+        return f"in the gradient{of}, from the derivative of {self.derivative_of}{place}: "
+
+    def _event(self) -> str:
+        result = number_text(self.result)
+        if self.kind is Kind.OVERFLOW:
+            return f"overflow, {self.call} = {result}"
+        if self.kind is Kind.CANCELLATION:
+            exact = "" if self.exact is None else f", exact {number_text(self.exact)}"
+            return f"total cancellation, {self.call} = {result}{exact}"
+        needs = f" ({self.operation} needs {self.needs})" if self.needs else ""
+        return f"{self.call} is {result}{needs}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """An operation that a derivative does not get through.
+
+    Attributes
+    ----------
+    operation, call : str
+        The primitive's name, and the operation with its operands.
+    reason : str
+        Why its derivative is zero.
+    site : Place
+        Where it stands.
+    """
+
+    operation: str
+    call: str
+    reason: str
+    site: Place = NOWHERE
+
+    def __str__(self) -> str:
+        place = f" at {self.site}" if str(self.site) else ""
+        return f"{self.call}{place}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Flat:
+    """An input whose gradient is exactly zero, or that no path joins to the output.
+
+    Attributes
+    ----------
+    name : str
+        The input.
+    path : bool
+        Whether the output depends on it at all.
+    count, size : int
+        How many of its numbers have gradient zero, of how many.
+    element : tuple of int
+        The first of them.
+    points : int
+        At how many points of a batch it is so; 0 without a batch.
+    point : int or None
+        The first of those.
+    blocks : tuple of Block
+        What stops the derivative there; empty where that was not looked for.
+    """
+
+    name: str
+    path: bool
+    count: int = 1
+    size: int = 1
+    element: tuple[int, ...] = ()
+    points: int = 0
+    point: int | None = None
+    blocks: tuple[Block, ...] = ()
+
+    def __str__(self) -> str:
+        name = self.name
+        if self.element and self.count == 1:
+            name += f"[{', '.join(map(str, self.element))}]"
+        some = ""
+        if self.element and self.count > 1:
+            first = ", ".join(map(str, self.element))
+            some = f" in {self.count:,} of {self.size:,} elements, first [{first}]"
+        if self.point is not None:
+            some += f" at {self.points:,} points, first point {self.point}"
+        if not self.path:
+            return f"{name}: no path to the output{some}"
+        found = "; ".join(map(str, self.blocks))
+        return f"{name}: gradient exactly 0{some}" + (f", blocked by {found}" if found else "")
+
+
+def number_text(value: Any) -> str:
+    """Return a number as it is read: ``1e16``, ``0.1``; an array by its shape.
+
+    Examples
+    --------
+    >>> number_text(1e16), number_text(-1.0), number_text(0.30000000000000004)
+    ('1e16', '-1', '0.30000000000000004')
+    """
+    array = np.asarray(value)
+    if array.ndim:
+        return f"<{'×'.join(map(str, array.shape))} array>"
+    if array.dtype == bool:
+        return str(bool(array)).lower()
+    text = repr(float(array)).removesuffix(".0")
+    mantissa, mark, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if mark else mantissa
+
+
+def call_text(row: Primitive | None, operands: Sequence[Any]) -> str:
+    """Return an operation on numbers as it is written: ``log(-1)``, ``1e16 - 1e16``.
+
+    Examples
+    --------
+    >>> from difflab.primitives import divide, log
+    >>> call_text(log, [-1.0]), call_text(divide, [1.0, -2.0])
+    ('log(-1)', '1 / (-2)')
+    """
+    shown = [number_text(operand) for operand in operands[:NAMED]]
+    if row is None:
+        return shown[0]
+    if row.infix and len(shown) == 2:
+        right = f"({shown[1]})" if shown[1].startswith("-") else shown[1]
+        return f"{shown[0]} {row.infix} {right}"
+    more = ", …" if len(operands) > NAMED else ""
+    return f"{row.names[0] if row.names else row.name}({', '.join(shown)}{more})"
+
+
+def operands_at(
+    operands: Sequence[Any], element: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """Return the operands of one number of an elementwise result of `shape`, as numbers."""
+    return tuple(np.broadcast_to(operand, shape)[element].item() for operand in operands)

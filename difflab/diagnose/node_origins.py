@@ -1,0 +1,120 @@
+"""A reverse sweep that remembers which node of the function every derivative node came from."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.engine.reverse import pull_back
+from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
+from difflab.graph.evaluate import ArrayInterpreter, fold
+from difflab.graph.function import Function
+from difflab.graph.ir import Graph
+from difflab.graph.node import Node
+
+__all__ = ["Backward", "node_cotangents"]
+
+
+class _Remembering(Sweep):
+    """Notes how long the graph is whenever the sweep comes to another node."""
+
+    def __init__(self, function: Function) -> None:
+        super().__init__(function)
+        self.begun: list[int] = []
+        self.at_node: list[int] = []
+
+    def at(self, number: int) -> None:
+        super().at(number)
+        self.begun.append(len(self.builder))
+        self.at_node.append(number)
+
+
+class Backward:
+    """A function and its reverse sweep in one graph, node numbers of the function kept.
+
+    Parameters
+    ----------
+    function : Function
+        What is differentiated.
+    sources : iterable of int, optional
+        The nodes whose cotangents are wanted; the inputs when left out.
+
+    Attributes
+    ----------
+    graph : Graph
+        The function's nodes, then those of the derivative.
+    bars : dict of int to int
+        For each source that a derivative flows to, the node of its cotangent.
+    seeds : dict of int to int
+        For each output its cotangent's node, an input. The only output of one number has none:
+        its cotangent is the constant 1, as in a gradient.
+    """
+
+    def __init__(self, function: Function, sources: Iterable[int] | None = None) -> None:
+        sweep = _Remembering(function)
+        outputs = dict.fromkeys(function.outputs)
+        self.seeds: dict[int, int] = {}
+        start: dict[int, Node] = {}
+        if function.m == 1:
+            (only,) = outputs
+            start[only] = spread(sweep.constant(1), function.graph.shape(only))
+        else:
+            names = [f"y{place}" for place in range(len(outputs))]
+            bars = fresh_inputs(sweep, names, [function.graph.shape(o) for o in outputs], "_bar")
+            start = dict(zip(outputs, bars, strict=True))
+            self.seeds = {number: bar.id for number, bar in start.items()}
+        wanted = function.input_nodes if sources is None else sources
+        found = pull_back(sweep, start, wanted)
+        self.bars = {number: bar.id for number, bar in found.items()}
+        self.size = len(function.graph)
+        self._begun, self._at_node = sweep.begun, sweep.at_node
+        self.graph: Graph
+        self.graph, _ = sweep.builder.freeze(range(len(sweep.builder)))
+
+    def origin(self, node: int) -> int | None:
+        """Return the node of the function whose derivative a node was written for."""
+        if node < self.size:
+            return None
+        place = bisect_right(self._begun, node) - 1
+        return self._at_node[place] if place >= 0 else None
+
+
+def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]:
+    """Return v̄ = ∂y/∂v of every node that a derivative flows to, at one point.
+
+    Parameters
+    ----------
+    function : Function
+        Of several outputs, y is the sum.
+    values : sequence
+        One value per input.
+
+    Returns
+    -------
+    dict of int to array
+        By node; each of the node's shape.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x*sin(y)")
+    >>> {f.graph.input_name(n): float(v) for n, v in node_cotangents(f, [3.0, 0.0]).items()
+    ...  if n in f.input_nodes}
+    {'y': 3.0, 'x': 0.0}
+    """
+    active = function.graph.reached_from(function.input_nodes)
+    backward = Backward(function, [node for node, on in enumerate(active) if on])
+    known: dict[int, Any] = dict(zip(function.input_nodes, values, strict=True))
+    known |= {
+        seed: np.full(function.graph.shape(node), float(function.outputs.count(node)))
+        for node, seed in backward.seeds.items()
+    }
+    with np.errstate(all="ignore"):
+        found = fold(backward.graph, known, backward.bars.values(), ArrayInterpreter())
+    return {
+        node: np.broadcast_to(bar, function.graph.shape(node))
+        for node, bar in zip(backward.bars, found, strict=True)
+    }

@@ -1,0 +1,245 @@
+"""From a function's graph to boxes and arrows: one box a node, or a summary of a large graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from difflab.drawing.collapse import collapse, counts
+from difflab.drawing.model import Box, Diagram, Edge, Kind, one_line
+from difflab.drawing.order import (
+    compact,
+    constant_text,
+    evaluation_order,
+    levels,
+    output_labels,
+    short,
+    subscript,
+    trace_names,
+)
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
+
+if TYPE_CHECKING:
+    from difflab.core.primitive import Primitive
+    from difflab.graph.function import Function
+    from difflab.graph.ir import Graph
+
+__all__ = ["argument_labels", "diagram", "glyph"]
+
+FULL = 80
+
+GLYPHS = {
+    "add": "+",
+    "subtract": "−",
+    "multiply": "×",
+    "divide": "÷",
+    "negative": "neg",
+    "power": "xʸ",
+    "sqrt": "√",
+    "cbrt": "∛",
+    "absolute": "|x|",
+    "log": "ln",
+    "gamma": "Γ",
+    "loggamma": "ln Γ",
+    "digamma": "ψ",
+    "polygamma": "ψ⁽ⁿ⁾",
+    "sigmoid": "σ",
+    "minimum": "min",
+    "maximum": "max",
+    "floor": "⌊x⌋",
+    "ceil": "⌈x⌉",
+    "less": "<",
+    "less_equal": "≤",
+    "greater": ">",
+    "greater_equal": "≥",
+    "equal": "=",
+    "not_equal": "≠",
+    "logical_and": "∧",
+    "logical_or": "∨",
+    "logical_not": "¬",
+    "sum": "Σ",
+    "dlog": "1/x",
+    "dasin": "asin′",
+    "dacosh": "acosh′",
+    "datan2": "atan2′",
+    "dhypot": "hypot′",
+    "dpower": "∂xʸ/∂x",
+    "dpower_exponent": "∂xʸ/∂y",
+    "as_number": "0/1",
+    "pack": "[ , ]",
+}
+ROLES = {"where": ("if", "then", "else"), "clip": ("x", "low", "high"), "atan2": ("y", "x")}
+
+
+def diagram(
+    function: Function,
+    values: Sequence[Any] | None = None,
+    *,
+    cotangents: Mapping[int, Any] | None = None,
+    title: str | None = None,
+    limit: int = FULL,
+) -> Diagram:
+    """Return the boxes and arrows of a function; a large graph is summarised.
+
+    Parameters
+    ----------
+    function : Function
+    values : sequence, optional
+        The value of every node of the graph, to be shown in the boxes.
+    cotangents : mapping, optional
+        The cotangents of nodes (`difflab.autodiff.node_cotangents`). With them, the arrows carry
+        the numbers: values forward, cotangents back.
+    title : str, optional
+        The heading; the function's own text where it is not given.
+    limit : int
+        The most boxes that are drawn one by one.
+
+    Returns
+    -------
+    Diagram
+
+    Examples
+    --------
+    >>> from difflab.language import parse
+    >>> picture = diagram(parse("x*y - x"))
+    >>> [box.lines[0] for box in picture.boxes[:4]]
+    ['x', 'y', '×', '−']
+    """
+    level = levels(function.graph)
+    order = evaluation_order(function, level)
+    heading = one_line((function.text or "") if title is None else title)
+    if len(order) + len(function.outputs) > limit:
+        return collapse(function, order, level, heading)
+    picture = _full(function, order, level, values, heading)
+    if values is None or cotangents is None:
+        return picture
+    return _carrying(picture, function, order, values, cotangents)
+
+
+def _carrying(
+    picture: Diagram,
+    function: Function,
+    order: Sequence[int],
+    values: Sequence[Any],
+    cotangents: Mapping[int, Any],
+) -> Diagram:
+    """Return a full picture with the numbers at the arrows in place of the boxes."""
+    graph = function.graph
+    names = trace_names(function, order)
+    nodes = [node for node in order if graph.opcode[node] == INPUT]
+    nodes += [node for node in order if graph.opcode[node] >= FIRST_ROW]
+    places = [
+        place
+        for place, box in enumerate(picture.boxes)
+        if box.kind not in (Kind.CONSTANT, Kind.OUTPUT)
+    ]
+    boxes = list(picture.boxes)
+    for node, place in zip(nodes, places, strict=True):
+        bar = cotangents.get(node)
+        boxes[place] = replace(
+            boxes[place],
+            caption=one_line(subscript(names[node]), 24),
+            value=compact(values[node]),
+            bar="" if bar is None else compact(bar),
+        )
+    y = one_line(output_labels(function)[0], 24) if function.m == 1 else "(sum of the outputs)"
+    legend = f"at an arrow: value v, below it the derivative v̄ = ∂{y}/∂v"
+    return replace(picture, boxes=tuple(boxes), legend=legend)
+
+
+def _full(
+    function: Function,
+    order: list[int],
+    level: list[int],
+    values: Sequence[Any] | None,
+    heading: str,
+) -> Diagram:
+    """Draw every node that the outputs need, in evaluation order.
+
+    A constant is drawn beside each operation that uses it, as it is written: its fan-out says
+    nothing about the function, and would cross the whole picture.
+    """
+    graph = function.graph
+    names = trace_names(function, order)
+    uses = [
+        (argument, node, label)
+        for node in order
+        for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
+    ]
+    uses += [(node, -1 - place, "") for place, node in enumerate(function.outputs)]
+    literals = dict.fromkeys((a, user) for a, user, _ in uses if graph.opcode[a] == CONSTANT)
+    inputs = [node for node in order if graph.opcode[node] == INPUT]
+    operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
+    boxes = [_box(graph, node, names, values) for node in inputs]
+    boxes += [_box(graph, node, names, values) for node, _ in literals]
+    boxes += [_box(graph, node, names, values) for node in operations]
+    for name, node in zip(output_labels(function), function.outputs, strict=True):
+        caption = "" if values is None else f"= {short(values[node])}"
+        value = subscript(names[node])
+        tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
+        boxes.append(Box(Kind.OUTPUT, (one_line(name, 24),), caption, tip))
+    outputs = [-1 - place for place in range(len(function.outputs))]
+    number: dict[object, int] = {
+        key: box for box, key in enumerate([*inputs, *literals, *operations, *outputs])
+    }
+    edges = [
+        Edge(number[node if node in number else (node, user)], number[user], label)
+        for node, user, label in uses
+    ]
+    late = tuple(number[key] for key in literals)
+    return Diagram(heading, counts(function, order, level), tuple(boxes), tuple(edges), late)
+
+
+def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
+    """Return the box of one node; its caption ties it to the evaluation trace."""
+    code = int(graph.opcode[node])
+    name = one_line(subscript(names[node]), 24)
+    if code == CONSTANT:
+        return Box(Kind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
+    caption = name if values is None else f"{name} = {short(values[node])}"
+    if code == INPUT:
+        label = one_line(graph.input_name(node), 24)
+        return Box(Kind.INPUT, (label,), caption, f"input {label}: {caption}")
+    primitive = graph.primitive(node)
+    arguments = ", ".join(one_line(subscript(names[a]), 24) for a in graph.arguments(node)[:8])
+    title = "" if primitive is None else primitive.name
+    kind = Kind.MOVE if primitive is not None and primitive.structural else Kind.OPERATION
+    return Box(
+        kind, (glyph(primitive, graph.params(node)),), caption,
+        f"{name} = {title}({arguments})",
+    )  # fmt: skip
+
+
+def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> str:
+    """Return the sign that stands for an operation in a picture."""
+    if primitive is None:
+        return "?"
+    if primitive.name == "index" and params:
+        return one_line(_key(params["key"]), 16)
+    fallback = primitive.names[0] if primitive.names else primitive.name
+    return GLYPHS.get(primitive.name, fallback)
+
+
+def _key(key: tuple[Any, ...]) -> str:
+    """Return an indexing key as it is written: ``[0]``, ``[1:5]``."""
+    parts = []
+    for part in key:
+        if isinstance(part, tuple):
+            start, stop, step = part
+            ends = f"{'' if start is None else start}:{'' if stop is None else stop}"
+            parts.append(ends if step in (None, 1) else f"{ends}:{step}")
+        else:
+            parts.append(str(part))
+    return f"[{', '.join(parts)}]"
+
+
+def argument_labels(graph: Graph, node: int) -> tuple[str, ...]:
+    """Return a mark for every argument where their order matters, else empty texts."""
+    primitive, count = graph.primitive(node), len(graph.arguments(node))
+    if primitive is None or count < 2 or primitive.commutative:
+        return ("",) * count
+    roles = ROLES.get(primitive.name)
+    if roles is not None and len(roles) == count:
+        return roles
+    return tuple(str(position + 1) for position in range(count))

@@ -1,0 +1,72 @@
+"""A diagram as DOT, the language of Graphviz."""
+
+from __future__ import annotations
+
+from math import log10
+
+from difflab.drawing.model import Box, Diagram, Edge, Kind, carried
+from difflab.drawing.svg import LIGHT
+from difflab.errors import printable
+
+__all__ = ["dot"]
+
+SHAPES = {
+    Kind.INPUT: 'shape=box, style="rounded,filled"',
+    Kind.CONSTANT: 'shape=box, style="dashed,filled"',
+    Kind.OPERATION: 'shape=ellipse, style="filled"',
+    Kind.MOVE: 'shape=box, style="rounded,filled"',
+    Kind.OUTPUT: 'shape=box, style="rounded,filled", peripheries=2',
+    Kind.SUMMARY: 'shape=box3d, style="filled"',
+}
+
+
+def dot(picture: Diagram) -> str:
+    r"""Return a diagram as a DOT digraph.
+
+    Parameters
+    ----------
+    picture : Diagram
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(dot(Diagram('say "x"', "", (Box(Kind.INPUT, ("x",)),), ())).splitlines()[1])
+      label="say \"x\"\n";
+    """
+    lines = [
+        "digraph difflab {",
+        f"  label={_quoted(picture.title, picture.subtitle)};",
+        '  labelloc=t; rankdir=LR; fontname="Helvetica"; bgcolor="white";',
+        '  node [fontname="Helvetica", penwidth=1.4];',
+        f'  edge [fontname="Helvetica", fontsize=10, color="{LIGHT["line"]}"];',
+        *(_node(number, box) for number, box in enumerate(picture.boxes)),
+        *(_edge(edge, picture.boxes[edge.source]) for edge in picture.edges),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(*lines: str) -> str:
+    """Return lines as one DOT string; nothing in them can end it or act as an escape."""
+    escaped = (printable(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines)
+    return '"' + "\\n".join(escaped) + '"'
+
+
+def _node(number: int, box: Box) -> str:
+    label = _quoted(*box.lines, *([box.caption] if box.caption else []))
+    fill, stroke = LIGHT[box.kind], LIGHT[f"{box.kind} line"]
+    tip = f", tooltip={_quoted(box.tip)}" if box.tip else ""
+    return (
+        f"  n{number} [label={label}, {SHAPES[box.kind]}, "
+        f'fillcolor="{fill}", color="{stroke}"{tip}];'
+    )
+
+
+def _edge(edge: Edge, source: Box) -> str:
+    label = [line for line in (edge.label, *carried(source)) if line]
+    mark = f"label={_quoted(*label)}, " if label else ""
+    width = 1.0 + 0.5 * log10(max(edge.count, 1))
+    return f"  n{edge.source} -> n{edge.target} [{mark}penwidth={width:.2f}];"

@@ -1,0 +1,73 @@
+"""A diagram as Mermaid text, which code hosts and notebooks draw inside Markdown."""
+
+from __future__ import annotations
+
+import json
+
+from difflab.drawing.model import Box, Diagram, Edge, Kind, carried
+from difflab.drawing.svg import LIGHT
+from difflab.errors import printable
+
+__all__ = ["mermaid"]
+
+SHAPES = {
+    Kind.INPUT: '(["{}"])',
+    Kind.CONSTANT: '["{}"]',
+    Kind.OPERATION: '("{}")',
+    Kind.MOVE: '("{}")',
+    Kind.OUTPUT: '((("{}")))',
+    Kind.SUMMARY: '[["{}"]]',
+}
+
+
+def mermaid(picture: Diagram) -> str:
+    """Return a diagram as a Mermaid flow chart.
+
+    Parameters
+    ----------
+    picture : Diagram
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(mermaid(Diagram("x", "", (Box(Kind.INPUT, ("<x>",)),), ())).splitlines()[4])
+        n0(["#60;x#62;"]):::input
+    """
+    lines = [
+        "---",
+        f"title: {json.dumps(printable(picture.title), ensure_ascii=False)}",
+        "---",
+        "flowchart LR",
+        *(_node(number, box) for number, box in enumerate(picture.boxes)),
+        *(_edge(edge, picture.boxes[edge.source]) for edge in picture.edges),
+    ]
+    for kind in sorted({box.kind for box in picture.boxes}):
+        fill, stroke, ink = LIGHT[kind], LIGHT[f"{kind} line"], LIGHT["ink"]
+        dashes = ",stroke-dasharray:4 3" if kind is Kind.CONSTANT else ""
+        lines.append(f"    classDef {kind} fill:{fill},stroke:{stroke},color:{ink}{dashes}")
+    return "\n".join(lines) + "\n"
+
+
+def _escaped(text: str) -> str:
+    """Return text with every sign as a character code: Mermaid reads Markdown and HTML."""
+    return "".join(
+        character if character.isalnum() or character == " " or not character.isascii()
+        else f"#{ord(character)};"
+        for character in printable(text)
+    )  # fmt: skip
+
+
+def _node(number: int, box: Box) -> str:
+    lines = [*box.lines, *([box.caption] if box.caption else [])]
+    label = "<br/>".join(_escaped(line) for line in lines)
+    return f"    n{number}{SHAPES[box.kind].format(label)}:::{box.kind}"
+
+
+def _edge(edge: Edge, source: Box) -> str:
+    label = [_escaped(line) for line in (edge.label, *carried(source)) if line]
+    mark = f'|"{"<br/>".join(label)}"|' if label else ""
+    arrow = "==>" if edge.count > 1 else "-->"
+    return f"    n{edge.source} {arrow}{mark} n{edge.target}"

@@ -1,0 +1,99 @@
+"""What a picture of a graph consists of, before anything has a place or a colour.
+
+Every writer (SVG, PNG, DOT, Mermaid) draws this and nothing else, so all pictures of a
+function agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from difflab.core.wording import joined
+from difflab.errors import printable
+
+__all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line"]
+
+
+class Kind(StrEnum):
+    """What a box stands for; every kind has a shape and a colour of its own."""
+
+    INPUT = "input"
+    CONSTANT = "constant"
+    OPERATION = "operation"
+    MOVE = "move"
+    OUTPUT = "output"
+    SUMMARY = "summary"
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box: a node of the graph, an output, or a summary of many nodes.
+
+    Attributes
+    ----------
+    kind : Kind
+    lines : tuple of str
+        What stands in it.
+    caption : str
+        Small print below: the name in the evaluation trace, the value.
+    tip : str
+        What a pointer over the box shows.
+    value, bar : str
+        What the arrows that leave it carry: forward its value, back its cotangent.
+    """
+
+    kind: Kind
+    lines: tuple[str, ...]
+    caption: str = ""
+    tip: str = ""
+    value: str = ""
+    bar: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow between two boxes, `source` < `target`; it stands for `count` uses.
+
+    `label` is the position of the argument, where exchanging arguments changes the result.
+    """
+
+    source: int
+    target: int
+    label: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Boxes and arrows with a title; `late` boxes stand just before their first use.
+
+    `legend` explains the numbers at the arrows.
+    """
+
+    title: str
+    subtitle: str
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+    late: tuple[int, ...] = ()
+    legend: str = ""
+
+
+def carried(box: Box) -> list[str]:
+    """Return what an arrow from `box` carries, as text beside it."""
+    lines = [f"v = {box.value}"] if box.value else []
+    return lines + ([f"v̄ = {box.bar}"] if box.bar else [])
+
+
+def one_line(text: str, width: int = 200) -> str:
+    r"""Return `text` on one line of at most `width` characters, controls shown as escapes.
+
+    Examples
+    --------
+    >>> one_line("a = 1\n a*x")
+    'a = 1; a*x'
+    >>> one_line("abcdefgh", 5)
+    'abcd…'
+    """
+    line = printable(joined(text[: 4 * width + 100]))
+    return line if len(line) <= width else line[: width - 1] + "…"

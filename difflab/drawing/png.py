@@ -1,0 +1,138 @@
+"""A scene as a PNG picture, drawn by Matplotlib's Agg renderer: no Graphviz, no display."""
+
+from __future__ import annotations
+
+import warnings
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from difflab.drawing.layout import Curve
+from difflab.drawing.model import Diagram, Kind
+from difflab.drawing.scene import Scene, Shape, scene
+from difflab.drawing.svg import LIGHT
+from difflab.errors import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["png"]
+
+PER_INCH = 100.0
+DENSITY = 2.0
+MOST_PIXELS = 36e6
+
+
+def png(picture: Diagram) -> bytes:
+    """Return a diagram as a PNG file, at twice the size of the SVG unless that is very large.
+
+    Parameters
+    ----------
+    picture : Diagram
+
+    Returns
+    -------
+    bytes
+    """
+    from matplotlib.style import context
+
+    drawn = scene(picture)
+    # What the user has set for other pictures does not count: LaTeX may be missing here.
+    with context("default"):
+        return _drawn(drawn)
+
+
+def _drawn(drawn: Scene) -> bytes:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    area = drawn.width * drawn.height
+    density = min(DENSITY, (MOST_PIXELS / area) ** 0.5, 30_000 / max(drawn.width, drawn.height))
+    figure = Figure(
+        figsize=(drawn.width / PER_INCH, drawn.height / PER_INCH), dpi=density * PER_INCH
+    )
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set(xlim=(0, drawn.width), ylim=(drawn.height, 0))
+    axes.axis("off")
+    _paint(axes, drawn)
+    stream = BytesIO()
+    with warnings.catch_warnings():
+        # Names may hold letters that the font lacks; a box in their place is all one can do.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(stream, format="png", facecolor=LIGHT["paper"], metadata={"Title": None})
+    return stream.getvalue()
+
+
+def _paint(axes: Axes, drawn: Scene) -> None:
+    """Draw lines, heads, boxes and texts, back to front."""
+    from matplotlib.patches import Circle, Polygon
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.2, foreground=LIGHT["paper"])]
+    points = 72.0 / PER_INCH
+    for line in drawn.lines:
+        axes.add_patch(_curve(line.curve, line.width * points))
+    for head in drawn.heads:
+        axes.add_patch(Polygon(head.points, closed=True, facecolor=LIGHT["line"], linewidth=0))
+    for dot in drawn.dots:
+        axes.add_patch(Circle(dot.centre, 3.2, facecolor=LIGHT["line"], linewidth=0))
+    for shape in drawn.shapes:
+        for patch in _outlines(shape):
+            axes.add_patch(patch)
+    colours = {"title": LIGHT["ink"], "label": LIGHT["ink"]}
+    colours |= {role: LIGHT[role] for role in ("value", "bar", "bad")}
+    for text in drawn.texts:
+        axes.text(
+            text.x, text.y + 0.36 * text.size, printable(text.text),
+            fontsize=text.size * points,
+            fontfamily="DejaVu Sans",
+            fontweight="bold" if text.role in ("title", "mark", "bad") else "normal",
+            color=colours.get(text.role, LIGHT["quiet"]),
+            ha={"start": "left", "middle": "center", "end": "right"}[text.anchor],
+            va="baseline",
+            parse_math=False,
+            path_effects=halo if text.role == "mark" else None,
+        )  # fmt: skip
+
+
+def _curve(curve: Curve, width: float) -> Any:
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    corners = [
+        curve.start, curve.leave, curve.first, curve.second, curve.enter, curve.end,
+    ]  # fmt: skip
+    codes = [Path.MOVETO, Path.LINETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO]
+    return PathPatch(
+        Path(corners, codes), fill=False, edgecolor=LIGHT["line"], linewidth=width,
+        capstyle="butt",
+    )  # fmt: skip
+
+
+def _outlines(shape: Shape) -> list[Any]:
+    """Return the outline of a box; the same shapes as in the SVG."""
+    round_ = 0.5 * min(shape.height, 44.0)
+    if shape.kind is Kind.INPUT:
+        return [_rect(shape, 0, round_)]
+    if shape.kind is Kind.CONSTANT:
+        return [_rect(shape, 0, 0, linestyle=(0, (4, 2.5)))]
+    if shape.kind in (Kind.OPERATION, Kind.MOVE):
+        return [_rect(shape, 0, min(9.0, round_))]
+    if shape.kind is Kind.OUTPUT:
+        return [_rect(shape, 0, round_), _rect(shape, 3, max(round_ - 3, 0))]
+    behind = Shape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
+    return [_rect(behind, 0, 5), _rect(shape, 0, 5)]
+
+
+def _rect(shape: Shape, by: float, radius: float, **style: Any) -> Any:
+    from matplotlib.patches import FancyBboxPatch
+
+    corner = (shape.x + by, shape.y + by)
+    return FancyBboxPatch(
+        corner, shape.width - 2 * by, shape.height - 2 * by,
+        boxstyle=f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0",
+        facecolor=LIGHT[shape.kind],
+        edgecolor=LIGHT[f"{shape.kind} line"],
+        linewidth=1.6 * 72.0 / PER_INCH,
+        **style,
+    )  # fmt: skip

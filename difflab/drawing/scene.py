@@ -1,0 +1,312 @@
+"""A diagram with places and sizes: rectangles, curves, arrow heads and texts, in pixels.
+
+SVG and PNG draw the same scene, so they show the same picture. The width of a text is
+estimated, generously, since the fonts of whoever looks are unknown.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from math import log10
+
+from difflab.drawing.layout import Curve, Placement, Point, place
+from difflab.drawing.model import Box, Diagram, Kind, one_line
+from difflab.drawing.network import layers
+
+__all__ = ["Dot", "Head", "Line", "Scene", "Shape", "Text", "scene", "text_width"]
+
+MARGIN = 24.0
+LABEL, SMALL, TITLE = 15.0, 11.0, 17.0
+LINE = 20.0
+NARROWEST = 460.0
+PAIR = 2 * SMALL + 10.0  # the height of a value with its cotangent below
+# A picture wider than this is turned, so that it is scrolled down and not sideways.
+WIDEST = 1500.0
+NAMES = {
+    Kind.INPUT: "input",
+    Kind.CONSTANT: "constant",
+    Kind.OPERATION: "operation",
+    Kind.MOVE: "moves data",
+    Kind.OUTPUT: "output",
+    Kind.SUMMARY: "many operations",
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The outline of a box; its kind says how it is drawn."""
+
+    kind: Kind
+    x: float
+    y: float
+    width: float
+    height: float
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve with its leads, drawn `width` wide."""
+
+    curve: Curve
+    width: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of an arrow: a triangle."""
+
+    points: tuple[Point, Point, Point]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """Where the arrows of one node part."""
+
+    centre: Point
+
+
+@dataclass(frozen=True)
+class Text:
+    """One line of text; `anchor` is start, middle or end, `y` the middle of the letters."""
+
+    text: str
+    x: float
+    y: float
+    size: float
+    role: str
+    anchor: str = "middle"
+
+
+@dataclass
+class Scene:
+    """Everything that is drawn, back to front."""
+
+    width: float
+    height: float
+    title: str
+    description: str
+    lines: list[Line] = field(default_factory=list)
+    heads: list[Head] = field(default_factory=list)
+    dots: list[Dot] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+    texts: list[Text] = field(default_factory=list)
+
+
+def text_width(text: str, size: float) -> float:
+    """Return an estimate, on the large side, of the width of `text` in pixels.
+
+    Examples
+    --------
+    >>> text_width("mm", 10) > text_width("ii", 10)
+    True
+    """
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.05
+    if character in "iIjlt.,:;|!'()[] fr":
+        return 0.42
+    if character in "mwMW@%—…":
+        return 0.98
+    return 0.74 if character.isupper() else 0.63
+
+
+def _tails(picture: Diagram) -> list[float]:
+    """Return the length of the straight piece of arrow behind each box that carries its numbers.
+
+    Boxes of one layer have one length, so that they stand as they do without.
+    """
+    ends = [(edge.source, edge.target) for edge in picture.edges]
+    layer = layers(len(picture.boxes), ends, picture.late)
+    longest: dict[int, float] = {}
+    for box, level in zip(picture.boxes, layer, strict=True):
+        if box.value:
+            wide = 14.0 + max(text_width(text, SMALL) for text in (box.value, box.bar))
+            longest[level] = max(longest.get(level, 0.0), wide)
+    return [longest.get(level, 0.0) for level in layer]
+
+
+def _reserved(box: Box, tail: float, horizontal: bool) -> Point:
+    """Return the size of a box together with the piece of arrow behind it."""
+    width, height = _size(box)
+    if not tail:
+        return width, height
+    if horizontal:
+        return width + tail, max(height, PAIR)
+    return max(width, 2 * tail), height + PAIR
+
+
+def _size(box: Box) -> Point:
+    """Return the size that a box needs for its texts."""
+    wide = max(text_width(line, LABEL) for line in box.lines)
+    width = max(wide, text_width(box.caption, SMALL)) + 22
+    height = LINE * len(box.lines) + 12 + (15 if box.caption else 0)
+    if box.kind in (Kind.INPUT, Kind.OUTPUT):
+        width += 10
+    return max(width, 30.0 if box.kind is Kind.CONSTANT else 46.0), height
+
+
+def scene(picture: Diagram) -> Scene:
+    """Lay a diagram out and return everything to draw.
+
+    Examples
+    --------
+    >>> from difflab.drawing.model import Edge
+    >>> boxes = (Box(Kind.INPUT, ("x",)), Box(Kind.OUTPUT, ("y",)))
+    >>> drawn = scene(Diagram("y = x", "", boxes, (Edge(0, 1),)))
+    >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
+    (2, 1)
+    """
+    tails = _tails(picture)
+    pairs = list(zip(picture.boxes, tails, strict=True))
+    sizes = [_reserved(box, tail, True) for box, tail in pairs]
+    ends = [(edge.source, edge.target) for edge in picture.edges]
+    widest = max((text_width(edge.label, SMALL) for edge in picture.edges), default=0.0)
+    lead = 14.0 + widest if widest else 12.0
+    placement = place(sizes, ends, late=picture.late, layer_gap=40.0 + lead, lead=lead)
+    horizontal = placement.width <= WIDEST
+    if not horizontal:
+        sizes = [_reserved(box, tail, False) for box, tail in pairs]
+        spacing = max(18.0, widest + 16)
+        placement = place(
+            sizes, ends, late=picture.late, horizontal=False, port_spacing=spacing, lead=22.0
+        )
+    header, key_width = 74.0, _key_width(picture)
+    inner = max(placement.width, key_width, NARROWEST)
+    left = MARGIN + 0.5 * (inner - placement.width)
+    drawn = Scene(
+        width=inner + 2 * MARGIN,
+        height=header + placement.height + 62.0,
+        title=picture.title,
+        description=picture.subtitle,
+    )
+    _arrows(drawn, picture, placement, (left, header), horizontal)
+    for (box, tail), (x, y), size in zip(pairs, placement.centres, placement.sizes, strict=True):
+        fitted = _fitted(drawn, box, tail, (x + left, y + header), size, horizontal)
+        _draw_box(drawn, box, *fitted)
+    _frame(drawn, picture, inner)
+    return drawn
+
+
+def _fitted(
+    drawn: Scene, box: Box, tail: float, centre: Point, size: Point, horizontal: bool
+) -> tuple[Point, Point]:
+    """Draw the piece of arrow that carries numbers; return the place and size of the box alone."""
+    if not tail:
+        return centre, size
+    x, y = centre
+    own = _size(box)
+    if horizontal:
+        end = x + 0.5 * size[0]
+        if box.kind is not Kind.OUTPUT:
+            drawn.lines.append(_straight((end - tail, y), (end, y)))
+        _numbers(drawn, box, (end - tail + 7, y - 0.5 * SMALL - 3, y + 0.5 * SMALL + 3))
+        return (x - 0.5 * tail, y), (own[0], size[1])
+    end = y + 0.5 * size[1]
+    if box.kind is not Kind.OUTPUT:
+        drawn.lines.append(_straight((x, end - PAIR), (x, end)))
+    middle = end - 0.5 * PAIR
+    _numbers(drawn, box, (x + 6, middle - 0.5 * SMALL - 1, middle + 0.5 * SMALL + 1))
+    return (x, y - 0.5 * PAIR), (own[0], size[1] - PAIR)
+
+
+def _numbers(drawn: Scene, box: Box, place: tuple[float, float, float]) -> None:
+    """Write value and cotangent, each with its height; what is not finite stands out."""
+    x, *heights = place
+    for text, y, role in zip((box.value, box.bar), heights, ("value", "bar"), strict=True):
+        if text:
+            bad = "nan" in text or "inf" in text
+            drawn.texts.append(Text(text, x, y, SMALL, "bad" if bad else role, "start"))
+
+
+def _straight(start: Point, end: Point) -> Line:
+    return Line(Curve(start, start, start, end, end, end), _thickness(1))
+
+
+def _moved(curve: Curve, by: Point) -> Curve:
+    shift = [
+        (x + by[0], y + by[1])
+        for x, y in (
+            curve.start, curve.leave, curve.first, curve.second, curve.enter, curve.end,
+        )
+    ]  # fmt: skip
+    return Curve(*shift)
+
+
+def _arrows(
+    drawn: Scene, picture: Diagram, placement: Placement, by: Point, horizontal: bool
+) -> None:
+    """Draw trunks, arrows, their heads and the marks of the arguments."""
+    flow = [0] * len(picture.boxes)
+    for edge in picture.edges:
+        flow[edge.source] += edge.count - 1
+    for owner, curve in placement.trunks:
+        drawn.lines.append(Line(_moved(curve, by), _thickness(1 + flow[owner])))
+    for arrow in placement.arrows:
+        edge = picture.edges[arrow.edge]
+        curve = _moved(arrow.curve, by)
+        x, y = curve.end
+        width = _thickness(edge.count)
+        across = 3.6 + 0.5 * width
+        if horizontal:
+            base, label = x - 9, Text(edge.label, x - 12, y - 7, SMALL, "mark", "end")
+            points = ((x, y), (base, y - across), (base, y + across))
+            end = (base, y)
+        else:
+            base, label = y - 9, Text(edge.label, x + 5, y - 17, SMALL, "mark", "start")
+            points = ((x, y), (x - across, base), (x + across, base))
+            end = (x, base)
+        shortened = Curve(curve.start, curve.leave, curve.first, curve.second, curve.enter, end)
+        drawn.lines.append(Line(shortened, width))
+        drawn.heads.append(Head(points))
+        if edge.label:
+            drawn.texts.append(label)
+    drawn.dots += [Dot((x + by[0], y + by[1])) for x, y in placement.junctions]
+
+
+def _thickness(count: int) -> float:
+    return 1.4 + 0.7 * log10(max(count, 1))
+
+
+def _draw_box(drawn: Scene, box: Box, centre: Point, size: Point) -> None:
+    (x, y), (width, height) = centre, size
+    drawn.shapes.append(Shape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip))
+    total = LINE * len(box.lines) + (15 if box.caption else 0)
+    cursor = y - 0.5 * total + 0.5 * LINE
+    for line in box.lines:
+        drawn.texts.append(Text(line, x, cursor, LABEL, "label"))
+        cursor += LINE
+    if box.caption:
+        drawn.texts.append(Text(box.caption, x, cursor - 3, SMALL, "caption"))
+
+
+def _kinds(picture: Diagram) -> list[Kind]:
+    present = {box.kind for box in picture.boxes}
+    return [kind for kind in Kind if kind in present]
+
+
+def _key_width(picture: Diagram) -> float:
+    return sum(52 + text_width(NAMES[kind], SMALL) for kind in _kinds(picture))
+
+
+def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
+    """Write the title and the counts above, the key of the shapes below."""
+    room = int(inner / (0.6 * TITLE))
+    drawn.texts.append(Text(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start"))
+    drawn.texts.append(Text(picture.subtitle, MARGIN, 50, 12.0, "caption", "start"))
+    if picture.legend:
+        drawn.height += 20
+        drawn.texts.append(
+            Text(picture.legend, MARGIN, drawn.height - 44, SMALL, "caption", "start")
+        )
+    x, y = MARGIN, drawn.height - 22
+    for kind in _kinds(picture):
+        drawn.shapes.append(Shape(kind, x, y - 7, 24, 14))
+        drawn.texts.append(Text(NAMES[kind], x + 31, y, SMALL, "caption", "start"))
+        x += 52 + text_width(NAMES[kind], SMALL)

@@ -1,0 +1,185 @@
+"""A scene as SVG, written by hand: no tool is needed, and every text is escaped.
+
+The picture brings its own paper, light or dark as the viewer asks, and its colours are
+Okabe and Ito's, which colour-blind people can tell apart; every kind also has its own shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from difflab.drawing.layout import Curve
+from difflab.drawing.model import Diagram, Kind
+from difflab.drawing.scene import Scene, Shape, Text, scene
+from difflab.errors import printable
+
+__all__ = ["DARK", "LIGHT", "svg"]
+
+FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
+LIGHT = {
+    "input": "#DCEBF7",
+    "input line": "#0072B2",
+    "constant": "#EFEFEF",
+    "constant line": "#767676",
+    "operation": "#FFF4DC",
+    "operation line": "#B87400",
+    "move": "#FFFFFF",
+    "move line": "#767676",
+    "output": "#DBF2EA",
+    "output line": "#00805B",
+    "summary": "#F8E6F1",
+    "summary line": "#A8527F",
+    "paper": "#FFFFFF",
+    "ink": "#1A1A1A",
+    "quiet": "#57606A",
+    "line": "#6B7680",
+    "value": "#00527F",
+    "bar": "#8A4A00",
+    "bad": "#C00000",
+}
+DARK = {
+    "input": "#0E3350",
+    "input line": "#56B4E9",
+    "constant": "#2B3036",
+    "constant line": "#9AA4AE",
+    "operation": "#3D2E0E",
+    "operation line": "#E69F00",
+    "move": "#0D1117",
+    "move line": "#9AA4AE",
+    "output": "#0B3B2D",
+    "output line": "#2BC79A",
+    "summary": "#43233A",
+    "summary line": "#E08CBB",
+    "paper": "#0D1117",
+    "ink": "#F0F3F6",
+    "quiet": "#A9B4BF",
+    "line": "#8B96A1",
+    "value": "#7CC6F2",
+    "bar": "#F0B55A",
+    "bad": "#FF7B72",
+}
+
+
+def svg(picture: Diagram) -> str:
+    """Return a diagram as an SVG document.
+
+    Parameters
+    ----------
+    picture : Diagram
+
+    Returns
+    -------
+    str
+        A document that stands alone, or inside a page.
+
+    Examples
+    --------
+    >>> from difflab.drawing.model import Box
+    >>> text = svg(Diagram("<b>", "", (Box(Kind.INPUT, ("x",)),), ()))
+    >>> "&lt;b&gt;" in text, "<b>" in text
+    (True, False)
+    """
+    drawn = scene(picture)
+    size = f'width="{_n(drawn.width)}" height="{_n(drawn.height)}"'
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="difflab-graph" role="img" {size} '
+        f'viewBox="0 0 {_n(drawn.width)} {_n(drawn.height)}" font-family="{FONT}">',
+        f"<title>{_text(drawn.title)}</title>",
+        f"<desc>{_text(drawn.description)}</desc>",
+        f"<style>{_style(LIGHT)}@media (prefers-color-scheme:dark){{{_style(DARK)}}}</style>",
+        f'<rect class="paper" {size}/>',
+        *_lines(drawn),
+        *(_shape(shape) for shape in drawn.shapes),
+        *(_label(text) for text in drawn.texts),
+        "</svg>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _style(colours: Mapping[str, str]) -> str:
+    """Return the rules of one scheme; all are confined to difflab's pictures."""
+    rules = {
+        "paper": f"fill:{colours['paper']}",
+        "line": f"fill:none;stroke:{colours['line']}",
+        "head": f"fill:{colours['line']}",
+        "title": f"fill:{colours['ink']};font-weight:600",
+        "label": f"fill:{colours['ink']}",
+        "caption": f"fill:{colours['quiet']}",
+        "mark": f"fill:{colours['quiet']};font-weight:600;stroke:{colours['paper']};"
+        "stroke-width:3px;paint-order:stroke",
+    }
+    for role in ("value", "bar"):
+        rules[role] = f"fill:{colours[role]}"
+    rules["bad"] = f"fill:{colours['bad']};font-weight:600"
+    for kind in Kind:
+        rules[kind] = f"fill:{colours[kind]};stroke:{colours[f'{kind} line']}"
+    return "".join(f".difflab-graph .{name}{{{rule}}}" for name, rule in rules.items())
+
+
+def _n(value: float) -> str:
+    """Return a coordinate with one decimal at most."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _text(text: str) -> str:
+    return escape(printable(text), quote=True)
+
+
+def _path(curve: Curve) -> str:
+    points = [
+        f"{_n(x)},{_n(y)}"
+        for x, y in (
+            curve.start, curve.leave, curve.first, curve.second, curve.enter, curve.end,
+        )
+    ]  # fmt: skip
+    return "M{} L{} C{} {} {} L{}".format(*points)
+
+
+def _lines(drawn: Scene) -> list[str]:
+    lines = [
+        f'<path class="line" stroke-width="{_n(line.width)}" d="{_path(line.curve)}"/>'
+        for line in drawn.lines
+    ]
+    for head in drawn.heads:
+        points = " ".join(f"{_n(x)},{_n(y)}" for x, y in head.points)
+        lines.append(f'<polygon class="head" points="{points}"/>')
+    for dot in drawn.dots:
+        x, y = dot.centre
+        lines.append(f'<circle class="head" cx="{_n(x)}" cy="{_n(y)}" r="3.2"/>')
+    return lines
+
+
+def _rect(shape: Shape, by: float, radius: float, extra: str = "") -> str:
+    x, y = _n(shape.x + by), _n(shape.y + by)
+    width, height = _n(shape.width - 2 * abs(by)), _n(shape.height - 2 * abs(by))
+    return (
+        f'<rect class="{shape.kind}" stroke-width="1.6" x="{x}" y="{y}" width="{width}" '
+        f'height="{height}" rx="{_n(radius)}"{extra}/>'
+    )
+
+
+def _shape(shape: Shape) -> str:
+    """Return the outline of a box: every kind has a shape that needs no colour to be told."""
+    round_ = 0.5 * min(shape.height, 44.0)
+    tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
+    if shape.kind is Kind.INPUT:
+        body = _rect(shape, 0, round_)
+    elif shape.kind is Kind.CONSTANT:
+        body = _rect(shape, 0, 0, ' stroke-dasharray="4 2.5"')
+    elif shape.kind in (Kind.OPERATION, Kind.MOVE):
+        body = _rect(shape, 0, min(9.0, round_))
+    elif shape.kind is Kind.OUTPUT:
+        body = _rect(shape, 0, round_) + _rect(shape, 3, max(round_ - 3, 0))
+    else:
+        behind = Shape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
+        body = _rect(behind, 0, 5) + _rect(shape, 0, 5)
+    return f"<g>{tip}{body}</g>"
+
+
+def _label(text: Text) -> str:
+    y = text.y + 0.36 * text.size
+    return (
+        f'<text class="{text.role}" x="{_n(text.x)}" y="{_n(y)}" font-size="{_n(text.size)}" '
+        f'text-anchor="{text.anchor}">{_text(text.text)}</text>'
+    )

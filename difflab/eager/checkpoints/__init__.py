@@ -1,0 +1,1 @@
+"""Checkpoints: values computed again in the reverse sweep instead of being kept."""

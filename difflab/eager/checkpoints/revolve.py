@@ -1,0 +1,182 @@
+"""Revolve: when to keep, recompute and reverse the states of a chain, with few of them kept.
+
+To reverse step k of a chain the state before it is needed. Binomial checkpointing keeps at most
+s states at a time and repeats the fewest forward steps (Griewank & Walther, Algorithm 799:
+revolve, ACM TOMS 26, 2000, after Griewank, 1992). Pure arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+from typing import Literal, NamedTuple
+
+from difflab.errors import InputError
+
+__all__ = ["Action", "beta", "forward_steps", "kept_states", "repetitions", "revolve"]
+
+
+class Action(NamedTuple):
+    """One action of a schedule.
+
+    Attributes
+    ----------
+    kind : {"snapshot", "restore", "advance", "reverse"}
+        Keep the state before step `step`; return to the kept state before `step`; run the steps
+        from `step` up to `until` (not included) forward; run step `step` recorded, and back.
+    step, until : int
+        Where, counted from 0. The states that are kept from `step` on are dropped by "reverse".
+    """
+
+    kind: Literal["snapshot", "restore", "advance", "reverse"]
+    step: int
+    until: int
+
+
+def beta(snapshots: int, repeats: int) -> int:
+    r"""Return the longest chain that s snapshots reverse with each step repeated r times at most.
+
+    .. math:: \beta(s, r) = \binom{s + r}{s}
+
+    Examples
+    --------
+    >>> beta(3, 2)
+    10
+    """
+    return comb(snapshots + repeats, snapshots) if repeats >= 0 else 0
+
+
+def repetitions(steps: int, snapshots: int) -> int:
+    """Return r with β(s, r - 1) < steps ≤ β(s, r): how often a step is repeated at most.
+
+    Examples
+    --------
+    >>> repetitions(10, 3), repetitions(11, 3)
+    (2, 3)
+    """
+    _require(steps, snapshots)
+    low, high = -1, 0
+    while beta(snapshots, high) < steps:
+        low, high = high, 2 * high + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if beta(snapshots, middle) < steps:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def forward_steps(steps: int, snapshots: int) -> int:
+    r"""Return the fewest forward steps beside those that are recorded.
+
+    .. math:: t(l, s) = r\,l - \beta(s + 1, r - 1)
+
+    with r as in `repetitions`; the initial state counts as one of the s snapshots.
+
+    Examples
+    --------
+    >>> forward_steps(10, 3), sum(a.until - a.step for a in revolve(10, 3) if a.kind == "advance")
+    (15, 15)
+    """
+    repeats = repetitions(steps, snapshots)
+    return repeats * steps - beta(snapshots + 1, repeats - 1)
+
+
+def kept_states(start: int, end: int, free: int) -> Iterator[int]:
+    """Yield where to keep states on the way from the kept state `start` to step ``end - 1``.
+
+    Parameters
+    ----------
+    start, end : int
+        The steps from `start` up to `end` (not included) are still to be reversed.
+    free : int
+        How many more states may be kept.
+
+    Examples
+    --------
+    >>> list(kept_states(0, 10, 2))
+    [4, 7]
+    """
+    while free > 0:
+        start += _first_part(end - start, free + 1)
+        if start >= end - 1:  # the last step is recorded at once: its state is not kept
+            return
+        yield start
+        free -= 1
+
+
+def _first_part(steps: int, snapshots: int) -> int:
+    """Return how far to advance to the next state to keep, counting the present one.
+
+    Both parts then stay within their own optimum: β(s, r-2) ≤ k ≤ β(s, r-1) for the first,
+    and β(s-1, r-1) ≤ l - k ≤ β(s-1, r) for the rest.
+    """
+    repeats = repetitions(steps, snapshots)
+    return max(1, beta(snapshots, repeats - 2), steps - beta(snapshots - 1, repeats))
+
+
+def revolve(steps: int, snapshots: int) -> Iterator[Action]:
+    """Yield the actions that reverse a chain with the fewest forward steps.
+
+    Parameters
+    ----------
+    steps : int
+        The length l of the chain, at least 1.
+    snapshots : int
+        How many states may be kept at a time, the initial one included; at least 1.
+
+    Yields
+    ------
+    Action
+        The first keeps the initial state, the last reverses step 0.
+
+    Raises
+    ------
+    InputError
+        A number is below 1.
+
+    Notes
+    -----
+    The forward steps are `forward_steps`, the least possible; a step is run forward at most
+    `repetitions` times (Griewank & Walther, 2000, §2).
+
+    Examples
+    --------
+    >>> for action in revolve(3, 2):
+    ...     print(*action)
+    snapshot 0 0
+    advance 0 1
+    snapshot 1 1
+    advance 1 2
+    reverse 2 3
+    restore 1 1
+    reverse 1 2
+    restore 0 0
+    reverse 0 1
+    """
+    _require(steps, snapshots)
+    kept = [0]
+    yield Action("snapshot", 0, 0)
+    for end in range(steps, 0, -1):
+        while kept[-1] >= end:
+            kept.pop()
+        here = kept[-1]
+        if end < steps:
+            yield Action("restore", here, here)
+        for place in kept_states(here, end, snapshots - len(kept)):
+            yield Action("advance", here, place)
+            yield Action("snapshot", place, place)
+            kept.append(place)
+            here = place
+        if here < end - 1:
+            yield Action("advance", here, end - 1)
+        yield Action("reverse", end - 1, end)
+
+
+def _require(steps: int, snapshots: int) -> None:
+    if steps < 1 or snapshots < 1:
+        raise InputError(
+            f"revolve takes at least 1 step and 1 snapshot, not {steps} and {snapshots}",
+            hint="the initial state counts as a snapshot",
+        )

@@ -1,0 +1,278 @@
+"""What going backward keeps in memory: which operation needs which array, and its bytes.
+
+Nothing is listed by hand: an operation keeps what the maps of its row's rule read, found by
+recording them (`plan`). So ``+`` keeps nothing, ``exp`` its output and ``sin`` its input. The
+same plans fill the tape of a tensor, and the same rows account for both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from difflab.eager.recording.plan import Plan
+from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.tensors.tensor import Tensor
+from difflab.errors import InputError
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, INPUT, Shape
+from difflab.primitives import constant_array, reshape
+from difflab.primitives.movement import VIEWS
+
+__all__ = ["Kept", "MemoryAccount", "memory"]
+
+SHOWN = 40
+
+Array = tuple[Any, str, int]
+"""What identifies the memory, whose it is, and its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one operation keeps.
+
+    Attributes
+    ----------
+    node : int
+        The operation's number in the graph, or on the tape.
+    operation : str
+        The row's name.
+    shape : tuple of int
+        The shape of its result at one point.
+    keeps : tuple of str
+        ``"output"``, ``"input"``, or ``"input 1"``, ``"input 2"``, … of several; ``"its own"``
+        for what a user's own operation or a checkpoint saves, of which a graph knows no bytes;
+        empty where the rule reads none of them.
+    nbytes : int
+        The bytes of those arrays that no operation before it keeps.
+    """
+
+    node: int
+    operation: str
+    shape: Shape
+    keeps: tuple[str, ...]
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccount:
+    """What all operations keep together; each array counts once.
+
+    Attributes
+    ----------
+    rows : tuple of Kept
+        The operations that a derivative flows through, in order.
+    computed, inputs, constants : int
+        The bytes of kept arrays that were computed, that are inputs, and that do not depend
+        on them.
+    """
+
+    rows: tuple[Kept, ...]
+    computed: int
+    inputs: int
+    constants: int
+
+    @property
+    def total(self) -> int:
+        """The bytes of all arrays that are kept."""
+        return self.computed + self.inputs + self.constants
+
+    def table(self, limit: int = SHOWN) -> str:
+        """Return the rows as text; where there are more than `limit`, those with most bytes."""
+        most = sorted(self.rows, key=lambda row: -row.nbytes)[:limit]
+        lines = [("node", "operation", "shape", "keeps", "bytes")]
+        for row in sorted(most, key=lambda row: row.node):
+            shape = "×".join(map(str, row.shape)) or "number"
+            keeps = ", ".join(row.keeps) or "nothing"
+            lines.append((str(row.node), row.operation, shape, keeps, f"{row.nbytes:,}"))
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = [
+            "  ".join(
+                [
+                    line[0].rjust(widths[0]),
+                    *(cell.ljust(size) for cell, size in zip(line[1:4], widths[1:4], strict=True)),
+                    line[4].rjust(widths[4]),
+                ]
+            )
+            for line in lines
+        ]
+        if len(self.rows) > limit:
+            text.append(f"… and {len(self.rows) - limit:,} more operations that keep less")
+        text.append(
+            f"total {self.total:,} bytes: {self.computed:,} computed, {self.inputs:,} of inputs, "
+            f"{self.constants:,} of constants\neach array counts where it is first kept"
+        )
+        return "\n".join(text)
+
+
+def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
+    """Return what going backward through a function, or from a tensor, keeps in memory.
+
+    Parameters
+    ----------
+    subject : Function or Tensor
+        A function, whose arrays are as large as its inputs' shapes say; or a tensor with a tape.
+    points : int
+        How many points a function is evaluated at: each array is so many times as large.
+
+    Returns
+    -------
+    MemoryAccount
+        Its rows name for every operation what it keeps; ``total``, ``computed``, ``inputs`` and
+        ``constants`` are bytes, in which each array counts once.
+
+    Raises
+    ------
+    InputError
+        The subject is neither, or a tensor without a tape, or one whose tape is freed.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(dl.memory(dl.parse("x: [1000]; sum(exp(x) + sin(x)*x)")).table())
+    node  operation  shape   keeps             bytes
+       1  exp        1000    output            8,000
+       2  sin        1000    input             8,000
+       3  multiply   1000    input 1, input 2  8,000
+       4  add        1000    nothing               0
+       5  sum        number  nothing               0
+    total 24,000 bytes: 16,000 computed, 8,000 of inputs, 0 of constants
+    each array counts where it is first kept
+    """
+    if not isinstance(points, int) or points < 1:
+        raise InputError("points of memory is how many points, an integer from 1 on")
+    if isinstance(subject, Function):
+        return _account(_of_function(subject, points))
+    if isinstance(subject, Tensor) and isinstance(subject._step, Step):
+        if subject._step.edges is None:
+            raise InputError(
+                "nothing goes backward any more: the tape was freed by backward()",
+                hint="ask before, or pass retain_graph=True to backward()",
+            )
+        return _account(_of_tape(subject._step))
+    what = "a tensor without a tape" if isinstance(subject, Tensor) else type(subject).__name__
+    raise InputError(
+        f"nothing goes backward from {what}",
+        hint="pass a Function, or what was computed from a tensor with requires_grad=True",
+    )
+
+
+Entry = tuple[int, str, Shape, list[tuple[str, Array]]]
+
+
+def _account(entries: Iterator[Entry]) -> MemoryAccount:
+    """Add up what operations keep, an array at the first that keeps it."""
+    seen: set[Any] = set()
+    totals = {"computed": 0, "input": 0, "constant": 0}
+    rows: list[Kept] = []
+    for node, name, shape, kept in entries:
+        new = 0
+        for _, (identity, kind, nbytes) in kept:
+            if identity not in seen:
+                seen.add(identity)
+                totals[kind] += nbytes
+                new += nbytes
+        rows.append(Kept(node, name, shape, tuple(role for role, _ in kept), new))
+    return MemoryAccount(tuple(rows), totals["computed"], totals["input"], totals["constant"])
+
+
+def _role(slot: int, arity: int) -> str:
+    if slot == 1:
+        return "output"
+    return "input" if arity == 1 else f"input {slot - 1}"
+
+
+def _of_function(function: Function, points: int) -> Iterator[Entry]:
+    """Yield what each node keeps where a derivative flows through it."""
+    graph = function.graph
+    active = graph.reached_from(function.input_nodes)
+    opcodes = graph.opcode.tolist()
+    home = list(range(len(graph)))
+    turned: set[int] = set()  # views that do not show all numbers in their order
+    plans: dict[Any, Plan] = {}
+    params = graph.param_ids.tolist()
+    for node, (_, args) in enumerate(graph.rows()):
+        row = graph.primitive(node)
+        if row is None:
+            continue
+        if row in VIEWS and (row is not reshape or args[0] not in turned):
+            home[node] = home[args[0]]
+            if row is not reshape:
+                turned.add(node)
+        if not active[node] or row.boolean:
+            continue
+        shapes = tuple(graph.shape(arg) for arg in args)
+        needs = sum(1 << place for place, arg in enumerate(args) if active[arg])
+        key = (row, needs, params[node], shapes)
+        if key not in plans:
+            plans[key] = Plan(row, needs, graph.params(node), shapes, graph.shape(node))
+        values = [*args, node]
+        kept = []
+        for slot, source in plans[key].keep:
+            held = home[values[source]]
+            if opcodes[held] != CONSTANT:
+                array = (held, _kind(function, held, active), _nbytes(function, held, points))
+                kept.append((_role(slot, len(args)), array))
+        if not plans[key].regular:
+            kept = [("its own, not counted", (node, "computed", 0))]
+        yield node, row.name, graph.shape(node), kept
+
+
+def _kind(function: Function, node: int, active: bytearray) -> str:
+    if function.graph.opcode[node] == INPUT:
+        return "input"
+    return "computed" if active[node] else "constant"
+
+
+def _nbytes(function: Function, node: int, points: int) -> int:
+    """Return the bytes of a node's value; a constant array is one for all points."""
+    row = function.graph.primitive(node)
+    size = 1 if row is not None and row.boolean else 8
+    copies = 1 if row is constant_array else points
+    return copies * size * math.prod(function.graph.shape(node))
+
+
+def _of_tape(last: Step) -> Iterator[Entry]:
+    """Yield what each step before `last` keeps, in the order in which they were made."""
+    steps = {last.number: last}
+    open_steps = [last]
+    while open_steps:
+        for edge in open_steps.pop().edges or ():
+            if isinstance(edge, Step) and edge.number not in steps:
+                steps[edge.number] = edge
+                open_steps.append(edge)
+    for number in sorted(steps):
+        step = steps[number]
+        arity = len(step.plan.shapes)
+        kept = []
+        for slot, value in enumerate(step.slots):
+            if isinstance(value, np.ndarray | np.generic):
+                role = _role(slot, arity) if step.plan.regular else "its own"
+                kept.append((role, _memory_of(step, slot, value)))
+        yield number, step.name, _shape_of(step), kept
+
+
+def _shape_of(step: Step) -> Shape:
+    """Return the shape of what a step computed."""
+    plan = step.plan
+    if plan.row.shape is None:
+        return np.broadcast_shapes(*plan.shapes)
+    return plan.row.shape(plan.shapes, **plan.params)
+
+
+def _memory_of(step: Step, slot: int, value: Any) -> Array:
+    """Return an array's own memory, or that of the array it is a view of."""
+    whole = value
+    while isinstance(getattr(whole, "base", None), np.ndarray):
+        whole = whole.base
+    edge = (step.edges or ())[slot - 2] if slot > 1 and step.plan.regular else step
+    kind = "computed"
+    if isinstance(edge, Accumulation):
+        kind = "input"
+    elif edge is None:
+        kind = "constant"
+    return id(whole), kind, whole.nbytes

@@ -1,0 +1,1 @@
+"""The tape: operations are computed, and recorded with what their derivatives need."""

@@ -1,0 +1,302 @@
+"""What a row's backward step reads, and how it computes, for one choice of active arguments.
+
+Both follow from the row's rule alone: its maps are recorded once (as for graphs), and a slot
+that no map reads is not kept. So `+` keeps nothing, `exp` its output and `sin` its input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.engine.argumentwise import cotangent
+from difflab.autodiff.engine.reverse import pull_back_masked
+from difflab.autodiff.engine.template import template
+from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Params, Shape
+from difflab.graph.node import Node
+from difflab.primitives import broadcast, power
+
+__all__ = ["NUMBERS", "REMEMBERED", "Plan", "Recipe", "recipe", "recipe_of"]
+
+POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
+Map = Callable[..., Any]
+Shapes = tuple[Shape, ...]
+Step = tuple[Primitive, tuple[int, ...], Params]
+Bound = tuple[Map, int, int]
+NUMBERS = (int, float)
+REMEMBERED = 4096
+"""Recipes that are kept; more would be shapes and numbers that nobody meets again."""
+
+
+class Recipe:
+    """The steps of rows over slots: t, y and the arguments, then constants, then results.
+
+    Attributes
+    ----------
+    steps : list
+        Rows, the slots they take, and their parameters.
+    reads : frozenset of int
+        The slots, t aside, that the results depend on.
+    """
+
+    __slots__ = ("bound", "constants", "inputs", "reads", "results", "steps")
+
+    def __init__(
+        self, inputs: int, constants: list[float], steps: list[Step], results: tuple[int, ...]
+    ) -> None:
+        self.inputs = inputs
+        self.constants = constants
+        self.steps = steps
+        self.results = results
+        first = inputs + len(constants)
+        needed = set(results)
+        for number in range(len(steps) - 1, -1, -1):
+            if first + number in needed:
+                needed.update(steps[number][1])
+        self.reads = frozenset(slot for slot in needed if 0 < slot < inputs)
+        self.bound: dict[ModuleType | None, list[Any]] = {}
+
+    @property
+    def passes(self) -> bool:
+        """Whether the one result is what came, t, as it is."""
+        return self.results == (0,)
+
+    def on(self, xp: ModuleType | None) -> list[Bound]:
+        """Return the steps with the kernels of an array module; with None the rows themselves."""
+        found = self.bound.get(xp)
+        if found is None:
+            found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
+        return found
+
+    def run(self, slots: list[Any], xp: ModuleType | None) -> list[Any]:
+        """Return all slots after the last step."""
+        work = slots + self.constants
+        append = work.append
+        for function, first, second in self.bound.get(xp) or self.on(xp):
+            if second >= 0:
+                append(function(work[first], work[second]))
+            else:
+                append(function(work[first]) if first >= 0 else function(work))
+        return work
+
+
+def _bound(
+    xp: ModuleType | None, row: Primitive, operands: tuple[int, ...], params: Params
+) -> Bound:
+    """Return a function and the slots that it takes: two, one and -1, or twice -1 for all."""
+    function = partial(row, **dict(params)) if xp is None else row.unbatched_computer(xp, params)
+    if len(operands) == 2:
+        return function, operands[0], operands[1]
+    if len(operands) == 1:
+        return function, operands[0], -1
+    return lambda work: function(*[work[operand] for operand in operands]), -1, -1
+
+
+@lru_cache(REMEMBERED)
+def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe | None:
+    """Return the recipe of a map ``(t, y, *args)``, of which some arguments are plain numbers.
+
+    The exact identities that graphs are simplified by then apply: x ** 2 has the derivative
+    2 * x, and no power is taken. A coefficient 0 is multiplied by like any other, because
+    0 * inf is nan; but x ** 0 is 1 everywhere, so that nothing flows: None.
+    """
+    if not numbers:
+        found = template(rule_map, arity)
+        steps: list[Step] = [(row, operands, ()) for row, operands in found.steps]
+        return Recipe(arity + 2, list(found.constants), steps, (found.result,))
+    known = dict(numbers)
+    if rule_map is POWER_OF_NUMBER and known.get(3) == 0:
+        return None
+    builder = Builder(simplify=True)
+    builder.annihilates = False
+    inputs = [builder.input(name) for name in _names(arity)]
+    slots = [
+        Node(builder, builder.constant(known[slot]) if slot in known else node)
+        for slot, node in enumerate(inputs)
+    ]
+    result = rule_map(*slots)
+    return recipe_of(Function.build(builder, inputs, [result.id], ["bar"]))
+
+
+def _names(arity: int) -> list[str]:
+    return ["t", "y", *(f"a{position}" for position in range(arity))]
+
+
+def recipe_of(function: Function, output: int | None = None, *, exact: bool = False) -> Recipe:
+    """Return a recorded function, or one of its outputs, as a recipe over its inputs.
+
+    Where kernels broadcast by themselves, they are left to; where every step is to give the bits
+    and the layout in memory that were recorded, only numbers are.
+    """
+    graph = function.graph
+    results = function.outputs if output is None else (function.outputs[output],)
+    taken = {node: _narrowest(graph, node, numbers_only=exact) for node in range(len(graph))}
+    alive = set(results)
+    for node in range(len(graph) - 1, -1, -1):
+        if node in alive:
+            alive.update(taken[node])
+    slot_of = {node: slot for slot, node in enumerate(function.input_nodes)}
+    constants = [node for node in graph.constants if node in alive]
+    for node in constants:
+        slot_of[node] = len(slot_of)
+    steps: list[Step] = []
+    for node, (opcode, _) in enumerate(graph.rows()):
+        if opcode >= FIRST_ROW and node in alive:
+            operands = tuple([slot_of[arg] for arg in taken[node]])
+            slot_of[node] = len(slot_of)
+            params = graph.param_table[graph.param_ids[node]]
+            steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))
+    # NumPy takes a float faster than an integer, and to the same result.
+    numbers = [float(graph.constant(node)) for node in constants]
+    return Recipe(len(function.input_nodes), numbers, steps, tuple(slot_of[n] for n in results))
+
+
+def _narrowest(graph: Graph, node: int, *, numbers_only: bool) -> tuple[int, ...]:
+    """Return the arguments of a node; where its kernel broadcasts, what they were spread from.
+
+    A computed number beside an array of the whole shape leaves the layout of the result to that.
+    """
+    taken = list(graph.arguments(node))
+    row = graph.primitive(node)
+    if row is None or row.shape is not None:
+        return tuple(taken)
+    for place, arg in enumerate(taken):
+        if graph.primitive(arg) is broadcast:
+            source = graph.arguments(arg)[0]
+            if numbers_only and (
+                set(graph.shape(source)) - {1} or graph.opcode[source] == CONSTANT
+            ):
+                continue
+            before, taken[place] = arg, source
+            if np.broadcast_shapes(*map(graph.shape, taken)) != graph.shape(node):
+                taken[place] = before
+    return tuple(taken)
+
+
+@cache
+def _condition_map(condition: Map) -> Map:
+    """Return a condition ``(*args)`` as a map ``(t, y, *args)``."""
+    return lambda t, y, *args: condition(*args)
+
+
+def _transpose(entry: Transpose, params: Params, shapes: Shapes, shape: Shape) -> Function:
+    """Record the cotangent of an argument in which a row is linear."""
+    builder = Builder(simplify=True)
+    sizes = (shape, shape, *shapes)
+    names = _names(len(shapes))
+    inputs = [builder.input(name, size) for name, size in zip(names, sizes, strict=True)]
+    t, _, *args = (Node(builder, node) for node in inputs)
+    bar = entry.map(t, *args, **dict(params))
+    return Function.build(builder, inputs, [bar.id], ["bar"])
+
+
+class Plan:
+    """How one row goes backward, for given parameters, shapes and active arguments.
+
+    Attributes
+    ----------
+    row : Primitive
+        What was applied.
+    params : mapping
+        Its static parameters.
+    shapes : tuple of tuple of int
+        The shapes of the arguments.
+    dtype : dtype or None
+        The type of the result, and so of its cotangent; None where it has none of its own.
+    kind : type
+        The kind of its rule.
+    product : bool
+        Whether it is linear in each argument.
+    positions : tuple of int
+        The active arguments.
+    maps : tuple
+        For each of them the rule's map or condition, or recipes of the cotangent and its mask;
+        None where no derivative flows.
+    regular : bool
+        Whether the rule is one of those that the table has.
+    recipes : tuple of Recipe or None
+        Of the maps, where no argument is a plain number.
+    computes : bool
+        Whether any recipe does more than pass the cotangent on.
+    keep : tuple of (int, int)
+        Slot, and where its value is in ``(*args, y)``.
+    blank : list
+        The slots of a step that keeps nothing.
+    """
+
+    __slots__ = (
+        "blank",
+        "computes",
+        "dtype",
+        "keep",
+        "kind",
+        "maps",
+        "params",
+        "positions",
+        "product",
+        "recipes",
+        "regular",
+        "row",
+        "shapes",
+    )
+
+    def __init__(
+        self,
+        row: Primitive,
+        needs: int,
+        params: Mapping[str, Any],
+        shapes: Shapes,
+        shape: Shape,
+        dtype: np.dtype[Any] | None = None,
+    ) -> None:
+        arity = len(shapes)
+        self.row = row
+        self.params = params
+        self.shapes = shapes
+        self.dtype = dtype
+        self.kind = type(row.rule)
+        self.regular = self.kind in (ByArgument, Elementwise, Linear, Select)
+        self.product = isinstance(row.rule, ByArgument) and row.rule.is_product
+        self.positions = tuple(p for p in range(arity) if needs >> p & 1)
+        self.maps = _maps(self, shape)
+        self.recipes = tuple(recipe(m, arity) if callable(m) else None for m in self.maps)
+        read: set[int] = set()
+        for found in (*self.maps, *self.recipes):
+            for each in found if isinstance(found, tuple) else (found,):
+                read |= each.reads if isinstance(each, Recipe) else frozenset()
+        self.computes = any(found is not None and not found.passes for found in self.recipes)
+        self.keep = tuple((slot, arity if slot == 1 else slot - 2) for slot in sorted(read))
+        self.blank: list[Any] = [None] * (arity + 2)
+
+
+def _maps(plan: Plan, shape: Shape) -> tuple[Any, ...]:
+    """Return what the rule says for each active argument."""
+    rule: Any = plan.row.rule
+    if plan.kind is Elementwise:
+        return tuple(rule.maps[p] for p in plan.positions)
+    if plan.kind is Select:
+        conditions = [rule.conditions[p] for p in plan.positions]
+        return tuple(None if c is None else _condition_map(c) for c in conditions)
+    if plan.kind is not ByArgument:
+        return (None,) * len(plan.positions)
+    params, shapes = tuple(sorted(plan.params.items())), plan.shapes
+    maps: list[tuple[Recipe, ...] | None] = []
+    for position in plan.positions:
+        entry = rule.entries[position]
+        if entry is None:
+            maps.append(None)
+            continue
+        if isinstance(entry, Transpose):
+            function = _transpose(entry, params, shapes, shape)
+        else:
+            function = cotangent(entry, position, params, shapes, shape, pull_back_masked)
+        outputs = range(len(function.outputs))
+        maps.append(tuple(recipe_of(function, output) for output in outputs))
+    return tuple(maps)

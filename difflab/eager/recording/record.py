@@ -1,0 +1,345 @@
+"""Computing an operation and putting it on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from difflab.core.devices import HOST, apart, array_module, module_of
+from difflab.core.ownership import is_constant
+from difflab.core.primitive import Primitive
+from difflab.eager.recording.mode import MODE, WATCHED
+from difflab.eager.recording.plan import NUMBERS, REMEMBERED, Plan
+from difflab.eager.recording.tape import Accumulation, Step, Storage, storage_of
+from difflab.errors import InputError, ShapeError
+from difflab.primitives import reshape
+
+__all__ = [
+    "FLOAT64",
+    "Operation",
+    "Recorded",
+    "apply_one",
+    "apply_two",
+    "record",
+    "require_floating",
+]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+FLOAT64 = np.dtype(np.float64)
+PLAIN = frozenset({int, float, np.float64, np.ndarray})
+"""Operands that are taken as they are."""
+_new = object.__new__
+
+
+class Recorded:
+    """An array, and what made it: a step, for a leaf an accumulation, None without gradient."""
+
+    __slots__ = ("__weakref__", "_data", "_grad", "_step", "_storage")
+
+    _data: Any
+    _step: Step | Accumulation | None
+    _storage: Storage | None
+    _grad: Any
+
+    def __init__(self, data: Any, step: Any = None, storage: Storage | None = None) -> None:
+        self._data = data
+        self._step = step
+        self._storage = storage
+        self._grad = None
+
+    def __difflab_apply__(
+        self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
+    ) -> Any:
+        return record(primitive, args, params)
+
+    def __difflab_unchanged__(self) -> Any:
+        shape = self._data.shape
+        return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
+
+
+class Operation:
+    """A row with its parameters, and what is known of applying it: kernels and plans."""
+
+    __slots__ = ("given", "kernels", "others", "params", "plain", "plans", "row")
+
+    def __init__(self, row: Primitive, params: Mapping[str, Any] = NOTHING) -> None:
+        self.row = row
+        self.params = params
+        self.given = tuple(params.items())
+        self.kernels: dict[Any, Any] = {}
+        self.plans: dict[Any, Plan] = {}
+        self.others: dict[Any, dict[Any, Plan]] = {}
+        self.plain = row.boolean
+
+    def kernel(self, xp: Any) -> Any:
+        """Return the function of arrays that this is."""
+        found = self.kernels[xp] = self.row.unbatched_computer(xp, self.given)
+        return found
+
+    def module(self, args: Sequence[Any], values: Sequence[Any]) -> Any:
+        """Return the array module of the values.
+
+        A number of the host's that requires grad does not mix with arrays of a device either:
+        its gradient would come back as one of those.
+        """
+        xp = array_module(values, self.row.name)
+        for arg, value in zip(args, values, strict=True):
+            if isinstance(arg, Recorded) and arg._step is not None and module_of(value) is not xp:
+                raise apart(values, self.row.name)
+        return xp
+
+    def plans_of(self, dtype: np.dtype[Any]) -> dict[Any, Plan]:
+        """Return the plans of results of a type."""
+        return self.plans if dtype is FLOAT64 else self.others.setdefault(dtype, {})
+
+    def plan(self, plans: dict[Any, Plan], key: Any, y: Any) -> Plan:
+        """Return a plan that is needed for the first time; its key is what is active, and shapes.
+
+        The result `y` says of which shape and type.
+        """
+        rank = self.params.get("rank")
+        if rank is not None and len(key[1]) != rank:
+            raise ShapeError(
+                f"{self.row.name} was built for {rank} axes, and is given a tensor of {key[1]}",
+                hint="rules of tensors know no batches: use NumPy's function, or dl.vmap",
+            )
+        if len(plans) >= REMEMBERED:
+            plans.clear()
+        plan = plans[key] = Plan(self.row, key[0], self.params, key[1:], y.shape, y.dtype)
+        return plan
+
+
+OPERATIONS: dict[Any, Operation] = {}
+"""By row; by row and parameters where there are some."""
+
+
+def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NOTHING) -> Any:
+    """Compute ``row(*args, **params)``, and record it if an argument requires grad."""
+    key: Any = (row, *params.items()) if params else row
+    operation = OPERATIONS.get(key)
+    if operation is None:
+        if len(OPERATIONS) >= REMEMBERED:
+            OPERATIONS.clear()
+        operation = OPERATIONS[key] = Operation(row, params)
+    if len(args) == 2:
+        return apply_two(operation, *args)
+    if len(args) == 1 and isinstance(args[0], Recorded):
+        return apply_one(operation, *args)
+    return apply_many(operation, args)
+
+
+def apply_one(operation: Operation, a: Any) -> Any:
+    """Do what `apply_many` does, for one argument, a tensor."""
+    x, edge = a._data, a._step
+    xp = np if type(x) in HOST else operation.module((a,), (x,))
+    plans = operation.plans
+    try:
+        y = (operation.kernels.get(xp) or operation.kernel(xp))(x)
+        if y.dtype is not FLOAT64:
+            y = _as_in_graphs(operation, (x,), y)
+            plans = operation.plans_of(y.dtype)
+    except (TypeError, ValueError) as error:
+        y = _retried(operation, (x,), error)
+        plans = operation.plans_of(y.dtype)
+    made = _new(type(a))
+    made._data = y
+    made._grad = made._step = made._storage = None
+    if operation.row.structural and y.base is not None:
+        made._storage = storage_of(a)
+    if edge is None or operation.plain or not MODE.enabled:
+        MODE.met |= edge is not None
+        return made
+    key = (1, x.shape)
+    plan = plans.get(key) or operation.plan(plans, key, y)
+    made._step = step = Step(plan, (edge,))
+    if plan.keep:
+        _keep(step, plan, (a, made), (x,))
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(operation.row, (a,), operation.params, step)
+    return made
+
+
+def apply_two(operation: Operation, a: Any, b: Any) -> Any:
+    """Do what `apply_many` does, for two arguments: most operations."""
+    needs = 0
+    kind = Recorded
+    if isinstance(a, Recorded):
+        kind = type(a)
+        x, edge = a._data, a._step
+        if edge is not None:
+            needs = 1
+    else:
+        x, edge = a if type(a) in PLAIN else _operand(a), None
+    if isinstance(b, Recorded):
+        kind = type(b)
+        y, other = b._data, b._step
+        if other is not None:
+            needs += 2
+    else:
+        y, other = b if type(b) in PLAIN else _operand(b), None
+    on_host = type(x) in HOST and type(y) in HOST
+    xp = np if on_host else operation.module((a, b), (x, y))
+    plans = operation.plans
+    try:
+        z = (operation.kernels.get(xp) or operation.kernel(xp))(x, y)
+        if z.dtype is not FLOAT64:
+            z = _as_in_graphs(operation, (x, y), z)
+            plans = operation.plans_of(z.dtype)
+    except (TypeError, ValueError) as error:
+        z = _retried(operation, (x, y), error)
+        plans = operation.plans_of(z.dtype)
+    made = _new(kind)
+    made._data = z
+    made._grad = made._step = made._storage = None
+    if not needs or operation.plain or not MODE.enabled:
+        MODE.met |= needs > 0
+        return made
+    key = (needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
+    plan = plans.get(key) or operation.plan(plans, key, z)
+    made._step = step = Step(plan, (edge, other))
+    if plan.keep:
+        _keep(step, plan, (a, b, made), (x, y))
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(operation.row, (a, b), operation.params, step)
+    return made
+
+
+def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
+    """Compute an operation, and record it if an argument requires grad."""
+    values: list[Any] = []
+    edges: list[Any] = []
+    needs, bit = 0, 1
+    kind: type[Recorded] = Recorded
+    for arg in args:
+        if isinstance(arg, Recorded):
+            kind = type(arg)
+            values.append(arg._data)
+            step = arg._step
+            edges.append(step)
+            if step is not None:
+                needs |= bit
+        else:
+            values.append(arg if type(arg) in PLAIN else _operand(arg))
+            edges.append(None)
+        bit += bit
+    xp = operation.module(args, values)
+    plans = operation.plans
+    try:
+        y = (operation.kernels.get(xp) or operation.kernel(xp))(*values)
+        if y.dtype is not FLOAT64:
+            y = _as_in_graphs(operation, values, y)
+            plans = operation.plans_of(y.dtype)
+    except (TypeError, ValueError) as error:
+        y = _retried(operation, values, error)
+        plans = operation.plans_of(y.dtype)
+    made = _new(kind)
+    made._data = y
+    made._grad = made._step = None
+    made._storage = _shared_storage(args, y) if operation.row.structural else None
+    if not needs or operation.plain or not MODE.enabled:
+        MODE.met |= needs > 0
+        return made
+    key = (needs, *[getattr(value, "shape", ()) for value in values])
+    plan = plans.get(key) or operation.plan(plans, key, y)
+    made._step = step = Step(plan, tuple(edges))
+    if plan.keep:
+        _keep(step, plan, (*args, made), values)
+    if WATCHED and MODE.watch is not None:
+        MODE.watch.note(operation.row, args, operation.params, step)
+    return made
+
+
+def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+    """Put into a step what its rule reads, and how to see whether it has been changed.
+
+    The arguments are followed by the result.
+    """
+    step.slots = slots = plan.blank.copy()
+    guards = []
+    for slot, source in plan.keep:
+        kept = args[source]
+        if isinstance(kept, Recorded):
+            slots[slot] = kept._data
+            storage = kept._storage
+            if storage is None:
+                storage = kept._storage = Storage()
+            guards.append((storage, storage.changes))
+        elif type(kept) in NUMBERS:
+            slots[slot] = kept
+            step.numbers += ((slot, kept),)
+        else:
+            slots[slot] = _private(values[source])
+    step.guards = guards
+
+
+def _private(value: Any) -> Any:
+    """Return an array as it is now: its owner may change it before backward."""
+    if isinstance(value, np.generic) or is_constant(value):
+        return value
+    return value.copy()
+
+
+def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
+    """Return the storage of the tensor that `y` is a view of."""
+    if getattr(y, "base", None) is None:
+        return None
+    return next((storage_of(arg) for arg in args if isinstance(arg, Recorded)), None)
+
+
+def _operand(value: Any) -> Any:
+    """Return an operand that is no tensor as numbers."""
+    if type(value) in NUMBERS:
+        return value
+    own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
+    try:
+        array = value if own else np.asarray(value)
+    except ValueError:
+        raise InputError("an operation on tensors takes no lists of different lengths") from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"an operation on tensors takes numbers, not {type(value).__name__}")
+    return array
+
+
+def _as_in_graphs(operation: Operation, values: Sequence[Any], y: Any = None) -> Any:
+    """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic.
+
+    Rows that only move values keep them, so that parts of a mask are masks.
+
+    What is known of the result, `y`, is returned where there are none.
+    """
+    row = operation.row
+    if y is not None and (row.boolean or row.structural):
+        return y
+    numbers = [
+        value * 1.0
+        if position not in row.truths and getattr(value, "dtype", None) == np.bool_
+        else _operand(value)
+        for position, value in enumerate(values)
+    ]
+    if all(number is value for number, value in zip(numbers, values, strict=True)):
+        return y
+    xp = array_module(numbers, row.name)
+    return row.computer(xp)(*numbers, **operation.params)
+
+
+def _retried(operation: Operation, values: Sequence[Any], error: Exception) -> Any:
+    """Compute what NumPy refused to, if that was for truth values; else say what is wrong."""
+    y = _as_in_graphs(operation, values)
+    if y is not None:
+        return y
+    shapes = " and ".join(str(getattr(value, "shape", ())) for value in values)
+    raise ShapeError(
+        f"{operation.row.name} cannot combine the shapes {shapes}",
+        hint="NumPy's broadcasting needs equal sizes, or 1, counted from the last axis",
+    ) from error
+
+
+def require_floating(array: Any) -> None:
+    """Raise `InputError` unless derivatives of such numbers exist."""
+    if array.dtype.kind != "f":
+        raise InputError(
+            f"numbers of type {array.dtype} cannot require grad", hint="pass dtype=float"
+        )

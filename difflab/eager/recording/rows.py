@@ -1,0 +1,57 @@
+"""Rows that only the tape has: a change of type, masks of what is mixed, and zeros."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive, elementwise, linear
+
+__all__ = ["cast", "reached", "widened", "zeros"]
+
+cast: Primitive = Primitive(
+    name="cast",
+    arity=1,
+    kernel=lambda xp, x, *, dtype: x.astype(dtype, copy=False),
+    rule=linear(lambda t, position, shapes, *, dtype: t),  # the sweep casts to the type it goes to
+    structural=True,
+    shape=lambda shapes, *, dtype: shapes[0],
+)
+
+
+def _zeros(xp: Any, *, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    return xp.zeros(shape, dtype)
+
+
+zeros: Primitive = Primitive(
+    name="zeros",
+    arity=0,
+    kernel=_zeros,
+    rule=elementwise(),
+    structural=True,
+    shape=lambda shapes, *, shape, dtype: shape,
+)
+
+# `broadcast` for masks, which stay truth values.
+widened: Primitive = Primitive(
+    name="widened",
+    arity=1,
+    kernel=lambda xp, mask, *, shape: xp.broadcast_to(mask, shape),
+    rule=elementwise(None),
+    boolean=True,
+    truths=(0,),
+    structural=True,
+    shape=lambda shapes, *, shape: shape,
+)
+# Where every number depends on all that a mask is for: everywhere, or nowhere.
+reached: Primitive = Primitive(
+    name="reached",
+    arity=1,
+    kernel=lambda xp, mask, *, shape: xp.broadcast_to(mask.any(), shape),
+    rule=elementwise(None),
+    boolean=True,
+    truths=(0,),
+    structural=True,
+    shape=lambda shapes, *, shape: shape,
+)

@@ -1,0 +1,182 @@
+"""The eager reverse sweep: from a tensor's step back to the leaves, in reverse creation order.
+
+The rules are the table's. For plain gradients they are applied to arrays, with `create_graph`
+to tensors, which records the derivative in its turn. Nothing here recurses: a heap of step
+numbers stands for the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+from difflab.autodiff.engine.masked import Masked, both
+from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
+from difflab.eager.recording.plan import Recipe, recipe
+from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.sweep.values import Calculator, Scattered
+from difflab.graph.ir import Shape
+from difflab.primitives import index
+
+__all__ = ["SPREAD", "Contributions", "Narrow", "pull_back"]
+
+Contributions = list[tuple[Any, Any, Any]]
+"""Edge, cotangent, and the mask under which it counts."""
+Narrow = dict[Any, Shape]
+"""The shapes of those steps and leaves that receive cotangents still to be un-broadcast."""
+Show = Callable[[Step, Any], Any]
+
+
+def pull_back(
+    root: Step, seed: Any, *, keep: bool, calculator: Calculator, show: Show
+) -> list[tuple[Accumulation, Any]]:
+    """Return the leaves that `root` depends on, each with its cotangent.
+
+    Parameters
+    ----------
+    root : Step
+        Where to start.
+    seed : array or tensor
+        The cotangent of what `root` made.
+    keep : bool
+        Whether the steps keep what they need, for another time.
+    calculator : Calculator
+        Computes on arrays or on tensors.
+    show : callable
+        Is shown the cotangent of every step with hooks or a retained tensor, and returns it.
+    """
+    waiting: dict[int, tuple[Step, Any, Any]] = {root.number: (root, seed, None)}
+    order = [-root.number]
+    more: dict[int, list[Masked]] = {}
+    narrow: dict[Step | Accumulation, Shape] = {}
+    leaves: dict[Accumulation, list[Masked]] = {}
+    while order:
+        number = -heappop(order)
+        step, value, mask = waiting.pop(number)
+        if step.edges is None or step.guards:
+            step.check()
+        if type(value) is Scattered or number in more or step in narrow:
+            parts = more.pop(number, None) or [Masked(value, mask)]
+            value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
+        if step.hooks or step.retained is not None:
+            value, mask = show(step, calculator.settled(value, mask)), None
+        plan = step.plan
+        for edge, bar, live in SPREAD[plan.kind](step, value, mask, calculator, narrow):
+            dtype = (edge.plan or edge).dtype
+            if dtype is not plan.dtype and dtype is not None:
+                bar = calculator.cast(bar, dtype)
+            if type(edge) is not Step:
+                calculator.join(leaves.setdefault(edge, []), bar, live)
+            elif edge.number in waiting:
+                _, first, first_mask = waiting[edge.number]
+                parts = more.setdefault(edge.number, [Masked(first, first_mask)])
+                calculator.join(parts, bar, live)
+            else:
+                waiting[edge.number] = (edge, bar, live)
+                heappush(order, -edge.number)
+        if not keep:
+            step.free()
+    return [
+        (leaf, calculator.total(parts, narrow.get(leaf), final=True).value)
+        for leaf, parts in leaves.items()
+    ]
+
+
+def _elementwise(
+    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+) -> Contributions:
+    """Return what the cotangent of an elementwise step contributes along each edge."""
+    plan, edges, numbers = step.plan, step.edges or (), step.numbers
+    selects = plan.kind is Select
+    slots: list[Any] = []
+    if plan.computes:
+        slots = calculator.slots(step)
+        slots[0] = value
+    contributions: Contributions = []
+    for place, position in enumerate(plan.positions):
+        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[place]
+        if numbers and found is not None:
+            found = recipe(plan.maps[place], len(edges), numbers)
+        if found is None:
+            contributions.append((edge, calculator.zeros(shape, plan.dtype), None))
+            continue
+        bar, live = value, mask
+        if plan.computes and not found.passes:
+            bar = _result(found, slots, calculator)
+        if selects:
+            bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
+        if bar.shape != shape:
+            narrow[edge] = shape  # summed where it arrives, together with others of its shape
+        elif live is not None and type(edge) is not Step:
+            bar, live = calculator.settled(bar, live), None
+        contributions.append((edge, bar, live))
+    return contributions
+
+
+def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
+    """Return the one result of a recipe."""
+    return found.run(slots, calculator.kernels)[found.results[0]]
+
+
+def _moved(
+    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+) -> Contributions:
+    """Send a cotangent through the transpose of a linear row."""
+    plan = step.plan
+    params, shapes, rule = plan.params, plan.shapes, plan.row.rule
+    contributions: Contributions = []
+    for position in plan.positions:
+        edge = (step.edges or ())[position]
+        final = type(edge) is not Step
+        if plan.row is index and (mask is None or final):
+            bar = Scattered(calculator.settled(value, mask), params["key"], shapes[0])
+            contributions.append((edge, bar, None))
+            continue
+
+        def move(t: Any, position: int = position) -> Any:
+            return rule.transpose(t, position, shapes, **params)  # type: ignore[union-attr]
+
+        contributions.append((edge, *calculator.moved(value, mask, move, final=final)))
+    return contributions
+
+
+def _mixed(
+    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+) -> Contributions:
+    """Return what the cotangent of a row that mixes numbers contributes along each edge.
+
+    Every number of an argument may receive from every number of the result, so that a mask
+    excludes all of it or nothing. At a leaf, what is zero stays so in a product.
+    """
+    plan, edges = step.plan, step.edges or ()
+    slots = calculator.slots(step)
+    slots[0] = calculator.settled(value, mask)
+    contributions: Contributions = []
+    for position, recipes in zip(plan.positions, plan.maps, strict=True):
+        edge, shape = edges[position], plan.shapes[position]
+        ends = plan.product and type(edge) is not Step
+        live = None if mask is None or ends else calculator.reached(mask, shape)
+        if recipes is None:
+            contributions.append((edge, calculator.zeros(shape, plan.dtype), live))
+            continue
+        bar, *masks = [_result(each, slots, calculator) for each in recipes]
+        if masks:
+            live = both(calculator, live, masks[0])
+        if type(edge) is not Step and live is not None:
+            bar, live = calculator.settled(bar, live), None
+        contributions.append((edge, bar, live))
+    return contributions
+
+
+SPREAD: dict[type, Callable[[Step, Any, Any, Calculator, Narrow], Contributions]] = {
+    ByArgument: _mixed,
+    Elementwise: _elementwise,
+    Linear: _moved,
+    Select: _elementwise,
+}
+"""What a step's cotangent contributes along each edge, by the kind of its plan.
+
+A contribution may lead to a step made just now: its number is above all others, so its turn
+comes before that of any step that was there.
+"""

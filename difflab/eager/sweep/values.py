@@ -1,0 +1,236 @@
+"""Operations on the values themselves, in the form in which the sweeps write into a graph.
+
+`autodiff.masked` says how derivatives under masks add up, for any writer: a graph's `Builder`
+appends nodes, a `Calculator` computes, on arrays or, to record the derivative, on carriers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.engine.masked import Masked, accumulate
+from difflab.core.primitive import Primitive
+from difflab.eager.recording.rows import cast, reached, widened
+from difflab.eager.recording.tape import Step
+from difflab.graph.ir import Shape
+from difflab.primitives import add, broadcast, not_equal, scatter, where
+
+__all__ = ["Calculator", "CarrierCalculator", "Scattered"]
+
+Revive = Callable[[Any, Any, int, Any], Any]
+
+
+class Scattered:
+    """The cotangent of ``x[key]``, not yet written into zeros of the shape of x.
+
+    All that arrive at one array are written together, so that a loop over the elements of x
+    goes backward in linear time.
+    """
+
+    __slots__ = ("key", "part", "shape")
+
+    def __init__(self, part: Any, key: tuple[Any, ...], shape: Shape) -> None:
+        self.part = part
+        self.key = key
+        self.shape = shape
+
+
+class Calculator:
+    """A writer (see `autodiff.masked`) whose nodes are arrays; one for each sweep.
+
+    Attributes
+    ----------
+    xp : module
+        The array module.
+    kernels : module or None
+        Whose kernels compute: the array module's; None where the values are carriers.
+    """
+
+    def __init__(self, xp: Any = np) -> None:
+        self.xp = xp
+        self.kernels = xp
+        self.settled_last: tuple[Any, Any, Any] = (None, None, None)
+
+    def slots(self, step: Step) -> list[Any]:
+        """Return what the maps of a step read."""
+        slots: list[Any] = step.slots.copy()
+        return slots
+
+    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
+        """Compute."""
+        dense = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
+        return primitive(*dense, **dict(params))
+
+    def zeros(self, shape: Shape, dtype: Any) -> Any:
+        """Return zeros: what comes through a map that nothing flows through."""
+        return self.xp.zeros(shape, dtype)
+
+    def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
+        """Return a cotangent in the type of what it is the cotangent of."""
+        if type(value) is Scattered:
+            return Scattered(self.cast(value.part, dtype), value.key, value.shape)
+        same = getattr(value, "dtype", None) == dtype
+        return value if same else self.emit(cast, (value,), (("dtype", dtype),))
+
+    def spread(self, mask: Any, shape: Shape) -> Any:
+        """Return a mask in the shape of the values that it is for."""
+        if mask.shape == shape:
+            return mask
+        return self.emit(widened, (mask,), (("shape", shape),))
+
+    def constant(self, value: float) -> Any:
+        """Return the number itself."""
+        return value
+
+    def primitive(self, node: Any) -> Primitive | None:
+        """Return `scatter` for what is not yet written into its array."""
+        return scatter if type(node) is Scattered else None
+
+    def arguments(self, node: Scattered) -> tuple[Any, ...]:
+        """Return the part."""
+        return (node.part,)
+
+    def params(self, node: Scattered) -> dict[str, Any]:
+        """Return where the part belongs."""
+        return {"keys": (node.key,)}
+
+    def shape(self, node: Scattered) -> Shape:
+        """Return the array's shape."""
+        return node.shape
+
+    def dense(self, value: Scattered) -> Any:
+        """Return what is scattered, written into zeros."""
+        return scatter(value.part, keys=(value.key,), shape=value.shape)
+
+    def join(self, parts: list[Masked], value: Any, mask: Any) -> None:
+        """Add to what has arrived at one place, at once where that keeps a graph's order."""
+        if parts and mask is None and type(value) is not Scattered:
+            last, last_mask, _ = parts[-1]
+            same = last_mask is None and type(last) is not Scattered and last.shape == value.shape
+            if same and len(parts) == 1:
+                parts[-1] = Masked(self.emit(add, (last, value)))
+                return
+        parts.append(Masked(value, mask))
+
+    def total(self, parts: list[Masked], shape: Shape | None, *, final: bool) -> Masked:
+        """Add up what arrived at one place; what is wider than `shape` is un-broadcast."""
+        if shape is not None:
+            parts = self._narrowed(parts, shape, final=final)
+        part = parts[0] if len(parts) == 1 else accumulate(self, parts)
+        if type(part.value) is Scattered:
+            return Masked(self.dense(part.value), part.mask)
+        return part
+
+    def _narrowed(self, parts: list[Masked], shape: Shape, *, final: bool) -> list[Masked]:
+        """Add what is equally wide, then sum it once: as at the broadcast node of a graph.
+
+        That node comes before all its users, so its turn is after the last of them.
+        """
+        groups: dict[Any, list[Masked]] = {}
+        for number, part in enumerate(parts):
+            wide = part.value.shape
+            key = number if wide == shape else wide
+            group = groups.pop(key, [])
+            group.append(part)
+            groups[key] = group
+        narrow = []
+        for key, group in groups.items():
+            part = accumulate(self, group)
+            if isinstance(key, tuple):
+                part = Masked(*self.unbroadcast(part.value, part.mask, shape, final=final))
+            narrow.append(part)
+        return narrow
+
+    def settled(self, value: Any, mask: Any) -> Any:
+        """Return a derivative with zeros where its mask does not hold.
+
+        What feeds several arguments is asked for several times in a row.
+        """
+        if mask is None:
+            return value
+        last_value, last_mask, result = self.settled_last
+        if value is not last_value or mask is not last_mask:
+            result = self.emit(where, (mask, value, 0))
+            self.settled_last = (value, mask, result)
+        return result
+
+    def reached(self, mask: Any, shape: Shape) -> Any:
+        """Return the mask of `shape` where every number depends on all that `mask` is for."""
+        return reached.computer(self.xp)(self.truths(mask), shape=shape)
+
+    def truths(self, mask: Any) -> Any:
+        """Return a mask as an array."""
+        return mask
+
+    def moved(
+        self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
+    ) -> tuple[Any, Any]:
+        """Send a cotangent through a linear map of arrays; its mask too, unless it is `final`."""
+        bar = move(self.settled(value, mask))
+        if mask is None or final:
+            return bar, None
+        return bar, self.emit(not_equal, (move(mask * 1.0), 0))
+
+    def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
+        """Sum a cotangent over the axes along which an operand of `shape` was repeated."""
+        return self.moved(value, mask, partial(self.summed, shape), final=final)
+
+    def summed(self, shape: Shape, value: Any) -> Any:
+        """Sum a value over the axes along which `shape` was repeated."""
+        axes, enough = _repeated(shape, value.shape)
+        summed = value.sum(axis=axes) if axes else value
+        return summed if enough else summed.reshape(shape)
+
+
+class CarrierCalculator(Calculator):
+    """A writer whose nodes are carriers, which record what is computed with them.
+
+    Parameters
+    ----------
+    revive : callable
+        Makes a carrier of a kept value, given its step, its slot, and the edge it came from.
+    xp : module
+        The array module of the values that the carriers carry.
+    """
+
+    def __init__(self, revive: Revive, xp: Any = np) -> None:
+        super().__init__(xp)
+        self.kernels = None
+        self.revive = revive
+
+    def slots(self, step: Step) -> list[Any]:
+        """Return what the maps of a step read, as carriers."""
+        slots, edges = super().slots(step), step.edges or ()
+        for slot, source in step.plan.keep:
+            edge = step if source == len(edges) else edges[source]
+            slots[slot] = self.revive(slots[slot], step, slot, edge)
+        return slots
+
+    def truths(self, mask: Any) -> Any:
+        """Return the array in a mask."""
+        return getattr(mask, "_data", mask)  # one that holds nowhere is zeros
+
+    def summed(self, shape: Shape, value: Any) -> Any:
+        """Sum a value over the axes along which `shape` was repeated."""
+        rule: Any = broadcast.rule
+        return rule.transpose(value, 0, (shape,), shape=value.shape, rank=len(shape))
+
+
+@lru_cache(maxsize=4096)
+def _repeated(shape: Shape, wide: Shape) -> tuple[tuple[int, ...], bool]:
+    """Return the axes of `wide` along which `shape` is repeated, and whether summing is all.
+
+    It is what the transpose of `broadcast` does, with the axes remembered.
+    """
+    lead = len(wide) - len(shape)
+    axes = tuple(
+        axis - len(wide)
+        for axis, size in enumerate(wide)
+        if size != 1 and (axis < lead or shape[axis - lead] == 1)
+    )
+    rest = tuple(size for axis, size in enumerate(wide) if axis - len(wide) not in axes)
+    return axes, rest == shape

@@ -1,0 +1,66 @@
+"""`tensor`: how the user makes a leaf."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from difflab.core.devices import module_of
+from difflab.eager.recording.record import require_floating
+from difflab.eager.recording.tape import Accumulation
+from difflab.eager.tensors.tensor import Tensor
+from difflab.errors import InputError
+from difflab.graph.checks import require_flag
+
+__all__ = ["tensor"]
+
+
+def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:
+    """Return a tensor of its own memory, holding a copy of `data`.
+
+    Parameters
+    ----------
+    data : array_like or Tensor
+        Numbers; an array of CuPy's stays on its device. Integers become float64, so that they
+        can have derivatives.
+    requires_grad : bool
+        Whether operations on it are recorded, for `Tensor.backward`.
+    dtype : dtype, optional
+        The type of the numbers.
+
+    Returns
+    -------
+    Tensor
+        A leaf.
+
+    Raises
+    ------
+    InputError
+        `data` are not numbers, or gradients were asked of numbers that have none.
+
+    Examples
+    --------
+    The derivative of z = (x + y)·y at (2, 3) is (y, x + 2y):
+
+    >>> import difflab as dl
+    >>> x, y = dl.tensor(2.0, requires_grad=True), dl.tensor(3.0, requires_grad=True)
+    >>> z = (x + y) * y
+    >>> z.backward()
+    >>> x.grad.item(), y.grad.item()
+    (3.0, 8.0)
+    """
+    try:
+        source = data._data if isinstance(data, Tensor) else data
+        array: Any = module_of(source).array(source, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a tensor is made of numbers: {error}") from None
+    if dtype is None and array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"a tensor is made of real numbers, not of {array.dtype}")
+    require_flag(requires_grad, "requires_grad", "tensor")
+    if requires_grad:
+        require_floating(array)
+    return Tensor(array, Accumulation(array.dtype) if requires_grad else None)

@@ -1,0 +1,370 @@
+"""`Tensor`: an array that records, while it computes, how it was computed.
+
+It carries Python's operators and takes NumPy's functions. The names mean what they mean in
+PyTorch.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from difflab.core.devices import HOST, array_module, module_of, on_host
+from difflab.core.place import at_users_line
+from difflab.eager.custom import record_custom
+from difflab.eager.recording.mode import MODE, WATCHED
+from difflab.eager.recording.record import FLOAT64, record, require_floating
+from difflab.eager.recording.rows import cast
+from difflab.eager.recording.tape import Accumulation, Hook, Step, storage_of
+from difflab.eager.sweep.arrival import arrive, show
+from difflab.eager.sweep.backward import pull_back
+from difflab.eager.sweep.replay import replayed
+from difflab.eager.sweep.values import Calculator, CarrierCalculator
+from difflab.eager.tensors.operators import Operators
+from difflab.errors import DeviceError, InputError, ShapeError, TapeError
+from difflab.graph.custom.call import Call
+
+__all__ = ["Tensor"]
+
+ONE = np.float64(1)
+INSTEAD = (
+    "in place of z[i] = tensor into an array z of NumPy's, make z a tensor by"
+    " dl.tensor(np.zeros(n)), or join the parts by np.stack([…])"
+)
+
+
+class Tensor(Operators):
+    """An array with a derivative; made by `dl.tensor`, and by operations on tensors.
+
+    Attributes
+    ----------
+    grad : Tensor or None
+        What `backward` calls have added up so far; only leaves keep it, and tensors that were
+        told to by `retain_grad`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> x = dl.tensor([1.0, 2.0], requires_grad=True)
+    >>> np.sum(x * x).backward()
+    >>> x.grad
+    tensor([2., 4.])
+    """
+
+    __slots__ = ()
+
+    def __difflab_custom__(self, call: Call, args: Sequence[Any]) -> tuple[list[Any], bool]:
+        return record_custom(Tensor, call, args)
+
+    # What it is.
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        shape: tuple[int, ...] = self._data.shape
+        return shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the numbers."""
+        dtype: np.dtype[Any] = self._data.dtype
+        return dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether derivatives flow to or through this tensor; may be set on leaves."""
+        return self._step is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if isinstance(self._step, Step):
+            if wanted:
+                return
+            raise TapeError(
+                "requires_grad can be switched off only on leaves",
+                hint="use tensor.detach() for the same values without the tape",
+            )
+        if wanted == self.requires_grad:
+            return
+        grad = self.grad
+        if wanted:
+            require_floating(self._data)
+        self._step = Accumulation(self.dtype, grad) if wanted else None
+        self._grad = grad
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the user made it, rather than a recorded operation."""
+        return not isinstance(self._step, Step)
+
+    @property
+    def grad_fn(self) -> Step | None:
+        """The recorded operation that made it; None for leaves."""
+        return self._step if isinstance(self._step, Step) else None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        if isinstance(self._step, Accumulation):
+            return self._step.grad  # type: ignore[no-any-return]  # a tensor, below in the house
+        if self._grad is None and isinstance(self._step, Step) and not self.retains_grad:
+            warnings.warn(
+                "the gradient of a tensor that is not a leaf is not kept;"
+                " call its retain_grad() before backward()",
+                stacklevel=2,
+            )
+        return self._grad  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and not isinstance(value, Tensor):
+            raise InputError(f"grad is a tensor or None, not {type(value).__name__}")
+        if value is not None and value.shape != self.shape:
+            raise ShapeError(f"a gradient of shape {value.shape} for a tensor of {self.shape}")
+        if isinstance(self._step, Accumulation):
+            self._step.grad = value
+        else:
+            self._grad = value
+
+    def zero_grad(self) -> None:
+        """Forget the accumulated gradient: `grad` is None again."""
+        self.grad = None
+
+    # Values out of the tape.
+
+    def item(self) -> Any:
+        """Return the one number as a Python number."""
+        if self._data.size != 1:
+            raise ShapeError(f"item() takes one number out, but the shape is {self.shape}")
+        return self._data.item()
+
+    def numpy(self) -> NDArray[Any]:
+        """Return the values as a NumPy array that cannot be written to.
+
+        Raises
+        ------
+        TapeError
+            The tensor requires grad: what NumPy makes of the array would not be recorded.
+        """
+        if self._step is not None:
+            raise at_users_line(
+                TapeError,
+                "a tensor that requires grad does not become a NumPy array by itself, because"
+                " no derivative would flow back from it",
+                "say so by tensor.detach().numpy(), or use NumPy's functions on the tensor;"
+                f" {INSTEAD}",
+            )
+        if module_of(self._data) is not np:
+            raise DeviceError(
+                "a tensor on a device does not become a NumPy array by itself",
+                hint="tensor.detach().array() is its array there, whose get() copies it",
+            )
+        view = np.asarray(self._data).view()
+        view.flags.writeable = False
+        return view
+
+    def array(self) -> Any:
+        """Return a copy of the values as an array where they are: NumPy's or the device's."""
+        if self._step is not None:
+            raise TapeError(
+                "no derivative flows back from the array of a tensor that requires grad",
+                hint="say so by tensor.detach().array()",
+            )
+        return module_of(self._data).array(self._data)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def detach(self) -> Tensor:
+        """Return the same values without the tape; what changes one in place changes both."""
+        storage = storage_of(self)
+        twin = Tensor(self._data, None, storage)
+        storage.join(self, twin)
+        return twin
+
+    def _number(self, convert: Callable[[Any], Any]) -> Any:
+        if self._step is not None:
+            raise at_users_line(
+                TapeError,
+                f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
+                "take the number by tensor.item(), or use NumPy's functions (np.sin) instead of"
+                f" those of `math`; {INSTEAD}",
+            )
+        return convert(self.item())
+
+    def __float__(self) -> float:
+        number: float = self._number(float)
+        return number
+
+    def __int__(self) -> int:
+        number: int = self._number(int)
+        return number
+
+    def __bool__(self) -> bool:
+        if self._data.size != 1:
+            raise ShapeError(f"the truth of a tensor of shape {self.shape} is not one truth")
+        return bool(self._data)
+
+    def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+        """Copy or pickle a leaf: its values, whether it requires grad, and its gradient."""
+        if isinstance(self._step, Step):
+            raise TapeError(
+                "a tensor that was computed cannot be copied or pickled with its tape",
+                hint="copy tensor.detach(), whose values are the same, or the leaves",
+            )
+        grad = self.grad
+        return _restored, (self._data, self.requires_grad, None if grad is None else grad._data)
+
+    def __repr__(self) -> str:
+        numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
+        step = self._step
+        note = f", grad_fn={step}" if isinstance(step, Step) else ", requires_grad=True"
+        return f"tensor({numbers}{note if step is not None else ''})"
+
+    # Derivatives.
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
+        """Call `hook` with the gradient whenever one arrives; what it returns replaces it.
+
+        Returns
+        -------
+        Hook
+            Its ``remove()`` takes the hook away.
+        """
+        if self._step is None:
+            raise TapeError(
+                "a hook on a tensor that does not require grad would never be called",
+                hint="make the tensor by dl.tensor(…, requires_grad=True)",
+            )
+        if self._step.hooks is None:
+            self._step.hooks = {}
+        return Hook(self._step.hooks, hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient in `grad` although this is not a leaf."""
+        if self._step is None:
+            raise TapeError("retain_grad() on a tensor that does not require grad")
+        if isinstance(self._step, Step):
+            self._step.retained = weakref.ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a tensor that is not a leaf keeps its gradient."""
+        step = self._step
+        return isinstance(step, Step) and step.retained is not None and step.retained() is self
+
+    def backward(
+        self,
+        gradient: Tensor | ArrayLike | None = None,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+    ) -> None:
+        """Add ∂(this)/∂(leaf), times `gradient`, to the `grad` of every leaf it depends on.
+
+        Parameters
+        ----------
+        gradient : tensor or array, optional
+            The cotangent ȳ of this tensor's shape; 1 for a single number when left out.
+        retain_graph : bool
+            Keep the tape, so that it can be gone through again. Otherwise it is freed.
+        create_graph : bool
+            Record the derivative too, so that it can be differentiated; keeps the tape.
+
+        Raises
+        ------
+        TapeError
+            Nothing was recorded, the tape was freed, a value it needs was changed in place, or
+            this is not one number and no `gradient` says which direction to take.
+        """
+        if self._step is None:
+            raise TapeError(
+                "backward() has nothing to go back through: this tensor does not require grad",
+                hint="make the inputs by dl.tensor(…, requires_grad=True), and do not compute under"
+                " no_grad() or from detach()ed values",
+            )
+        seed = self._seed(gradient, create_graph)
+        if WATCHED and MODE.watch is not None:
+            MODE.watch.check(self, keep=retain_graph or create_graph)
+        before, MODE.enabled = MODE.enabled, create_graph
+        try:
+            arrive(self._swept(seed, keep=retain_graph, create_graph=create_graph), seed, Tensor)
+        finally:
+            MODE.enabled = before
+
+    def _swept(self, seed: Any, *, keep: bool, create_graph: bool) -> list[tuple[Any, Any]]:
+        """Return the leaves that this depends on, each with its cotangent."""
+        root = self._step
+        if not isinstance(root, Step):
+            return [(root, seed)]
+        found = None if create_graph else replayed(root, seed, keep=keep)
+        if found is not None:
+            return found
+        xp = module_of(self._data)
+        calculator = CarrierCalculator(_revived, xp) if create_graph else Calculator(xp)
+        with np.errstate(all="ignore"):
+            shown = partial(show, kind=Tensor)
+            keep = keep or create_graph
+            return pull_back(root, seed, keep=keep, calculator=calculator, show=shown)
+
+    def _seed(self, gradient: Any, create_graph: bool) -> Any:
+        """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
+        if gradient is None:
+            data = self._data
+            if data.size != 1:
+                raise TapeError(
+                    f"backward() of a tensor of shape {self.shape} needs a direction",
+                    hint="pass gradient=…, of that shape, or take the sum() first",
+                )
+            seed: Any = ONE if data.dtype is FLOAT64 else data.dtype.type(1)
+            if data.shape or type(data) not in HOST:
+                seed = module_of(data).full(data.shape, seed)
+        else:
+            seed = gradient if isinstance(gradient, Tensor) else self._numbers(gradient)
+            array_module(
+                (self._data, getattr(seed, "_data", seed)),
+                "backward()",
+                ("the tensor", "its gradient"),
+            )
+            if seed.shape != self.shape:
+                raise ShapeError(f"a gradient of shape {seed.shape} for a tensor of {self.shape}")
+        if create_graph:
+            seed = seed if isinstance(seed, Tensor) else Tensor(seed)
+            return seed if seed.dtype == self.dtype else seed._cast(self.dtype)
+        return seed._data.astype(self.dtype) if isinstance(seed, Tensor) else seed
+
+    def _numbers(self, gradient: Any) -> Any:
+        """Return a gradient that is no tensor as an array of this tensor's type."""
+        try:
+            return module_of(gradient).array(gradient, self.dtype)
+        except (TypeError, ValueError):
+            raise at_users_line(
+                InputError,
+                f"backward() takes a gradient of numbers, not {type(gradient).__name__}",
+                f"pass an array or a tensor of the shape {self.shape}, or nothing for one number",
+            ) from None
+
+    def _cast(self, dtype: np.dtype[Any]) -> Tensor:
+        """Return the same numbers in another type; derivatives flow through."""
+        found: Tensor = record(cast, (self,), {"dtype": dtype})
+        return found
+
+
+def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
+    """Return a leaf with memory of its own."""
+    own = module_of(data).array(data)
+    leaf = Tensor(own, Accumulation(own.dtype) if requires_grad else None)
+    if grad is not None:
+        leaf.grad = Tensor(module_of(grad).array(grad))
+    return leaf
+
+
+def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
+    """Return a kept value as a tensor again, if derivatives flow through it."""
+    return value if edge is None else Tensor(value, edge)

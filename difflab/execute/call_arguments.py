@@ -1,0 +1,73 @@
+"""What a compiled function is called with, and gives: arrays of float64 and Python's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import PointError
+from difflab.execute.lower.record import FLOAT
+from difflab.graph.ir import Shape
+
+__all__ = ["common_shape", "plain_number", "real"]
+
+
+def common_shape(values: Sequence[Any]) -> Shape | None:
+    """Return the shape of arrays of float64 that all have the same, floats beside them, or None.
+
+    Such arrays need no look at each: no conversion, no check, no search for a device.
+
+    Examples
+    --------
+    >>> common_shape([np.ones(3), np.zeros(3), 2.0])
+    (3,)
+    >>> common_shape([np.ones(3), np.ones(1)]) is common_shape([2.0, 3.0]) is None
+    True
+    """
+    shape: Shape | None = None
+    for value in values:
+        if value.__class__ is float:
+            continue
+        if value.__class__ is not np.ndarray or value.dtype != FLOAT:
+            return None
+        if shape is None:
+            shape = value.shape
+        elif value.shape != shape:
+            return None
+    return shape or None
+
+
+def real(value: Any) -> NDArray[np.float64]:
+    """Return `value` as an array of float64.
+
+    Raises
+    ------
+    PointError
+        It holds no real numbers.
+
+    Examples
+    --------
+    >>> real([1, 2])
+    array([1., 2.])
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise PointError(
+            f"compiled functions take real numbers, not {array.dtype}",
+            hint="call the Function itself",
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number as Python's, as the target for one point does.
+
+    Examples
+    --------
+    >>> plain_number(np.array(2.0))
+    2.0
+    """
+    return value.item() if np.ndim(value) == 0 else value

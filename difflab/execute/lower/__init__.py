@@ -1,0 +1,1 @@
+"""From a graph to a program: schedules, kernels as NumPy's operations, buffers."""

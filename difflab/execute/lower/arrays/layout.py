@@ -1,0 +1,167 @@
+"""Where the values of an array program are kept: buffers used again, views, results."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, Form, Lowered, Op, viewed
+from difflab.execute.lower.record import FLOAT
+from difflab.execute.lower.slots import assign_slots, looked_into
+from difflab.execute.memory_plan import MemoryPlan
+
+__all__ = ["Layout"]
+
+_END = -1
+
+
+@dataclass
+class Layout:
+    """Where every value of a program is kept.
+
+    Attributes
+    ----------
+    program : Lowered
+        What is computed.
+    fresh : set of int
+        The values that are results, in memory of their own at each call.
+    slots : dict of int to ((numbers, bytes of one), int)
+        The buffers of values that are none.
+    prepared : set of int
+        The values that are made with a space: constants, buffers and their views.
+    first : dict of int to int
+        The first value that has the buffer of a value, in its shape and type.
+    """
+
+    program: Lowered
+    fresh: set[int] = field(default_factory=set)
+    slots: dict[int, tuple[tuple[int, int], int]] = field(default_factory=dict)
+    prepared: set[int] = field(default_factory=set)
+    first: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.made = {op.number: op for op in self.program.ops}
+        self._choose_fresh()
+        roots = self._roots()
+        self._assign(roots)
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """Return the shape of a value."""
+        return self.program.shape(number, self.made)
+
+    def below(self, number: int) -> int:
+        """Return the value that a value shows all numbers of, in their order."""
+        op = self.made.get(number)
+        while op is not None and op.form == Form.VIEW and op.detail[0] in FLAT:
+            number = op.reads[0]
+            op = self.made.get(number)
+        return number
+
+    def _choose_fresh(self) -> None:
+        for output in self.program.outputs:
+            op = self.made.get(self.below(output))
+            if op is not None and op.form in WRITING and op.shape != ():
+                self.fresh.add(op.number)
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs, which are the first values."""
+        return len(self.program.input_shapes)
+
+    @property
+    def values(self) -> int:
+        """A number above that of every value."""
+        return max([self.inputs, *(number + 1 for number in self.made)])
+
+    def runs(self, op: Op) -> bool:
+        """Whether an operation is done at every call."""
+        return op.number not in self.prepared or self.written(op)
+
+    def written(self, op: Op) -> bool:
+        """Whether an operation writes into a buffer."""
+        return op.form in WRITING and op.shape != () and op.number not in self.fresh
+
+    def _roots(self) -> dict[int, tuple[int, ...]]:
+        """Return for every value the buffers that it looks into, and find what is prepared."""
+        roots: dict[int, tuple[int, ...]] = {}
+        self.prepared.update(self.program.known)
+        for op in self.program.ops:
+            if self.written(op):
+                roots[op.number] = (op.number,)
+                self.prepared.add(op.number)
+            elif op.form == Form.VIEW:
+                if op.reads[0] in self.prepared and self._shares(op):
+                    self.prepared.add(op.number)
+                roots[op.number] = roots.get(op.reads[0], ())
+            elif op.form == Form.KERNEL:
+                below = (root for read in op.reads for root in roots.get(read, ()))
+                roots[op.number] = tuple(dict.fromkeys(below))
+        return roots
+
+    def _shares(self, op: Op) -> bool:
+        """Whether a view is one for certain: a reshape may have to copy."""
+        name = op.detail[0]
+        if name != "reshape":
+            return True
+        source = self.made.get(self.below(op.reads[0]))
+        return source is None or source.form != Form.VIEW
+
+    def _assign(self, roots: dict[int, tuple[int, ...]]) -> None:
+        ops = [op for op in self.program.ops if self.runs(op)]
+        reads = [looked_into(op.reads, roots) for op in ops]
+        reads.append(looked_into(self.program.outputs, roots))
+        kept = {op.number for op in ops if not self.written(op)}
+        self.slots = assign_slots(
+            [*(op.number for op in ops), _END],
+            reads,
+            [*((op.size, op.dtype.itemsize) for op in ops), (0, 0)],
+            [*(self._in_place(op) for op in ops), True],
+            frozenset({_END, *kept}),
+        )
+        homes: dict[Any, int] = {}
+        for number, slot in self.slots.items():
+            op = self.made[number]
+            self.first[number] = homes.setdefault((slot, op.shape, op.dtype), number)
+
+    def _in_place(self, op: Op) -> bool:
+        """Whether an operation may write over what it reads: number by number, in one order."""
+        return op.form == Form.UFUNC and all(
+            self.made[below].form != Form.VIEW
+            for below in map(self.below, op.reads)
+            if below in self.made
+        )
+
+    def memory_plan(self) -> MemoryPlan:
+        """Return what a call needs."""
+        computed = [op for op in self.program.ops if op.form != Form.VIEW and op.shape != ()]
+        outputs = [op for op in map(self.made.get, self.program.outputs) if op is not None]
+        whole = [op for op in computed if op.form == Form.KERNEL and op not in outputs]
+        return MemoryPlan(
+            len(computed),
+            tuple(size * itemsize for (size, itemsize), _ in sorted(set(self.slots.values()))),
+            1,
+            sum(self._nbytes(number) for number in self.program.outputs),
+            sum(op.nbytes for op in whole),
+        )
+
+    def _nbytes(self, number: int) -> int:
+        """Return the bytes of an output's numbers."""
+        made = self.made.get(number)
+        return made.nbytes if made is not None else FLOAT.itemsize * math.prod(self.shape(number))
+
+    def cells(self) -> dict[int, Array]:
+        """Return all that is prepared, with buffers of its own."""
+        memory: dict[Any, Array] = {}
+        cells: dict[int, Array] = dict(self.program.known)
+        for op in self.program.ops:
+            if op.number in self.slots:
+                slot = self.slots[op.number]
+                if slot not in memory:
+                    memory[slot] = np.empty(math.prod(slot[0]), np.uint8)
+                cells[op.number] = memory[slot].view(op.dtype).reshape(op.shape)
+            elif op.number in self.prepared:
+                cells[op.number] = viewed(cells[op.reads[0]], op.detail)
+        return cells

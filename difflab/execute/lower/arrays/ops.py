@@ -1,0 +1,145 @@
+"""Operations of array programs on arrays of known shapes, one point at a time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.graph.ir import Shape
+
+__all__ = [
+    "BYTE",
+    "FEW",
+    "FLAT",
+    "WORD",
+    "WRITING",
+    "Array",
+    "Form",
+    "Lowered",
+    "Op",
+    "viewed",
+]
+
+BYTE = np.dtype(np.int8)
+WORD = np.dtype(np.int64)
+FEW = 256
+"""Sums of so few numbers are rounded the same by any order, to within their own rounding."""
+
+Array = NDArray[Any]
+View = tuple[str, Any]
+FLAT = frozenset({"reshape", "view"})
+"""The views that show all numbers in their order."""
+
+
+class Form:
+    """What an operation is, and what its `detail` holds."""
+
+    UFUNC = "ufunc"  # the universal function
+    REDUCE = "reduce"  # (universal function, axes, keepdims)
+    PRODUCT = "product"  # the product of vectors, matrices or stacks of them
+    INNER = "inner"  # the scalar product of all numbers
+    ALONG = "along"  # the scalar products along the last axis
+    VIEW = "view"  # (name, argument)
+    ITEM = "item"  # the place of one number; () is the only one's
+    WIDEN = "widen"  # a byte to a word
+    SELECT = "select"
+    SCALAR = "scalar"  # the row, on numbers
+    JOIN = "join"  # the axis
+    TAKE = "take"  # the axis; the places are the second value
+    PLACE = "place"  # (keys, whether they leave gaps): adds each value into its part
+    KERNEL = "kernel"  # (row, params): called as it is
+
+
+WRITING = frozenset(
+    {
+        Form.UFUNC,
+        Form.REDUCE,
+        Form.PRODUCT,
+        Form.ALONG,
+        Form.WIDEN,
+        Form.SELECT,
+        Form.JOIN,
+        Form.TAKE,
+        Form.PLACE,
+    }
+)
+"""The forms that write into memory that they are given, where they give an array."""
+
+
+class Op(NamedTuple):
+    """One operation: it gives the value `number`."""
+
+    form: str
+    detail: Any
+    reads: tuple[int, ...]
+    number: int
+    shape: Shape
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it gives."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory of its result."""
+        return self.size * self.dtype.itemsize
+
+
+@dataclass
+class Lowered:
+    """Operations in order.
+
+    Attributes
+    ----------
+    input_shapes : tuple
+        The shapes of the inputs, which are the values 0, 1, ….
+    ops : list of Op
+        What is computed at every call.
+    known : dict of int to array
+        The values that depend on no input.
+    outputs : list of int
+        The values of the outputs.
+    """
+
+    input_shapes: tuple[Shape, ...]
+    ops: list[Op] = field(default_factory=list)
+    known: dict[int, Array] = field(default_factory=dict)
+    outputs: list[int] = field(default_factory=list)
+
+    def shape(self, number: int, made: dict[int, Op]) -> Shape:
+        """Return the shape of a value, given the operations by their numbers."""
+        if number in made:
+            return made[number].shape
+        if number in self.known:
+            return self.known[number].shape
+        return self.input_shapes[number]
+
+
+def viewed(array: Array, view: View) -> Array:
+    """Return what a view shows of an array.
+
+    Examples
+    --------
+    >>> viewed(np.arange(6), ("reshape", (2, 3))).shape
+    (2, 3)
+    """
+    name, detail = view
+    if name == "reshape":
+        return array.reshape(detail)
+    if name == "transpose":
+        return array.transpose(detail)
+    if name == "index":
+        return np.asarray(array[_key(detail)])
+    if name == "broadcast":
+        return np.broadcast_to(array, detail)
+    return array.view(detail)
+
+
+def _key(stored: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(slice(*part) if isinstance(part, tuple) else part for part in stored)

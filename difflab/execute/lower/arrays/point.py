@@ -1,0 +1,114 @@
+"""One point of a function of arrays: spaces that serve one call at a time, and a fast call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.execute.lower.arrays.source import compiled
+from difflab.execute.lower.record import FLOAT
+from difflab.execute.memory_plan import MemoryPlan
+from difflab.graph.ir import Shape
+from difflab.graph.pytree import Structure
+
+__all__ = ["PointTarget", "Space"]
+
+Space = tuple[Callable[..., Any], Callable[..., Any]]
+"""What runs code, and code bound to memory of its own: ``space[0](space[1], *inputs)``."""
+
+
+class PointTarget:
+    """What computes a function of arrays at one point.
+
+    Parameters
+    ----------
+    input_shapes : sequence of tuple
+        The shape of each input.
+    outputs : int
+        How many results there are.
+    """
+
+    def __init__(self, input_shapes: Sequence[Shape], outputs: int) -> None:
+        self.input_shapes = input_shapes
+        self.outputs = outputs
+        self._spaces: list[Space] = []
+
+    @property
+    def source(self) -> str:
+        """The code of one point."""
+        raise NotImplementedError
+
+    def space(self) -> Space:
+        """Return memory of its own, and the code bound to it."""
+        raise NotImplementedError
+
+    def memory_plan(self) -> MemoryPlan:
+        """Return what a call holds."""
+        raise NotImplementedError
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Return the outputs for one float64 value per input, at one point."""
+        given = [
+            value if shape else float(value)
+            for value, shape in zip(values, self.input_shapes, strict=True)
+        ]
+        space = self._spaces.pop() if self._spaces else self.space()
+        results = space[0](space[1], *given)
+        self._spaces.append(space)
+        return list(results)
+
+    def entry(self, structure: Structure | None) -> tuple[str, Callable[..., Any]]:
+        """Return source and code of a method that takes arrays at once, the rest to `general`."""
+        shapes = self.input_shapes
+        names = [f"a{number}" for number in range(len(shapes))]
+        checks = [
+            f"{name}.__class__ is ndarray and {name}.dtype is float64 and {name}.shape == {shape}"
+            if shape
+            else f"{name}.__class__ is float"
+            for name, shape in zip(names, shapes, strict=True)
+        ]
+        results = [f"r{number}" for number in range(self.outputs)]
+        given = "".join(f"{name}=None, " for name in names)
+        slash = "/, " if names else ""
+        source = "\n".join(
+            [
+                f"def call(self, {given}{slash}*rest, **named):",
+                f"    if {' and '.join([*checks, 'not rest and not named'])}:",
+                "        try:",
+                "            space = spaces.pop()",
+                "        except IndexError:",
+                "            space = make()",
+                f"        {', '.join(results)}, = space[0](space[1], {', '.join(names)})",
+                "        spaces.append(space)",
+                f"        return {_grouped(structure, results)}",
+                f"    return self.general(({''.join(f'{name}, ' for name in names)}*rest), named)",
+            ]
+        )
+        scope = {
+            "ndarray": np.ndarray,
+            "float64": FLOAT,
+            "spaces": self._spaces,
+            "make": self.space,
+        }
+        return source, compiled(source, scope)["call"]
+
+
+def _grouped(structure: Structure | None, results: Sequence[str]) -> str:
+    """Return the expression that groups the results as a call of the function does."""
+    if structure is None:
+        return results[0] if len(results) == 1 else f"({', '.join(results)})"
+    if any(token[0] not in ("leaf", "none", tuple, list) for token in structure.tokens):
+        return f"self.function.returned(({', '.join(results)},))"
+    built: list[str] = []
+    remaining = iter(reversed(results))
+    for token in reversed(structure.tokens):
+        if token[0] == "leaf":
+            built.append(next(remaining))
+        elif token[0] == "none":
+            built.append("None")
+        else:
+            inner = "".join(f"{built.pop()}, " for _ in range(token[1]))
+            built.append(f"({inner})" if token[0] is tuple else f"[{inner}]")
+    return built[0]

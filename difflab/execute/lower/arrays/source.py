@@ -1,0 +1,294 @@
+"""Array programs as straight-line source over NumPy and BLAS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from difflab.execute.lower import scalar
+from difflab.execute.lower.arrays.layout import Layout
+from difflab.execute.lower.arrays.ops import FEW, Array, Form, Op
+from difflab.execute.lower.record import BOOL
+
+__all__ = ["Writer", "compiled"]
+
+_PIECE = 2000  # statements in one function; CPython takes more than linear time over longer ones
+_SMALL = 8192  # numbers of an array: a constant may be written out, BLAS wakes no threads
+_EXTREMES = (np.maximum, np.minimum)
+
+
+def compiled(source: str, scope: dict[str, Any]) -> dict[str, Any]:
+    """Run `source` among the names of `scope`; return all names."""
+    code = compile(source, "<difflab.compile>", "exec", dont_inherit=True)
+    exec(code, scope)  # noqa: S102 - the source holds names of NumPy's and numbers alone
+    return scope
+
+
+class Writer:
+    """Writes the statements.
+
+    Attributes
+    ----------
+    source : str
+        The whole code.
+    taken : list of int
+        The prepared values that it names.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.program = layout.program
+        self.scope: dict[str, Any] = {
+            "broadcast_to": np.broadcast_to,
+            "copyto": np.copyto,
+            "concatenate": np.concatenate,
+            "empty": np.empty,
+            "asarray": np.asarray,
+            "float64": np.float64,
+            "matmul": np.matmul,
+            "vecdot": np.vecdot,
+            "owned": _owned,
+            "inf": math.inf,
+            "nan": math.nan,
+        }
+        self.cells: dict[int, int] = {}
+        self.given: set[int] = set()
+        ops = [op for op in self.program.ops if layout.runs(op)]
+        self.large = len(ops) > _PIECE
+        lines = [line for op in ops for line in self._statement(op)]
+        results = "".join(f"{self._result(number)}, " for number in self.program.outputs)
+        lines.append(f"return ({results.removesuffix(' ')})")
+        self.source = "\n".join(self._in_pieces(lines) if self.large else self._whole(lines))
+
+    @property
+    def taken(self) -> list[int]:
+        """The prepared values that the code names."""
+        return list(self.cells)
+
+    def factory(self) -> Callable[..., Callable[..., tuple[Any, ...]]]:
+        """Return the function that binds the code to prepared values."""
+        body = "\n".join(f"    {line}" for line in self.source.splitlines())
+        names = "".join(f"c{number}, " for number in self.cells)
+        unpacked = f"    {names}= c\n" if names and not self.large else ""
+        source = f"def make(c):\n{unpacked}{body}\n    return point"
+        made: Callable[..., Any] = compiled(source, self.scope)["make"]
+        return made
+
+    def _whole(self, lines: Sequence[str]) -> list[str]:
+        head = ", ".join(f"a{place}" for place in range(len(self.program.input_shapes)))
+        return [f"def point({head}):", *(f"    {line}" for line in lines)]
+
+    def _in_pieces(self, lines: Sequence[str]) -> list[str]:
+        """Cut the statements into functions, which pass values on in a list."""
+        pieces = [lines[start : start + _PIECE] for start in range(0, len(lines), _PIECE)]
+        text: list[str] = []
+        for place, piece in enumerate(pieces):
+            text += [f"def piece{place}(v):", *(f"    {line}" for line in piece), ""]
+        size = self.layout.values
+        text += ["def point(*given):", f"    v = [*given, *[None] * {size - self.layout.inputs}]"]
+        text += [f"    piece{place}(v)" for place in range(len(pieces) - 1)]
+        return [*text, f"    return piece{len(pieces) - 1}(v)"]
+
+    # --- names ----------------------------------------------------------------------------
+
+    def _name(self, number: int) -> str:
+        if number in self.layout.prepared:
+            number = self.layout.first.get(number, number)
+            place = self.cells.setdefault(number, len(self.cells))
+            return f"c[{place}]" if self.large else f"c{number}"
+        if self.large:
+            return f"v[{number}]"
+        return f"a{number}" if number < self.layout.inputs else f"v{number}"
+
+    def _function(self, function: Callable[..., Any], name: str) -> str:
+        """Give a function a name that no other has."""
+        while self.scope.setdefault(name, function) is not function:
+            name += "_"
+        return name
+
+    def _array(self, number: int) -> str:
+        """Return the name of a value as something with an array's methods."""
+        name = self._name(number)
+        if self.layout.shape(number) == () and number not in self.layout.prepared:
+            return f"asarray({name})"
+        return name
+
+    def _result(self, number: int) -> str:
+        """Return the expression of an output that is the caller's own."""
+        name = self._name(number)
+        if self.layout.shape(number) == ():
+            op = self.layout.made.get(number)
+            return f"{'bool' if op is not None and op.dtype == BOOL else 'float'}({name})"
+        below = self.layout.below(number)
+        if below in self.layout.fresh and below not in self.given:
+            self.given.add(below)
+            return name
+        op = self.layout.made.get(below)
+        if op is not None and op.form == Form.KERNEL and below == number:
+            return f"owned({', '.join([name, *map(self._name, op.reads)])})"
+        return f"{name}.copy()"
+
+    # --- statements -----------------------------------------------------------------------
+
+    def _statement(self, op: Op) -> list[str]:
+        written = self.layout.written(op)
+        target = "" if written else self._name(op.number)
+        if op.form == Form.SELECT and op.shape != ():
+            lines = [] if written else [f"{target} = empty({op.shape}, '{op.dtype.str}')"]
+            out = self._name(op.number)
+            condition, value, other = map(self._name, op.reads)
+            return [*lines, f"copyto({out}, {other})", f"copyto({out}, {value}, where={condition})"]
+        if op.form == Form.PLACE:
+            lines = [] if written else [f"{target} = empty({op.shape})"]
+            return [*lines, *self._placed(op)]
+        out = self._name(op.number) if written else ""
+        text = getattr(self, f"_{op.form}")(op, out)
+        return [text if written else f"{target} = {text}"]
+
+    def _ufunc(self, op: Op, out: str) -> str:
+        name = self._function(op.detail, op.detail.__name__)
+        args = [self._name(number) for number in op.reads]
+        if op.detail in _EXTREMES:
+            args = [self._spread(number, op.shape) for number in op.reads]
+        if out:
+            # The extremes take their output by name only.
+            args.append(f"out={out}" if op.detail in _EXTREMES else out)
+        return f"{name}({', '.join(args)})"
+
+    def _spread(self, number: int, shape: tuple[int, ...]) -> str:
+        """Return an operand of an extreme: NumPy's vector code wants numbers side by side."""
+        known = self.program.known.get(number)
+        if known is None or known.shape != () or shape == ():
+            return self._name(number)
+        room = shape if math.prod(shape) <= _SMALL else shape[-1:]
+        name = f"c{number}_{'_'.join(map(str, room))}"
+        self.scope.setdefault(name, np.full(room, known))
+        return name
+
+    def _reduce(self, op: Op, out: str) -> str:
+        ufunc, axes, keepdims = op.detail
+        x = self._name(op.reads[0])
+        shape = self.layout.shape(op.reads[0])
+        matrix = ufunc is np.add and not keepdims and axes is not None and len(shape) == 2
+        # Of large matrices BLAS would wake threads for less work than waking them takes.
+        if matrix and shape[axes[0]] <= FEW and math.prod(shape) <= _SMALL:
+            ones = self._ones(shape[axes[0]])
+            tail = f", {out}" if out else ""
+            return f"{ones}.dot({x}{tail})" if axes == (0,) else f"{x}.dot({ones}{tail})"
+        name = self._function(ufunc, ufunc.__name__)
+        tail = ""
+        if keepdims:
+            tail = f", None, {out or None}, True"
+        elif out:
+            tail = f", None, {out}"
+        axis = axes[0] if axes is not None and len(axes) == 1 else axes
+        return f"{name}.reduce({x}, {axis}{tail})"
+
+    def _ones(self, size: int) -> str:
+        name = f"ones{size}"
+        self.scope.setdefault(name, np.ones(size))
+        return name
+
+    def _product(self, op: Op, out: str) -> str:
+        x, y = map(self._name, op.reads)
+        tail = f", {out}" if out else ""
+        if max(len(self.layout.shape(number)) for number in op.reads) > 2:
+            return f"matmul({x}, {y}{tail})"
+        return f"{x}.dot({y}{tail})"
+
+    def _inner(self, op: Op, out: str) -> str:
+        x, y = (
+            name if len(self.layout.shape(number)) == 1 else f"{name}.reshape(-1)"
+            for name, number in zip(map(self._name, op.reads), op.reads, strict=True)
+        )
+        return f"{x}.dot({y})"
+
+    def _along(self, op: Op, out: str) -> str:
+        x, y = map(self._name, op.reads)
+        return f"vecdot({x}, {y}{f', {out}' if out else ''})"
+
+    def _view(self, op: Op, out: str) -> str:
+        name, detail = op.detail
+        x = self._array(op.reads[0])
+        if name == "broadcast":
+            return f"broadcast_to({x}, {detail})"
+        if name == "index":
+            return f"{x}[{', '.join(map(_entry, detail))}]"
+        if name == "transpose" and detail == tuple(range(len(detail)))[::-1]:
+            return f"{x}.T"
+        return f"{x}.{name}({repr(detail.str) if name == 'view' else detail})"
+
+    def _item(self, op: Op, out: str) -> str:
+        return f"{self._array(op.reads[0])}.item({', '.join(map(str, op.detail))})"
+
+    def _widen(self, op: Op, out: str) -> str:
+        x = self._name(op.reads[0])
+        return f"copyto({out}, {x})" if out else f"{x}.astype('{op.dtype.str}')"
+
+    def _select(self, op: Op, out: str) -> str:
+        condition, value, other = map(self._name, op.reads)
+        return f"{value} if {condition} else {other}"
+
+    def _join(self, op: Op, out: str) -> str:
+        parts = ", ".join(map(self._name, op.reads))
+        return f"concatenate(({parts},), {op.detail}{f', {out}' if out else ''})"
+
+    def _take(self, op: Op, out: str) -> str:
+        x, places = map(self._name, op.reads)
+        # The places lie inside: clipping changes none, and needs no copy of the output.
+        return f"{x}.take({places}, {op.detail}, {out or None}, 'clip')"
+
+    def _placed(self, op: Op) -> list[str]:
+        """Write each part into its place, and add those that follow where parts may overlap."""
+        keys, gaps = op.detail
+        out = self._name(op.number)
+        lines = [f"{out}.fill(0.0)"] if gaps else []
+        for place, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
+            entries = ", ".join(map(_entry, key)) or "..."
+            sign = "+=" if gaps and place else "="
+            lines.append(f"{out}[{entries}] {sign} {self._name(number)}")
+        return lines
+
+    def _scalar(self, op: Op, out: str) -> str:
+        template, names = scalar.guarded(op.detail)
+        for name, value in names.items():
+            self.scope[name] = value
+        return template.format(*[self._number(number) for number in op.reads])
+
+    def _number(self, number: int) -> str:
+        if number not in self.program.known:
+            return self._name(number)
+        value = self.program.known[number].item()
+        return f"({value!r})" if str(value)[0] == "-" else repr(value)
+
+    def _kernel(self, op: Op, out: str) -> str:
+        row, params = op.detail
+        function = partial(row.computer(np), **dict(params))
+        name = self._function(function, f"{row.name}_{op.number}")
+        args = [
+            f"float64({self._name(number)})"
+            if self.layout.shape(number) == ()
+            else self._name(number)
+            for number in op.reads
+        ]
+        return f"{name}({', '.join(args)})"
+
+
+def _entry(entry: Any) -> str:
+    """Return one entry of an indexing key as it is written."""
+    if entry is Ellipsis:
+        return "..."
+    if isinstance(entry, tuple):
+        return ":".join("" if part is None else str(part) for part in entry)
+    return str(entry)
+
+
+def _owned(value: Any, *sources: Any) -> Array:
+    """Return an array that shares no memory with others."""
+    array = np.asarray(value)
+    alone = array.base is None and not any(array is source for source in sources)
+    return array if alone else array.copy()

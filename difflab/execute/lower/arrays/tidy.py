@@ -1,0 +1,52 @@
+"""What is done to an array program once the whole of it is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from difflab.execute.lower.arrays.ops import FEW, Form, Lowered, Op
+
+__all__ = ["contract", "drop_unused"]
+
+
+def _uses(program: Lowered) -> dict[int, int]:
+    uses: dict[int, int] = {}
+    for numbers in (*(op.reads for op in program.ops), program.outputs):
+        for number in numbers:
+            uses[number] = uses.get(number, 0) + 1
+    return uses
+
+
+def drop_unused(program: Lowered) -> None:
+    """Drop what no output needs."""
+    needed = set(program.outputs)
+    kept: list[Op] = []
+    for op in reversed(program.ops):
+        if op.number in needed:
+            kept.append(op)
+            needed.update(op.reads)
+    program.ops = kept[::-1]
+    program.known = {n: array for n, array in program.known.items() if n in needed}
+
+
+def contract(program: Lowered) -> None:
+    """Write short sums of products as scalar products, which need no array of the products."""
+    uses = _uses(program)
+    made = {op.number: op for op in program.ops}
+    for place, op in enumerate(program.ops):
+        products = made.get(op.reads[0]) if op.form == Form.REDUCE else None
+        if products is None or uses[products.number] > 1 or not _sums(op, products):
+            continue
+        if all(program.shape(number, made) == products.shape for number in products.reads):
+            form = Form.INNER if op.shape == () else Form.ALONG
+            program.ops[place] = op._replace(form=form, detail=None, reads=products.reads)
+
+
+def _sums(op: Op, products: Op) -> bool:
+    """Whether `op` sums up few products, all of them or along the last axis."""
+    ufunc, axes, keepdims = op.detail
+    if ufunc is not np.add or keepdims or products.detail is not np.multiply:
+        return False
+    last = len(products.shape) - 1
+    terms = products.size if axes is None else products.shape[last]
+    return axes in (None, (last,)) and terms <= FEW

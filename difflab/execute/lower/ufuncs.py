@@ -1,0 +1,184 @@
+"""A program as NumPy's universal functions on numbered values.
+
+A row's spelling for the machine is its kernel, run once on recording values: what a guarded
+kernel does at the edge of a domain is kept, and a row needs no second text. A target spells the
+universal functions only, each once: in LLVM's language, or in CUDA's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.execute.lower.record import BOOL, FLOAT, Recorded, Tape, Unrecordable
+from difflab.execute.lower.schedule import Program
+
+__all__ = ["ALIASES", "Code", "Form", "Operation", "as_ufuncs", "recorded"]
+
+ALIASES = {
+    "abs": "absolute",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "invert": "logical_not",
+    "mod": "remainder",
+    "select_into": "where",
+    "true_divide": "divide",
+}
+"""Other names of the same."""
+
+
+class Operation(NamedTuple):
+    """One operation, a universal function by its name: it gives the value `result`."""
+
+    result: int
+    name: str
+    args: tuple[int, ...]
+
+
+@dataclass
+class Code:
+    """Operations on values 0, 1, …, the inputs' first.
+
+    Attributes
+    ----------
+    inputs : int
+        The number of inputs.
+    operations : list of Operation
+        What is computed, in order.
+    constants : dict of int to float or bool
+        The values that are known.
+    truths : set of int
+        The values that are truth values.
+    outputs : list of int
+        The values of all outputs, flattened.
+    """
+
+    inputs: int
+    operations: list[Operation] = field(default_factory=list)
+    constants: dict[int, Any] = field(default_factory=dict)
+    truths: set[int] = field(default_factory=set)
+    outputs: list[int] = field(default_factory=list)
+
+
+def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int] = ()) -> Code:
+    """Return the program's operations as universal functions, each computed once.
+
+    Parameters
+    ----------
+    program : Program
+        What is computed.
+    spelled : container of str
+        The universal functions that the target has a spelling of.
+    truths : collection of int, optional
+        The inputs that are truth values.
+
+    Raises
+    ------
+    UnsupportedError
+        A row's kernel is not made of universal functions that have a spelling.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.lower.schedule import Schedule
+    >>> program = Program.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> code = as_ufuncs(program, {"logaddexp", "multiply"})
+    >>> [operation.name for operation in code.operations], code.outputs
+    (['logaddexp', 'multiply'], [4])
+    """
+    lowering = _Lowering(program, spelled)
+    lowering.code.truths.update(truths)
+    for step in program.steps:
+        lowering.add(step.node, step.row, step.args)
+    values = lowering.values
+    lowering.code.outputs += [values[int(c)] for cells in program.outputs for c in cells.ravel()]
+    return lowering.code
+
+
+class Form(NamedTuple):
+    """What a kernel does: entries ``(name, args, truth)``, and which of the values it returns.
+
+    Its arguments are the values 0, 1, …, the entries' results follow; a literal stands for
+    itself in a tuple of one.
+    """
+
+    entries: tuple[tuple[str, tuple[Any, ...], bool], ...]
+    result: Any
+
+
+class _Lowering:
+    """Stamps the forms of rows."""
+
+    def __init__(self, program: Program, spelled: Container[str]) -> None:
+        self.spelled = spelled
+        self.code = Code(program.inputs)
+        self.next = program.inputs
+        self.literals: dict[tuple[type, str], int] = {}
+        self.found: dict[Any, int] = {}
+        self.forms: dict[Any, Form] = {}
+        self.values: dict[int, int] = {cell: cell for cell in range(program.inputs)}
+        for cell, value in program.known.items():
+            self.values[cell] = self._literal(value)
+
+    def _literal(self, value: Any) -> int:
+        """Return the value that a constant is."""
+        value = bool(value) if isinstance(value, bool | np.bool_) else float(value)
+        key = (type(value), repr(value))
+        number = self.literals.get(key)
+        if number is None:
+            number = self.literals[key] = self._fresh(truth=isinstance(value, bool))
+            self.code.constants[number] = value
+        return number
+
+    def _fresh(self, *, truth: bool) -> int:
+        if truth:
+            self.code.truths.add(self.next)
+        self.next += 1
+        return self.next - 1
+
+    def add(self, cell: int, row: Primitive, args: tuple[int, ...]) -> None:
+        """Append what gives the program's `cell`."""
+        local = [self.values[arg] for arg in args]
+        truths = tuple([value in self.code.truths for value in local])
+        form = self.forms.get((row, truths))
+        if form is None:
+            form = self.forms[row, truths] = recorded(row, truths, self.spelled)
+        for name, reads, truth in form.entries:
+            taken = tuple([self._operand(local, read) for read in reads])
+            key = (name, taken)
+            number = self.found.get(key)
+            if number is None:
+                number = self.found[key] = self._fresh(truth=truth)
+                self.code.operations.append(Operation(number, name, taken))
+            local.append(number)
+        self.values[cell] = self._operand(local, form.result)
+
+    def _operand(self, local: list[int], read: Any) -> int:
+        return local[read] if isinstance(read, int) else self._literal(read[0])
+
+
+def recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> Form:
+    """Run the row's kernel on recording values."""
+    tape = Tape()
+    args = [Recorded(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
+    try:
+        result = tape.run(row, tuple(args))
+    except Unrecordable:
+        raise UnsupportedError(f"'{row.name}' has no machine code") from None
+    entries = []
+    for place, (function, taken, made) in enumerate(tape.entries, len(args)):
+        made.number = place
+        name = ALIASES.get(function.__name__, function.__name__)
+        if name not in spelled or made.dtype not in (FLOAT, BOOL):
+            raise UnsupportedError(f"'{row.name}' has no machine code")
+        entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
+    return Form(tuple(entries), _read(result))
+
+
+def _read(value: Any) -> Any:
+    return value.number if isinstance(value, Recorded) else (value,)

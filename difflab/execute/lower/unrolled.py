@@ -1,0 +1,185 @@
+"""A function of arrays as a program on single numbers, where it is small.
+
+Elementwise operations are written number by number, sums and products of arrays term by term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.execute.lower.schedule import Cells, Program, Schedule, Step
+from difflab.primitives import (
+    add,
+    constant_array,
+    matmul,
+    max_,
+    maximum,
+    min_,
+    minimum,
+    multiply,
+    prod,
+    put,
+    scatter,
+    sum_,
+    sum_in_order,
+)
+from difflab.primitives.movement import indices
+
+__all__ = ["unrolled"]
+
+Numbers = NDArray[np.int64]
+_TOO_MANY = "it takes more than {:,} operations on numbers"
+_LAYERS = 20  # arrays that meet in one, all as large as may be
+_FOLDS = {sum_: add, prod: multiply, max_: maximum, min_: minimum}
+
+
+def unrolled(schedule: Schedule, most: int) -> Program:
+    """Return a schedule's program on numbers, arrays taken apart.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is computed.
+    most : int
+        The largest number of operations.
+
+    Raises
+    ------
+    UnsupportedError
+        There are more operations, or one that is not made of sums and products.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("W: [1, 2]; x: [2]; tanh(W @ x)")
+    >>> [step.row.name for step in unrolled(Schedule.of(f), most=10).steps]
+    ['multiply', 'multiply', 'add', 'tanh']
+    """
+    nodes = [*schedule.function.input_nodes, *(step.node for step in schedule.steps)]
+    sizes = [math.prod(schedule.shape(node)) for node in nodes]
+    if max(sizes, default=1) > most:
+        raise UnsupportedError(_TOO_MANY.format(most))
+    if min(sizes, default=1) == 0:
+        raise UnsupportedError("an array of it is empty")
+    return _Unrolled(schedule, Program(schedule.function.n), most).filled()
+
+
+class _Unrolled(Cells):
+    """Takes arrays apart; equal operations on equal cells are one."""
+
+    def __init__(self, schedule: Schedule, program: Program, most: int) -> None:
+        super().__init__(schedule, program)
+        self.most = most
+        self.found: dict[Any, int] = {}
+
+    def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
+        """Compute an elementwise row, number by number."""
+        operands = np.broadcast_arrays(*[np.asarray(self.cell(arg)) for arg in args])
+        return self._each(row, operands)
+
+    def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
+        """Take apart what sums and products are made of; move the rest."""
+        if row is constant_array:
+            values = row.computer(np)(**params)
+            cells = [self.constant(value) for value in values.ravel().tolist()]
+            return np.array(cells, dtype=np.int64).reshape(values.shape)
+        operands = [np.asarray(self.cell(arg)) for arg in args]
+        if row in _FOLDS:
+            return self._folded(_FOLDS[row], operands[0], params["axes"])
+        if row is matmul:
+            return self._product(*operands)
+        if row is sum_in_order:
+            return self._in_order(operands, params)
+        if row is put:
+            return self._put(operands[0], params)
+        if row is scatter and any(cells.ndim for cells in operands):
+            return self._scattered(operands, params)
+        return super().moved(row, args, params)
+
+    def _each(self, row: Primitive, operands: Sequence[Numbers]) -> Any:
+        """Write an operation for each number of operands of one shape."""
+        shape = operands[0].shape
+        if math.prod(shape) + len(self.program.steps) > 2 * self.most:
+            raise UnsupportedError(_TOO_MANY.format(self.most))
+        rows = zip(*[operand.ravel().tolist() for operand in operands], strict=True)
+        cells = [self._one(row, args) for args in rows]
+        return cells[0] if shape == () else np.array(cells, dtype=np.int64).reshape(shape)
+
+    def _one(self, row: Primitive, args: tuple[int, ...]) -> int:
+        key = (row, args)
+        if key not in self.found:
+            if len(self.program.steps) >= self.most:
+                raise UnsupportedError(_TOO_MANY.format(self.most))
+            self.found[key] = self.fresh()
+            self.program.steps.append(Step(self.found[key], row, args, {}))
+        return self.found[key]
+
+    def _folded(self, row: Primitive, cells: Numbers, axes: Sequence[int]) -> Any:
+        """Combine the cells along some axes, in pairs, so that errors do not add up."""
+        kept = [axis for axis in range(cells.ndim) if axis - cells.ndim not in axes]
+        shape = tuple([cells.shape[axis] for axis in kept])
+        last = [axis for axis in range(cells.ndim) if axis not in kept]
+        terms = cells.transpose(*kept, *last).reshape(*shape, -1)
+        while (size := terms.shape[-1]) > 1:
+            pairs = terms[..., : size // 2 * 2].reshape(*shape, -1, 2)
+            halved = self._each(row, [pairs[..., 0], pairs[..., 1]])
+            terms = np.concatenate([halved, terms[..., size // 2 * 2 :]], axis=-1)
+        return int(terms[0]) if shape == () else terms[..., 0]
+
+    def _in_order(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
+        """Add the terms of sums from the first to the last."""
+        lead = np.broadcast_shapes(*[cells.shape[:-1] for cells in operands])
+        terms = np.empty((*lead, params["length"]), dtype=np.int64)
+        for cells, place in zip(operands, params["places"], strict=True):
+            terms[..., slice(*place)] = cells
+        total = terms[..., 0]
+        for position in range(1, params["length"]):
+            total = np.asarray(self._each(add, [total, terms[..., position]]))
+        return int(total) if lead == () else total
+
+    def _put(self, cells: Numbers, params: dict[str, Any]) -> Numbers:
+        """Add each part into its place along an axis."""
+        moved = np.moveaxis(cells, params["axis"], 0)
+        flat = moved.reshape(len(moved), -1)
+        sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(params["size"])]
+        for place, row in zip(indices(params["places"]).tolist(), flat.tolist(), strict=True):
+            for found, cell in zip(sums[place], row, strict=True):
+                found.append(cell)
+        added = np.array([[self._sum(found) for found in row] for row in sums], dtype=np.int64)
+        return np.moveaxis(added.reshape(params["size"], *moved.shape[1:]), 0, params["axis"])
+
+    def _scattered(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
+        """Put each array into its place in a larger one, and add up where they meet."""
+        if len(operands) * math.prod(params["shape"]) > _LAYERS * self.most:
+            raise UnsupportedError(_TOO_MANY.format(self.most))
+        layers = []
+        for chosen in range(len(operands)):
+            # Only one holds cells, counted from 1: 0 is where it puts nothing.
+            parts = [(cells + 1) * (k == chosen) for k, cells in enumerate(operands)]
+            layers.append(np.asarray(scatter.computer(np)(*parts, **params)))
+        places = np.stack(layers, axis=-1).reshape(-1, len(layers))
+        sums = [self._sum([cell - 1 for cell in cells if cell]) for cells in places.tolist()]
+        return np.array(sums, dtype=np.int64).reshape(layers[0].shape)
+
+    def _sum(self, cells: list[int]) -> int:
+        while len(cells) > 1:
+            cells = [*cells[2:], self._one(add, (cells[0], cells[1]))]
+        return cells[0] if cells else self.constant(0.0)
+
+    def _product(self, a: Numbers, b: Numbers) -> Any:
+        """Multiply matrices or vectors."""
+        rows = a[..., :, None, :] if a.ndim > 1 else a[None, None, :]
+        columns = b.swapaxes(-1, -2)[..., None, :, :] if b.ndim > 1 else b[None, None, :]
+        terms = self._each(multiply, np.broadcast_arrays(rows, columns))
+        summed = self._folded(add, terms, (-1,))
+        summed = summed[..., 0] if b.ndim == 1 else summed
+        if a.ndim == 1:
+            summed = summed[0] if b.ndim == 1 else summed[..., 0, :]
+        return int(summed) if summed.ndim == 0 else summed

@@ -1,0 +1,57 @@
+"""What a call of a compiled function needs of memory, as planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from difflab.core.wording import counted
+
+__all__ = ["MemoryPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The memory of one call, planned before it.
+
+    Attributes
+    ----------
+    values : int
+        How many arrays are computed, results among them.
+    buffers : tuple of int
+        The bytes of each buffer that they share.
+    spaces : int
+        How many sets of these buffers work side by side: one a thread.
+    results : int
+        The bytes of the results, which are made anew by each call.
+    others : int
+        The bytes of arrays that rows which are called whole make anew.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> fast = dl.compile(dl.parse("sin(cos(exp(x)))*y"), target="numpy", threads=1)
+    >>> print(fast.memory_plan(1_000_000))
+    4 arrays in 1 buffer of 258,072 bytes and 8,000,000 bytes of results: at most 8,258,072 bytes
+    """
+
+    values: int
+    buffers: tuple[int, ...]
+    spaces: int
+    results: int
+    others: int = 0
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most that is held at a time, inputs aside."""
+        return sum(self.buffers) * self.spaces + self.others + self.results
+
+    def __str__(self) -> str:
+        held = f"{counted(len(self.buffers), 'buffer')} of {sum(self.buffers):,} bytes"
+        if self.spaces > 1:
+            held += f" in each of {self.spaces} threads"
+        if self.others:
+            held += f", {self.others:,} bytes of their own"
+        return (
+            f"{counted(self.values, 'array')} in {held} and {self.results:,} bytes of results: "
+            f"at most {self.peak_bytes:,} bytes"
+        )

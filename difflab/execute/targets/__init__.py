@@ -1,0 +1,1 @@
+"""What computes a program: Python's floats, NumPy, LLVM, CUDA."""

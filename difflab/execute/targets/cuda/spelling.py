@@ -1,0 +1,106 @@
+"""Each universal function in CUDA's language, as an expression over names and numbers.
+
+Operands are repeated freely, since they are never expressions themselves. The mathematical
+functions are those of CUDA's library for double precision. Kernels are compiled without
+contraction, so arithmetic is IEEE 754's, operation by operation, as NumPy's is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["HELPERS", "SPELLINGS", "Spelling"]
+
+
+class Spelling(NamedTuple):
+    """How an operation is written.
+
+    Attributes
+    ----------
+    template : str
+        The expression, over ``{0}``, ``{1}``, ….
+    truths : tuple of int
+        The operands that are taken as truth values; the others are numbers.
+    helper : str
+        The function in `HELPERS` that it calls.
+    """
+
+    template: str
+    truths: tuple[int, ...] = ()
+    helper: str = ""
+
+
+HELPERS = {
+    # The remainder of division by truncation, moved to the divisor's side of zero.
+    "floored_remainder": """\
+static __device__ __forceinline__ double floored_remainder(const double a, const double b)
+{
+    const double r = fmod(a, b);
+    if (r == 0.0) return copysign(0.0, b);
+    return (b < 0.0) != (r < 0.0) ? r + b : r;
+}""",
+    # Equal infinities have no difference.
+    "log_add_exp": """\
+static __device__ __forceinline__ double log_add_exp(const double a, const double b)
+{
+    const double apart = a == b ? 0.0 : a - b;
+    return (a > b ? a : b) + log1p(exp(-fabs(apart)));
+}""",
+}
+"""Functions that kernels bring along."""
+
+_ALIKE = "cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 sin sinh tan tanh"
+_FUNCTIONS = {
+    "absolute": "fabs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "ceil": "ceil",
+    "floor": "floor",
+    "gamma": "tgamma",
+    "power": "pow",
+    "rint": "rint",
+    "sqrt": "sqrt",
+    **{name: name for name in _ALIKE.split()},
+}
+_TWO = frozenset({"arctan2", "hypot", "power"})
+_RELATIONS = {
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "equal": "==",
+    "not_equal": "!=",
+}
+_ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+
+SPELLINGS: dict[str, Spelling] = {
+    **{
+        name: Spelling(f"{{0}} {symbol} {{1}}")
+        for name, symbol in (_ARITHMETIC | _RELATIONS).items()
+    },
+    **{
+        name: Spelling(f"{function}({{0}}, {{1}})" if name in _TWO else f"{function}({{0}})")
+        for name, function in _FUNCTIONS.items()
+    },
+    "negative": Spelling("-{0}"),
+    # These hand on the nan that an operand is.
+    "maximum": Spelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
+    "minimum": Spelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
+    # The sum with 0 turns -0 into 0.
+    "sign": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0} + 0.0"),
+    "heaviside": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
+    "remainder": Spelling("floored_remainder({0}, {1})", helper="floored_remainder"),
+    # SciPy continues the function to -∞ where C does not.
+    "gammaln": Spelling("{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"),
+    "logaddexp": Spelling("log_add_exp({0}, {1})", helper="log_add_exp"),
+    "logical_and": Spelling("{0} && {1}", truths=(0, 1)),
+    "logical_or": Spelling("{0} || {1}", truths=(0, 1)),
+    "logical_not": Spelling("!{0}", truths=(0,)),
+    "where": Spelling("{0} ? {1} : {2}", truths=(0,)),
+}
+"""Every operation that has a spelling; what has none is left to CuPy."""

@@ -1,0 +1,313 @@
+"""The schedule in stages: groups of operations that fuse into a kernel, and calls of CuPy.
+
+Elementwise operations on arrays of one shape fuse, whatever stands between them in the schedule,
+unless what one takes depends on a call that takes what the other gives. So every value has a
+level: the least number of stages that must have run. A group comes in pieces where it would have
+more operations or parameters than a kernel should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.execute.lower.schedule import Program, Schedule, Step
+from difflab.execute.lower.ufuncs import Code, as_ufuncs
+from difflab.execute.targets.cuda.spelling import SPELLINGS
+from difflab.graph.ir import Shape
+
+__all__ = ["Called", "Fused", "Stages", "Write", "staged"]
+
+MOST_OPERATIONS = 500
+"""Rows in a kernel: what the compiler takes for each grows faster than linearly."""
+PARAMETER_BYTES = 4000  # of the 4096 that every device takes
+READ_BYTES, WRITE_BYTES = 32, 8
+_COPIES = 32  # places that a kernel writes one value to
+
+
+class Write(NamedTuple):
+    """Where a kernel writes a value: an output's cell, or an array of its own where that is None.
+
+    `truth` says whether truth values are stored.
+    """
+
+    value: int
+    place: tuple[int, int] | None
+    truth: bool
+
+
+class Fused(NamedTuple):
+    """A kernel: it reads values, and writes others in the order of the code's outputs."""
+
+    code: Code
+    reads: tuple[int, ...]
+    writes: tuple[Write, ...]
+
+
+class Called(NamedTuple):
+    """A row that CuPy computes by itself."""
+
+    row: Primitive
+    args: tuple[int, ...]
+    value: int
+    params: dict[str, Any]
+
+
+@dataclass
+class Stages:
+    """What is run, in order.
+
+    Attributes
+    ----------
+    numbers : bool
+        Whether every value is a vector of points: the values 0, 1, … are then the flattened
+        inputs, and an output is made of cells. Otherwise every value is an array.
+    inputs : tuple of int
+        The values of the inputs.
+    known : dict of int to number
+        The values that are constants.
+    outputs : list of array of int
+        The values of each output.
+    truths : list of bool
+        Whether each output holds truth values.
+    steps : list of Fused or Called
+        The stages.
+    dying : list of tuple of int
+        For each stage the values that no later one needs.
+    """
+
+    numbers: bool
+    inputs: tuple[int, ...]
+    known: dict[int, Any]
+    outputs: list[Any]
+    truths: list[bool] = field(default_factory=list)
+    steps: list[Fused | Called] = field(default_factory=list)
+    dying: list[tuple[int, ...]] = field(default_factory=list)
+
+
+def staged(schedule: Schedule, program: Program | None) -> Stages:
+    """Put a program's steps on vectors of points into stages, or else a schedule's on arrays.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> schedule = Schedule.of(dl.parse("W: [4, 3]; x: [3]; sum(relu(2*W@sin(x)) + 1)"))
+    >>> for stage in staged(schedule, None).steps:
+    ...     print(stage.row.name if isinstance(stage, Called) else
+    ...           [operation.name for operation in stage.code.operations])
+    ['multiply']
+    ['sin']
+    matmul
+    ['maximum', 'add']
+    sum
+    """
+    if program is not None:
+        stages = Stages(True, tuple(range(program.inputs)), program.known, program.outputs)
+        steps = program.steps
+    else:
+        inputs = tuple(schedule.function.input_nodes)
+        outputs = [np.array(node) for node in schedule.outputs]
+        stages = Stages(False, inputs, schedule.known, outputs)
+        steps = schedule.steps
+    _Stager(stages, steps, _point if stages.numbers else schedule.shape).fill()
+    return stages
+
+
+def _point(cell: int) -> Shape:
+    return ()
+
+
+class _Stager:
+    """Finds levels, groups and their pieces."""
+
+    def __init__(
+        self, stages: Stages, steps: Sequence[Step], shape: Callable[[int], Shape]
+    ) -> None:
+        self.stages = stages
+        self.steps = steps
+        self.shape = shape
+        self.truths: set[int] = {v for v, known in stages.known.items() if isinstance(known, bool)}
+        self.fuses: dict[Primitive, bool] = {}
+        self.places: dict[int, list[tuple[int, int]]] = {}
+
+    def fill(self) -> None:
+        """Fill the stages."""
+        stages = self.stages
+        if stages.numbers:
+            for output, values in enumerate(stages.outputs):
+                for cell, value in enumerate(values.ravel().tolist()):
+                    self.places.setdefault(value, []).append((output, cell))
+        pieces = [piece for group in self._groups() for piece in self._pieces(group)]
+        needed = self._needed(pieces)
+        kernels = [number for number, piece in enumerate(pieces) if not self._is_call(piece[0])]
+        drafts: list[Called | Fused] = []
+        for number, piece in enumerate(pieces):
+            last = number == kernels[-1] if kernels else False
+            drafts.append(self._call(piece[0]) or self._draft(piece, needed, last))
+        drafts += self._copies()
+        for values in stages.outputs:
+            flat = values.ravel().tolist()
+            stages.truths.append(bool(flat) and self.truths.issuperset(flat))
+        stages.steps += [s if isinstance(s, Called) else self._typed(s) for s in drafts]
+        self._bury()
+
+    def _call(self, step: Step) -> Called | None:
+        """Return a step as a call, if it does not fuse."""
+        if not self._is_call(step):
+            return None
+        if step.row.boolean:
+            self.truths.add(step.node)
+        return Called(step.row, step.args, step.node, step.params)
+
+    def _needed(self, pieces: Sequence[Sequence[Step]]) -> set[int]:
+        """Return the values that are needed outside of the piece that computes them."""
+        home = {step.node: number for number, piece in enumerate(pieces) for step in piece}
+        needed = {
+            arg
+            for number, piece in enumerate(pieces)
+            for step in piece
+            for arg in step.args
+            if home.get(arg, number) != number
+        }
+        if not self.stages.numbers:
+            needed.update(int(node) for node in self.stages.outputs)
+        return needed
+
+    def _draft(self, piece: Sequence[Step], needed: set[int], last: bool) -> Fused:
+        """Return a piece as a kernel, which is yet to be told the types of its outputs.
+
+        The last one also writes the cells of outputs that are inputs or constants.
+        """
+        writes: list[Write] = []
+        for step in piece:
+            places = self.places.pop(step.node, [])
+            if places[_COPIES:]:
+                self.places[step.node] = places[_COPIES:]
+            writes += [Write(step.node, place, False) for place in places[:_COPIES]]
+            if not places and step.node in needed:
+                writes.append(Write(step.node, None, False))
+        if last:
+            room = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
+            writes += self._given(max(room, 0))
+        return self._lowered(piece, writes)
+
+    def _given(self, most: int) -> list[Write]:
+        """Take so many of the cells of outputs that are inputs or constants."""
+        given = self.stages.known.keys() | set(self.stages.inputs)
+        writes: list[Write] = []
+        for value in [value for value in self.places if value in given]:
+            places = self.places.pop(value)
+            taken = places[: most - len(writes)]
+            writes += [Write(value, place, False) for place in taken]
+            if len(taken) < len(places):
+                self.places[value] = places[len(taken) :]
+        return writes
+
+    def _lowered(self, piece: Sequence[Step], writes: Sequence[Write]) -> Fused:
+        """Number the values of a piece anew, what it reads first."""
+        known = self.stages.known
+        made = {step.node: step for step in piece}
+        taken = [arg for step in piece for arg in step.args] + [write.value for write in writes]
+        reads = tuple(dict.fromkeys(v for v in taken if v not in made and v not in known))
+        numbers = {value: number for number, value in enumerate(reads)}
+        for value in (*made, *(v for v in dict.fromkeys(taken) if v in known)):
+            numbers[value] = len(numbers)
+        program = Program(len(reads))
+        program.known.update({numbers[v]: known[v] for v in taken if v in known})
+        for node, row, args, params in piece:
+            program.steps.append(Step(numbers[node], row, tuple(numbers[a] for a in args), params))
+        program.outputs.append(np.array([numbers[write.value] for write in writes], dtype=int))
+        truths = {numbers[value] for value in reads if value in self.truths}
+        code = as_ufuncs(program, SPELLINGS, truths)
+        for write, value in zip(writes, code.outputs, strict=True):
+            if value in code.truths:
+                self.truths.add(write.value)
+        return Fused(code, reads, tuple(writes))
+
+    def _typed(self, fused: Fused) -> Fused:
+        """Say what a kernel stores as truth values."""
+        writes = [
+            Write(value, place, self.stages.truths[place[0]] if place else value in self.truths)
+            for value, place, _ in fused.writes
+        ]
+        return fused._replace(writes=tuple(writes))
+
+    def _copies(self) -> list[Fused]:
+        """Return the kernels that fill the cells of outputs which nothing has written yet."""
+        left = [
+            Write(value, place, False) for value, places in self.places.items() for place in places
+        ]
+        size = PARAMETER_BYTES // (READ_BYTES + WRITE_BYTES)
+        return [self._lowered((), left[k : k + size]) for k in range(0, len(left), size)]
+
+    def _bury(self) -> None:
+        """Say after which stage each value is not needed any more."""
+        stages = self.stages
+        last: dict[int, int] = {}
+        for number, stage in enumerate(stages.steps):
+            for value in stage.args if isinstance(stage, Called) else stage.reads:
+                last[value] = number
+        kept = set() if stages.numbers else {int(node) for node in stages.outputs}
+        dying: list[list[int]] = [[] for _ in stages.steps]
+        for value, number in last.items():
+            if value not in kept and value not in stages.known:
+                dying[number].append(value)
+        stages.dying += [tuple(values) for values in dying]
+
+    def _is_call(self, step: Step) -> bool:
+        """Whether a step has no spelling."""
+        row = step.row
+        if row.shape is not None:
+            return True
+        if row not in self.fuses:
+            arity = len(step.args)
+            alone = Program(arity, [Step(arity, row, tuple(range(arity)), step.params)])
+            try:
+                as_ufuncs(alone, SPELLINGS)
+            except UnsupportedError:
+                self.fuses[row] = False
+            else:
+                self.fuses[row] = True
+        return not self.fuses[row]
+
+    def _groups(self) -> Iterator[list[Step]]:
+        """Yield calls, and groups of steps that fuse, in an order in which they can run."""
+        levels: dict[int, int] = {}
+        fused: set[int] = set()
+        groups: dict[tuple[int, bool, Any], list[Step]] = {}
+        for step in self.steps:
+            call = self._is_call(step)
+            shape = self.shape(step.node)
+            level = 0
+            for arg in step.args:
+                level = max(level, levels.get(arg, 0) + (call and arg in fused))
+            levels[step.node] = level
+            if not call:
+                fused.add(step.node)
+            groups.setdefault((level, not call, step.node if call else shape), []).append(step)
+        for key in sorted(groups, key=lambda key: key[:2]):
+            yield groups[key]
+
+    def _pieces(self, group: list[Step]) -> Iterator[list[Step]]:
+        """Cut a group where a kernel would be too long or take too many parameters."""
+        waiting = [group[k : k + MOST_OPERATIONS] for k in range(0, len(group), MOST_OPERATIONS)]
+        waiting.reverse()
+        while waiting:
+            piece = waiting.pop()
+            if len(piece) == 1 or self._parameters(piece) <= PARAMETER_BYTES:
+                yield piece
+            else:
+                half = len(piece) // 2
+                waiting += [piece[half:], piece[:half]]
+
+    def _parameters(self, piece: Sequence[Step]) -> int:
+        """Return how many bytes of parameters a kernel has, if every value is written."""
+        made = {step.node for step in piece}
+        reads = {arg for step in piece for arg in step.args} - made - self.stages.known.keys()
+        writes = sum(max(len(self.places.get(node, ())), 1) for node in made)
+        return READ_BYTES * len(reads) + WRITE_BYTES * writes

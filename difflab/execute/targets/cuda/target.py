@@ -1,0 +1,325 @@
+"""Calling the stages on arrays of the device: launches on its current stream, and CuPy's calls.
+
+Nothing is copied between host and device: numbers are parameters of kernels, arrays are read
+where they lie, and results stay there. Kernels are compiled by CuPy, which keeps them on disk.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.core.devices import whereabouts
+from difflab.errors import DeviceError, PointError
+from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.memory_plan import MemoryPlan
+from difflab.execute.targets.cuda.stages import Called, Fused, staged
+from difflab.execute.targets.cuda.writer import Operand, Reading, kernel_source
+from difflab.graph.ir import Shape
+
+__all__ = ["CupyTarget"]
+
+THREADS = 256
+"""Threads in a block."""
+MOST_BLOCKS = 65_536
+"""Blocks in a launch: some hundred for each multiprocessor, whose threads go on in a loop."""
+OPTIONS = ("--fmad=false",)
+"""What the compiler is told: nothing is contracted."""
+
+
+class CupyTarget:
+    """A function as CUDA kernels, one for each group of operations that fuse.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is computed.
+    program : Program or None
+        The same on single numbers, where that is possible: then all of it is usually one kernel.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
+    >>> CupyTarget(schedule, Program.of(schedule)).kernels
+    1
+    """
+
+    def __init__(self, schedule: Schedule, program: Program | None) -> None:
+        function = schedule.function
+        self.stages = staged(schedule, program)
+        self.input_shapes = function.input_shapes
+        self.shapes = function.output_shapes
+        self.node_shape = schedule.shape
+        self._compiled: dict[tuple[int, tuple[Reading, ...]], Any] = {}
+
+    @property
+    def kernels(self) -> int:
+        """The number of kernels."""
+        return sum(isinstance(stage, Fused) for stage in self.stages.steps)
+
+    @property
+    def source(self) -> str:
+        """The kernels for arrays that lie in one line, and what CuPy computes between them."""
+        parts = []
+        for number, stage in enumerate(self.stages.steps):
+            if isinstance(stage, Called):
+                args = ", ".join(self._named(arg) for arg in stage.args)
+                parts.append(f"// {self._named(stage.value)} = {stage.row.name}({args}), by CuPy")
+            else:
+                parts.append(self._source(number, stage, [Reading.LINE] * len(stage.reads)))
+        return "\n\n".join(parts)
+
+    def _named(self, value: int) -> str:
+        known = self.stages.known
+        return repr(known[value]) if value in known else f"#{value}"
+
+    def _source(self, number: int, stage: Fused, readings: Sequence[Reading]) -> str:
+        """Return a kernel's source, and above it which values its parameters are."""
+        reads = [f"x{place} is {self._named(value)}" for place, value in enumerate(stage.reads)]
+        writes = [
+            f"y{place} is {_cell(write.place) if write.place else self._named(write.value)}"
+            for place, write in enumerate(stage.writes)
+        ]
+        truths = stage.code.truths
+        operands = [Operand(how, place in truths) for place, how in enumerate(readings)]
+        stored = [write.truth for write in stage.writes]
+        text = kernel_source(_name(number), stage.code, operands, stored)
+        return f"// {', '.join([*reads, *writes])}\n{text}"
+
+    def __call__(self, values: Sequence[Any], names: Sequence[str], batch: Shape) -> list[Any]:
+        """Return the outputs for one number or array of the device per input.
+
+        Raises
+        ------
+        DeviceError
+            An array is not one of CuPy's, or they lie on different devices.
+        PointError
+            An array holds no real numbers.
+        """
+        cupy = import_module("cupy")
+        given = [_taken(cupy, value, name) for value, name in zip(values, names, strict=True)]
+        devices = {str(value.device): value.device for value in given if _is_array(value)}
+        if len(devices) > 1:
+            places = ", ".join(
+                f"{name} is on {whereabouts(value)}"
+                for name, value in zip(names, given, strict=True)
+                if _is_array(value)
+            )
+            raise DeviceError(
+                f"the target 'cupy' computes on one device, but {places}",
+                hint="copy an array to another device: with cupy.cuda.Device(0): cupy.array(x)",
+            )
+        with next(iter(devices.values()), nullcontext()):
+            return _Run(self, cupy, batch).results(given)
+
+    def kernel(self, cupy: Any, number: int, stage: Fused, readings: tuple[Reading, ...]) -> Any:
+        """Return a kernel for operands that are read so, compiled when it is first launched."""
+        found = self._compiled.get((number, readings))
+        if found is None:
+            source = self._source(number, stage, readings)
+            found = cupy.RawKernel(source, _name(number), options=OPTIONS)
+            self._compiled[number, readings] = found
+        return found
+
+    def memory_plan(self, points: int) -> MemoryPlan:
+        """Return what so many points need, if every input is given for each of them."""
+        stages = self.stages
+        sizes: dict[int, int] = {}
+        held = most = values = 0
+        for stage, dying in zip(stages.steps, stages.dying, strict=True):
+            if isinstance(stage, Called):
+                made = [] if stage.row.structural else [(stage.value, stage.row.boolean)]
+            else:
+                made = [(w.value, w.truth) for w in stage.writes if w.place is None]
+                values += len(stage.writes)
+            values += isinstance(stage, Called)
+            for value, truth in made:
+                if stages.numbers or value not in self._outputs():
+                    shape = () if stages.numbers else self.node_shape(value)
+                    sizes[value] = points * math.prod(shape) * (1 if truth else 8)
+                    held += sizes[value]
+            most = max(most, held)
+            held -= sum(sizes.pop(value, 0) for value in dying)
+        results = sum(
+            points * math.prod(shape) * (1 if truth else 8)
+            for shape, truth in zip(self.shapes, stages.truths, strict=True)
+        )
+        return MemoryPlan(values, (), 1, results, most)
+
+    def _outputs(self) -> set[int]:
+        return {int(value) for values in self.stages.outputs for value in values.ravel()}
+
+
+def _name(number: int) -> str:
+    return f"difflab_{number}"
+
+
+def _cell(place: tuple[int, int]) -> str:
+    return f"output {place[0]}[{place[1]}]"
+
+
+def _is_array(value: Any) -> bool:
+    return not isinstance(value, float)
+
+
+def _taken(cupy: Any, value: Any, name: str) -> Any:
+    """Return an input as a float, or as an array of the device."""
+    if isinstance(value, cupy.ndarray):
+        if value.dtype.kind not in "fiub":
+            raise PointError(f"compiled functions take real numbers, but '{name}' is {value.dtype}")
+        return value if value.dtype == np.float64 else value.astype(np.float64)
+    if np.ndim(value) == 0:
+        return float(value)
+    raise DeviceError(
+        f"the target 'cupy' computes on the device, but {name} is on {whereabouts(value)}",
+        hint=f"cupy.asarray({name}) puts it on the device; target 'auto' computes where arrays are",
+    )
+
+
+class _Laid(NamedTuple):
+    """How an operand is read, and with which arguments."""
+
+    reading: Reading
+    arguments: tuple[Any, ...]
+
+
+class _Run:
+    """One call: the values, as far as they are needed."""
+
+    def __init__(self, target: CupyTarget, cupy: Any, batch: Shape) -> None:
+        self.target = target
+        self.stages = target.stages
+        self.cupy = cupy
+        self.batch = batch
+        self.points = math.prod(batch)
+        self.values: dict[int, Any] = dict(self.stages.known)
+        self.blocks: list[Any] = []
+
+    def results(self, given: Sequence[Any]) -> list[Any]:
+        """Run the stages and return the outputs."""
+        stages = self.stages
+        self._take(given)
+        if stages.numbers:
+            for values, truth in zip(stages.outputs, stages.truths, strict=True):
+                self.blocks.append(self._empty((values.size, self.points), truth))
+        for number, (stage, dying) in enumerate(zip(stages.steps, stages.dying, strict=True)):
+            if isinstance(stage, Called):
+                args = [self._array(arg) for arg in stage.args]
+                self.values[stage.value] = stage.row.computer(self.cupy)(*args, **stage.params)
+            else:
+                self._fused(number, stage)
+            for value in dying:
+                del self.values[value]
+        taken = {id(value) for value in given}
+        return [self._result(place, taken) for place in range(len(stages.outputs))]
+
+    def _take(self, given: Sequence[Any]) -> None:
+        """Number the inputs' values: in a program one for each of their numbers, over points."""
+        if not self.stages.numbers:
+            self.values.update(zip(self.stages.inputs, given, strict=True))
+            return
+        columns: list[Any] = []
+        for value, shape in zip(given, self.target.input_shapes, strict=True):
+            if not _is_array(value):
+                columns.append(value)
+                continue
+            if value.shape != shape:
+                value = self.cupy.broadcast_to(value, self.batch + shape)
+                value = value.reshape((self.points, math.prod(shape)))
+                columns += [value[:, place] for place in range(value.shape[1])]
+            else:
+                flat = value.reshape(-1)
+                columns += [flat[place] for place in range(len(flat))]
+        self.values.update(enumerate(columns))
+
+    def _array(self, value: int) -> Any:
+        """Return a value as an array."""
+        found = self.values[value]
+        return found if isinstance(found, self.cupy.ndarray) else self.cupy.full((), found)
+
+    def _empty(self, shape: Shape, truth: bool) -> Any:
+        return self.cupy.empty(shape, bool if truth else np.float64)
+
+    def _fused(self, number: int, stage: Fused) -> None:
+        """Launch a kernel."""
+        shape: Shape = (self.points,)
+        reads = [self.values[value] for value in stage.reads]
+        if not self.stages.numbers:
+            shape = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in reads))
+        truths = stage.code.truths
+        laid = [self._laid(value, shape, place in truths) for place, value in enumerate(reads)]
+        stores = list(self._stores(stage, shape))
+        size = math.prod(shape)
+        if size == 0:
+            return
+        kernel = self.target.kernel(
+            self.cupy, number, stage, tuple([operand.reading for operand in laid])
+        )
+        arguments = [argument for operand in laid for argument in operand.arguments]
+        blocks = min(-(-size // THREADS), MOST_BLOCKS)
+        kernel((blocks,), (THREADS,), (*arguments, *stores, np.int64(size)))
+
+    def _stores(self, stage: Fused, shape: Shape) -> Iterator[Any]:
+        """Yield where a kernel writes, and keep what later stages read."""
+        for value, place, truth in stage.writes:
+            store = self.blocks[place[0]][place[1]] if place else self._empty(shape, truth)
+            if value not in self.values:
+                self.values[value] = store
+            yield store
+
+    def _laid(self, value: Any, shape: Shape, truth: bool) -> _Laid:
+        """Say how a kernel over `shape` reads a value."""
+        if not isinstance(value, self.cupy.ndarray):
+            return _Laid(Reading.NUMBER, (np.float64(value),))
+        dtype = np.dtype(bool if truth else np.float64)
+        array = value if value.dtype == dtype else value.astype(dtype)
+        spread = self.cupy.broadcast_to(array, shape)
+        axes = _axes(shape, [stride // dtype.itemsize for stride in spread.strides])
+        if len(axes) > 2:
+            spread = self.cupy.ascontiguousarray(spread)
+            axes = [(math.prod(shape), 1)]
+        if len(axes) == 2:
+            (_, down), (row, across) = axes
+            strides = np.int64(row), np.int64(across), np.int64(down)
+            return _Laid(Reading.GRID, (spread, *strides))
+        return _Laid(Reading.LINE, (spread, np.int64(axes[0][1] if axes else 0)))
+
+    def _result(self, place: int, taken: set[int]) -> Any:
+        """Return an output in the shape batch + shape, as an array that nothing else is."""
+        shape, batch = self.target.shapes[place], self.batch
+        if self.stages.numbers:
+            block = self.blocks[place].reshape(shape + batch)
+            axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
+            return block.transpose(axes)
+        value = self._array(int(self.stages.outputs[place]))
+        if value.shape != batch + shape:
+            value = self.cupy.broadcast_to(value, batch + shape)
+        if value.base is not None or id(value) in taken:
+            value = value.copy()
+        taken.add(id(value))
+        return value
+
+
+def _axes(shape: Shape, strides: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the lengths and strides of an array's axes, joined where they go on evenly.
+
+    Examples
+    --------
+    >>> _axes((4, 3), [3, 1]), _axes((4, 3), [0, 1]), _axes((2, 4, 3), [12, 3, 1])
+    ([(12, 1)], [(4, 0), (3, 1)], [(24, 1)])
+    """
+    joined: list[tuple[int, int]] = []
+    for length, stride in zip(shape, strides, strict=True):
+        if length == 1:
+            continue
+        if joined and joined[-1][1] == stride * length:
+            joined[-1] = joined[-1][0] * length, stride
+        else:
+            joined.append((length, stride))
+    return joined

@@ -1,0 +1,204 @@
+"""A group of operations as the source of one CUDA kernel.
+
+A thread computes one element after another, a grid's width apart, so that neighbours read and
+write neighbouring memory. How an operand is read is not known before a call: a number comes by
+value, and an array is read by one stride, or by two where it is a part of a matrix or is spread
+over one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from difflab.execute.lower.ufuncs import Code, Operation
+from difflab.execute.targets.cuda.spelling import HELPERS, SPELLINGS
+
+__all__ = ["Operand", "Reading", "kernel_source"]
+
+
+class Reading(Enum):
+    """How an operand is read: the parameters it has, and the element that it gives."""
+
+    NUMBER = ("const double {x}", "{x}")
+    LINE = ("const {type}* __restrict__ {x}, const long long {x}_step", "{x}[i * {x}_step]")
+    GRID = (
+        "const {type}* __restrict__ {x}, const long long {x}_row, const long long {x}_across,"
+        " const long long {x}_down",
+        "{x}[i / {x}_row * {x}_down + i % {x}_row * {x}_across]",
+    )
+
+    def parameters(self, name: str, kind: str) -> str:
+        """Return the parameters of an operand."""
+        template: str = self.value[0]
+        return template.format(x=name, type=kind)
+
+    def element(self, name: str) -> str:
+        """Return the expression of its element i."""
+        template: str = self.value[1]
+        return template.format(x=name)
+
+
+class Operand(NamedTuple):
+    """What a kernel takes: an array of numbers or of truth values, or a number.
+
+    Attributes
+    ----------
+    reading : Reading
+        How it is read.
+    truth : bool
+        Whether its elements are truth values.
+    """
+
+    reading: Reading
+    truth: bool = False
+
+
+def kernel_source(
+    name: str, code: Code, operands: Sequence[Operand], truths: Sequence[bool]
+) -> str:
+    """Return the source of a kernel.
+
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    code : Code
+        What is computed.
+    operands : sequence of Operand
+        What it takes: the parameters x0, x1, ….
+    truths : sequence of bool
+        For each output y0, y1, … whether it is stored as truth values.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.lower.ufuncs import as_ufuncs
+    >>> from difflab.execute.lower.schedule import Program, Schedule
+    >>> code = as_ufuncs(Program.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
+    >>> print(kernel_source("f", code, [Operand(Reading.LINE)] * 2, [False]))
+    extern "C" __global__ void f(
+        const double* __restrict__ x0, const long long x0_step,
+        const double* __restrict__ x1, const long long x1_step,
+        double* __restrict__ y0,
+        const long long n)
+    {
+        const long long width = (long long)gridDim.x * blockDim.x;
+        for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += width) {
+            const double v0 = x0[i * x0_step];
+            const double v1 = x1[i * x1_step];
+            const double v2 = sin(v1);
+            const double v3 = v0 * v2;
+            y0[i] = v3;
+        }
+    }
+    """
+    parameters = [
+        operand.reading.parameters(f"x{place}", _type(operand.truth))
+        for place, operand in enumerate(operands)
+    ]
+    parameters += [f"{_type(truth)}* __restrict__ y{place}" for place, truth in enumerate(truths)]
+    body = _Body(code, operands, truths).lines()
+    helpers = dict.fromkeys(SPELLINGS[operation.name].helper for operation in code.operations)
+    return "\n".join(
+        [
+            *(HELPERS[helper] for helper in helpers if helper),
+            f'extern "C" __global__ void {name}(',
+            *(f"    {parameter}," for parameter in parameters),
+            "    const long long n)",
+            "{",
+            "    const long long width = (long long)gridDim.x * blockDim.x;",
+            "    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < n;"
+            " i += width) {",
+            *(f"        {line}" for line in body),
+            "    }",
+            "}",
+        ]
+    )
+
+
+def _type(truth: bool) -> str:
+    return "bool" if truth else "double"
+
+
+class _Body:
+    """What is done for the element i."""
+
+    def __init__(self, code: Code, operands: Sequence[Operand], truths: Sequence[bool]) -> None:
+        self.code = code
+        self.truths = truths
+        self.written: list[str] = []
+        for place, operand in enumerate(operands):
+            element = operand.reading.element(f"x{place}")
+            self.written.append(f"const {_type(operand.truth)} v{place} = {element};")
+        self.places: dict[int, list[int]] = {}
+        for place, value in enumerate(code.outputs):
+            self.places.setdefault(value, []).append(place)
+        sines, cosines = _results(code, "sin"), _results(code, "cos")
+        both = sines.keys() & cosines.keys()
+        self.together = {args: (sines[args], cosines[args]) for args in both}
+        self.angles: set[tuple[int, ...]] = set()
+
+    def lines(self) -> list[str]:
+        """Return the statements; what is computed is stored at once."""
+        for value in self.places:
+            if value < self.code.inputs or value in self.code.constants:
+                self._store(value)
+        for operation in self.code.operations:
+            if operation.name in ("sin", "cos") and operation.args in self.together:
+                self._angle(operation)
+            else:
+                self._operation(operation)
+            self._store(operation.result)
+        return self.written
+
+    def _angle(self, operation: Operation) -> None:
+        """Write sine and cosine of one angle as one call, which reduces it once."""
+        args = operation.args
+        if args not in self.angles:
+            self.angles.add(args)
+            sine, cosine = self.together[args]
+            self.written.append(f"double v{sine}, v{cosine};")
+            self.written.append(f"sincos({self._number(args[0])}, &v{sine}, &v{cosine});")
+
+    def _operation(self, operation: Operation) -> None:
+        spelling = SPELLINGS[operation.name]
+        operands = [
+            self._truth(arg) if place in spelling.truths else self._number(arg)
+            for place, arg in enumerate(operation.args)
+        ]
+        kind = _type(operation.result in self.code.truths)
+        expression = spelling.template.format(*operands)
+        self.written.append(f"const {kind} v{operation.result} = {expression};")
+
+    def _number(self, value: int) -> str:
+        if value in self.code.constants:
+            return _literal(float(self.code.constants[value]))
+        return f"(double)v{value}" if value in self.code.truths else f"v{value}"
+
+    def _truth(self, value: int) -> str:
+        """Return a value as a truth value; every number but 0 is true, nan too."""
+        if value in self.code.constants:
+            return "true" if self.code.constants[value] else "false"
+        return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"
+
+    def _store(self, value: int) -> None:
+        for place in self.places.get(value, ()):
+            found = self._truth(value) if self.truths[place] else self._number(value)
+            self.written.append(f"y{place}[i] = {found};")
+
+
+def _results(code: Code, name: str) -> dict[tuple[int, ...], int]:
+    """Return what the operations of that name give, by their operands."""
+    return {op.args: op.result for op in code.operations if op.name == name}
+
+
+def _literal(number: float) -> str:
+    """Return a number so that it is read back bit by bit."""
+    if math.isnan(number):
+        return "__longlong_as_double(0x7ff8000000000000ll)"
+    if math.isinf(number):
+        return f"__longlong_as_double(0x{'7f' if number > 0 else 'ff'}f0000000000000ll)"
+    return f"({number!r})" if math.copysign(1.0, number) < 0 else repr(number)

@@ -1,0 +1,149 @@
+"""Machine code for one point of a function of arrays: nests of loops over numbers in memory.
+
+`expansion` says each operation as a nest, `rolling` finds the turns of a recurrence, `groups`
+fuses neighbours and gives values their memory, `nests` writes the module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import ConsistencyError, UnsupportedError
+from difflab.execute.lower.arrays.point import PointTarget, Space
+from difflab.execute.lower.schedule import Schedule
+from difflab.execute.memory_plan import MemoryPlan
+from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.arrays.expansion import instructions
+from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.instructions import Ref
+from difflab.execute.targets.llvm.arrays.loop_detection import rolled
+from difflab.execute.targets.llvm.arrays.nests import Module
+from difflab.execute.targets.llvm.bounds import checked
+from difflab.execute.targets.llvm.libraries import host
+
+__all__ = ["NativeArrays"]
+
+Array = NDArray[np.float64]
+
+LARGEST = 4_000
+"""Operations, loops counted once, that are compiled; more take LLVM too long."""
+
+
+class NativeArrays(PointTarget):
+    """A function of arrays as machine code, at one point.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is computed.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation has no machine code, or there are too many.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.trace(lambda W, x: np.tanh(x @ W), np.ones((3, 2)), np.ones(3))
+    >>> target = NativeArrays(Schedule.of(f))
+    >>> target([np.ones((3, 2)), np.array([0.0, 0.0, 0.5])])[0].round(12).tolist()
+    [0.46211715726, 0.46211715726]
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.program = instructions(schedule)
+        function = schedule.function
+        super().__init__(function.input_shapes, len(function.outputs))
+        cut = rolled(self.program)
+        if sum(segment.period for segment in cut.segments) > LARGEST:
+            raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
+        self.layout = Layout(self.program, cut)
+        self.module = Module(self.layout, host(), checked=checked())
+        self.output_shapes = function.output_shapes
+        self.constants = np.array([*self.program.constants, 0.0])
+        self.text = self.module.text()
+        self.entry_point = engine.load(
+            self.text, self.module.functions.symbols, host(), self.module.operations
+        )
+
+    @property
+    def source(self) -> str:
+        """LLVM's text."""
+        return self.text
+
+    def memory_plan(self) -> MemoryPlan:
+        """Return what a call holds."""
+        results = 8 * sum(math.prod(shape) for shape in self.output_shapes)
+        return MemoryPlan(len(self.program.code), (8 * self.layout.room,), 1, results)
+
+    def space(self) -> Space:
+        """Return memory of its own, and the code bound to it."""
+        return _called, _Space(self).run
+
+
+def _called(run: Callable[..., Any], *given: Any) -> Any:
+    return run(*given)
+
+
+class _Space:
+    """The memory of one call at a time."""
+
+    def __init__(self, target: NativeArrays) -> None:
+        program = target.program
+        self.target = target
+        self.table = np.zeros(program.inputs + 1, dtype=np.uintp)  # the last is for a fault
+        self.memory = np.zeros(target.layout.room + 1)
+        self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
+        parts = (self.table, target.constants, self.memory)
+        self.addresses = (*[part.ctypes.data for part in parts], 0)
+        self.results = [
+            None if ref.root < program.inputs else self._view(ref, shape, None)
+            for ref, shape in zip(program.outputs, target.output_shapes, strict=True)
+        ]
+
+    def run(self, *given: Any) -> tuple[Any, ...]:
+        """Return the results for one float or array per input."""
+        arrays = []
+        for place, (value, box) in enumerate(zip(given, self.boxes, strict=True)):
+            if box is not None:
+                box[0] = value
+            array = np.ascontiguousarray(value) if box is None else box
+            arrays.append(array)
+            self.table[place] = array.ctypes.data
+        self.target.entry_point.run(*self.addresses)
+        if self.table[-1]:
+            user = self.target.module.accesses[int(self.table[-1]) - 1]
+            raise ConsistencyError(f"machine code would leave its arrays: {user}")
+        return tuple(
+            [
+                self._owned(place, arrays if view is None else None)
+                for place, view in enumerate(self.results)
+            ]
+        )
+
+    def _owned(self, place: int, arrays: Sequence[Array] | None) -> Any:
+        """Return a result that is the caller's own."""
+        program = self.target.program
+        ref, view = program.outputs[place], self.results[place]
+        if view is None:
+            assert arrays is not None
+            view = self._view(ref, self.target.output_shapes[place], arrays[ref.root])
+        if ref.root in program.truths:
+            return bool(view) if view.ndim == 0 else view.astype(np.bool_)
+        return view.item() if view.ndim == 0 else view.copy()
+
+    def _view(self, ref: Ref, shape: tuple[int, ...], given: Array | None) -> Any:
+        """Return a result's numbers where they lie."""
+        address = self.target.layout.address(ref)
+        base = {"values": self.memory, "constants": self.target.constants}.get(address.memory)
+        if base is None:
+            assert given is not None
+            base = given.reshape(-1)
+        steps = [8 * stride for stride in ref.strides]
+        return np.lib.stride_tricks.as_strided(base[address.start :], shape, steps, writeable=False)

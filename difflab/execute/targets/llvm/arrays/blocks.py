@@ -1,0 +1,184 @@
+"""Sums and products of arrays, a block of results in registers while its terms are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction
+from difflab.execute.targets.llvm.functions import types
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.nests import Module
+
+__all__ = ["Block"]
+
+_ROWS = 4
+_REGISTERS = 24  # of 32 that hold results, where vectors are widest; half of them elsewhere
+Piece = tuple[int, int]
+
+
+class Block:
+    """Writes the nest of one instruction whose results are each joined of many.
+
+    Parameters
+    ----------
+    module : Module
+        What is written to.
+    step : Instruction
+        The instruction.
+    domain : sequence of int
+        The sizes of its axes of more than one point.
+    strides : sequence of sequences of int
+        The steps of the result and of each operand along those axes.
+    inner : int
+        The axis that vectors lie along.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        step: Instruction,
+        domain: Sequence[int],
+        strides: Sequence[Sequence[int]],
+        inner: int,
+    ) -> None:
+        self.module = module
+        self.step = step
+        self.domain = domain
+        self.strides = strides
+        self.inner = inner
+        axes = [axis for axis in range(len(domain)) if axis != inner]
+        joined = [axis for axis in axes if strides[0][axis] == 0]
+        free = [axis for axis in axes if strides[0][axis] != 0]
+        self.along = joined[-1] if joined else -1
+        self.row = free[-1] if free else -1
+        self.outer = [axis for axis in axes if axis not in (self.along, self.row)]
+        self.fused = "+fma" in module.host.features and step.name == "multiply"
+
+    @property
+    def fits(self) -> bool:
+        """Whether results lie side by side along the vectors, and many join in each."""
+        return bool(self.step.into) and self.along >= 0 and self.strides[0][self.inner] == 1
+
+    def write(self, pointers: Sequence[str]) -> None:
+        """Write the loops around the blocks, given where result and operands begin."""
+        self._outer(list(self.outer), list(pointers))
+
+    def _outer(self, axes: list[int], pointers: list[str]) -> None:
+        if not axes:
+            self._rows(pointers)
+            return
+        axis, *rest = axes
+        for counter in self.module.loop(0, self.domain[axis], 1):
+            self._outer(rest, self._moved(pointers, counter, axis))
+
+    def _rows(self, pointers: list[str]) -> None:
+        """Write blocks of rows, and the rows that are left."""
+        size = self.domain[self.row] if self.row >= 0 else 1
+        whole = size // _ROWS * _ROWS
+        if whole:
+            for counter in self.module.loop(0, whole, _ROWS):
+                self._columns(self._moved(pointers, counter, self.row), _ROWS)
+        if size > whole:
+            left = self._moved(pointers, str(whole), self.row) if whole else pointers
+            self._columns(left, size - whole)
+
+    def _columns(self, pointers: list[str], rows: int) -> None:
+        """Write blocks of neighbouring vectors, and what is left of them."""
+        width, size = self.module.host.width, self.domain[self.inner]
+        most = max(_REGISTERS * width // 8 // _ROWS, 1)
+        block = most * width
+        whole = size // block * block
+        if whole:
+            pieces = [(k * width, width) for k in range(most)]
+            for counter in self.module.loop(0, whole, block):
+                self._block(self._moved(pointers, counter, self.inner), rows, pieces)
+        rest = list(_pieces(size - whole, width))
+        if rest:
+            left = self._moved(pointers, str(whole), self.inner) if whole else pointers
+            for start in range(0, len(rest), most):
+                self._block(left, rows, rest[start : start + most])
+
+    def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
+        """Return pointers that are so many points further along an axis."""
+        return [
+            self.module.moved(pointer, count, strides[axis]) if count != "0" else pointer
+            for pointer, strides in zip(pointers, self.strides, strict=True)
+        ]
+
+    # --- one block --------------------------------------------------------------------------
+
+    def _block(self, pointers: list[str], rows: int, pieces: Sequence[Piece]) -> None:
+        """Write a block: its results are loaded, joined with every term, and stored."""
+        module = self.module
+        cells = [(row, piece) for row in range(rows) for piece in pieces]
+        places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
+        before = [
+            module.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
+        ]
+        names = [module.name() for _ in cells]
+        after: list[str] = []
+        loop = module.loop(0, self.domain[self.along], 1)
+        counter = next(loop)
+        number = counter.removeprefix("%i")
+        patched = len(module.lines)
+        module.lines += [""] * len(cells)
+        moved = self._moved(pointers, counter, self.along)
+        loaded: dict[object, str] = {}
+        for (row, piece), name in zip(cells, names, strict=True):
+            terms = [
+                self._operand(loaded, moved[slot], slot, row, piece)
+                for slot in range(1, len(self.strides))
+            ]
+            after.append(self._joined(name, terms, piece[1]))
+        for k, (_, (_, width)) in enumerate(cells):
+            ends = f"[{before[k]}, %in{number}], [{after[k]}, %end{number}]"
+            module.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
+        next(loop, None)
+        for place, (_, (_, width)), result in zip(places, cells, after, strict=True):
+            module.store(result, place, width)
+
+    def _at(self, pointer: str, slot: int, row: int, start: int) -> str:
+        strides = self.strides[slot]
+        offset = start * strides[self.inner] + (row * strides[self.row] if self.row >= 0 else 0)
+        return self.module.moved(pointer, offset)
+
+    def _operand(
+        self, loaded: dict[object, str], pointer: str, slot: int, row: int, piece: Piece
+    ) -> str:
+        """Return an operand's numbers, each loaded once."""
+        start, width = piece
+        strides = self.strides[slot]
+        along, across = strides[self.inner], strides[self.row] if self.row >= 0 else 0
+        key = slot, row if across else 0, start if along else 0, width
+        if key not in loaded:
+            place = self._at(pointer, slot, row, start)
+            loaded[key] = self.module.vector(place, along, width)
+        return loaded[key]
+
+    def _joined(self, there: str, terms: Sequence[str], width: int) -> str:
+        """Return a result that is joined with one more term."""
+        module, kinds = self.module, types(width)
+        v = kinds["v"]
+        if self.fused and self.step.into == "add":
+            typed = ", ".join(f"{v} {number}" for number in (*terms, there))
+            return module.given(f"call {v} @llvm.fma{kinds['w']}({typed})")
+        term = terms[0]
+        if self.step.name != COPY:
+            term = module.name()
+            module.add(SPELLINGS[self.step.name].template.format(*terms, r=term, **kinds))
+        name = module.name()
+        module.add(SPELLINGS[self.step.into].template.format(there, term, r=name, **kinds))
+        return name
+
+
+def _pieces(size: int, width: int) -> Iterator[Piece]:
+    """Yield vectors that hold so many numbers, each once: ``(start, width)``."""
+    start = 0
+    while start < size:
+        while width > size - start:
+            width //= 2
+        yield start, width
+        start += width

@@ -1,0 +1,350 @@
+"""An array program as loops over numbers in memory: each instruction one operation, one nest.
+
+What only moves numbers becomes copies; sums, extremes and products of arrays accumulate into what
+they give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import ConsistencyError, UnsupportedError
+from difflab.execute.lower.arrays.lowering import Lowering
+from difflab.execute.lower.arrays.ops import Form, Lowered, Op
+from difflab.execute.lower.arrays.tidy import drop_unused
+from difflab.execute.lower.record import BOOL, FLOAT
+from difflab.execute.lower.schedule import Schedule
+from difflab.execute.lower.ufuncs import ALIASES, recorded
+from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.graph.ir import Shape
+
+__all__ = ["instructions"]
+
+_NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
+
+
+class _Plain(Lowering):
+    """Chooses with a choice: machine code needs no bits to be blotted out for that."""
+
+    def _blotted(self, condition: Any, value: Any) -> Any:
+        zero = np.float64(0.0)
+        return self.add(Form.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
+
+
+def instructions(schedule: Schedule) -> Instructions:
+    """Return a schedule's operations as nests.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation is not made of those that have machine code.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.trace(lambda W, x: np.sum(np.tanh(x @ W)), np.ones((3, 2)), np.ones(3))
+    >>> for step in instructions(Schedule.of(f)).code:
+    ...     print(step.name, step.domain, step.into)
+    copy (2,)
+    multiply (3, 2) add
+    tanh (2,)
+    copy (1,)
+    copy (2,) add
+    """
+    lowering = _Plain(schedule)
+    lowering.run()
+    drop_unused(lowering.program)
+    return _Expansion(lowering.program).result
+
+
+class _Expansion:
+    """Writes the instructions."""
+
+    def __init__(self, program: Lowered) -> None:
+        self.program = program
+        self.result = Instructions(len(program.input_shapes))
+        self.next = max([*(op.number for op in program.ops), *program.known, 0])
+        self.next = max(self.next, len(program.input_shapes)) + 1
+        self.refs: dict[int, tuple[Ref, Shape]] = {}
+        self.literals: dict[str, int] = {}
+        for number, shape in enumerate(program.input_shapes):
+            self.refs[number] = Ref(number, 0, contiguous(shape)), shape
+            self.result.sizes[number] = math.prod(shape)
+        for number, array in program.known.items():
+            self._known(number, np.asarray(array))
+        for op in program.ops:
+            getattr(self, f"_{op.form}", self._refused)(op)
+        for number in program.outputs:
+            ref, shape = self.refs[number]
+            self.result.check(ref, shape, "an output")
+            self.result.outputs.append(ref)
+
+    def _known(self, number: int, array: Any) -> None:
+        self.result.known[number] = len(self.result.constants)
+        self.result.sizes[number] = array.size
+        self.result.constants += np.ravel(array).astype(np.float64).tolist()
+        self.refs[number] = Ref(number, 0, contiguous(array.shape)), array.shape
+        if array.dtype == BOOL:
+            self.result.truths.add(number)
+
+    def _literal(self, value: float) -> int:
+        """Return the number of a constant; 0 and -0 are two."""
+        key = repr(value)
+        if key not in self.literals:
+            self.next += 1
+            self.literals[key] = self.next
+            self._known(self.next, np.float64(value))
+        return self.literals[key]
+
+    def _refused(self, op: Op) -> None:
+        raise UnsupportedError(f"'{op.form}' has no machine code for arrays")
+
+    def _made(self, number: int, shape: Shape, dtype: Any) -> Ref:
+        """Make room for a value."""
+        if dtype not in (FLOAT, BOOL):
+            raise UnsupportedError(f"machine code computes with no {dtype}")
+        self.result.sizes[number] = math.prod(shape)
+        if dtype == BOOL:
+            self.result.truths.add(number)
+        ref = Ref(number, 0, contiguous(shape))
+        self.refs[number] = ref, shape
+        return ref
+
+    def _spread(self, number: int, domain: Shape) -> Ref:
+        """Return a value as it is read along a nest that it is broadcast to."""
+        ref, shape = self.refs[number]
+        missing = len(domain) - len(shape)
+        if any(size not in (1, own) for size, own in zip(shape, domain[missing:], strict=True)):
+            raise ConsistencyError(f"numbers of the shape {shape} are read over {domain}")
+        strides = [
+            0 if size == 1 else stride for size, stride in zip(shape, ref.strides, strict=True)
+        ]
+        return Ref(ref.root, ref.offset, (*[0] * missing, *strides))
+
+    def _emit(
+        self, name: str, domain: Shape, out: Ref, args: Sequence[Ref], into: str = ""
+    ) -> None:
+        truth = out.root in self.result.truths
+        self.result.add(Instruction(name, domain, out, tuple(args), into, truth))
+
+    # --- the forms --------------------------------------------------------------------------
+
+    def _ufunc(self, op: Op) -> None:
+        name = ALIASES.get(op.detail.__name__, op.detail.__name__)
+        if name not in SPELLINGS:
+            self._table(op, name)
+            return
+        args = [self._spread(number, op.shape) for number in op.reads]
+        self._emit(name, op.shape, self._made(op.number, op.shape, op.dtype), args)
+
+    def _table(self, op: Op, name: str) -> None:
+        """Compute what has no spelling of its own from what has."""
+        args = [self._spread(number, op.shape) for number in op.reads]
+        if name != "isfinite":
+            raise UnsupportedError(f"'{name}' has no machine code")
+        self.next += 1
+        size, shape = self._made(self.next, op.shape, FLOAT), op.shape
+        self._emit("absolute", shape, size, args)
+        endless = self._spread(self._literal(math.inf), shape)
+        self._emit("less", shape, self._made(op.number, shape, BOOL), [size, endless])
+
+    def _select(self, op: Op) -> None:
+        args = [self._spread(number, op.shape) for number in op.reads]
+        self._emit("where", op.shape, self._made(op.number, op.shape, op.dtype), args)
+
+    def _scalar(self, op: Op) -> None:
+        row: Primitive = op.detail
+        truths = tuple([self.refs[number][0].root in self.result.truths for number in op.reads])
+        form = recorded(row, truths, SPELLINGS)
+        local = list(op.reads)
+
+        def number(read: Any) -> int:
+            return local[read] if isinstance(read, int) else self._literal(float(read[0]))
+
+        for name, reads, truth in form.entries:
+            args = [self._spread(number(read), ()) for read in reads]
+            self.next += 1
+            self._emit(name, (), self._made(self.next, (), BOOL if truth else FLOAT), args)
+            local.append(self.next)
+        self.refs[op.number] = self.refs[number(form.result)]
+
+    def _reduce(self, op: Op) -> None:
+        ufunc, axes, _ = op.detail
+        name = ufunc.__name__
+        ref, shape = self.refs[op.reads[0]]
+        if name not in _NEUTRAL:
+            raise UnsupportedError(f"machine code reduces with no '{name}'")
+        reduced = range(len(shape)) if axes is None else axes
+        kept = iter(contiguous(tuple(s for a, s in enumerate(shape) if a not in reduced)))
+        strides = tuple([0 if a in reduced else next(kept) for a in range(len(shape))])
+        out = self._made(op.number, op.shape, op.dtype)
+        self._accumulate(COPY, shape, Ref(op.number, 0, strides), [ref], name, out, op.shape)
+
+    def _accumulate(
+        self,
+        name: str,
+        domain: Shape,
+        out: Ref,
+        args: Sequence[Ref],
+        into: str,
+        whole: Ref,
+        shape: Shape,
+    ) -> None:
+        """Join results to what leaves them as they are."""
+        neutral = self._spread(self._literal(_NEUTRAL[into]), (math.prod(shape),))
+        self._emit(COPY, (math.prod(shape),), Ref(whole.root, 0, (1,)), [neutral])
+        self._emit(name, domain, out, args, into)
+
+    def _inner(self, op: Op) -> None:
+        (a, shape), (b, _) = (self.refs[number] for number in op.reads)
+        out = self._made(op.number, (), FLOAT)
+        still = Ref(op.number, 0, (0,) * len(shape))
+        self._accumulate("multiply", shape, still, [a, b], "add", out, ())
+
+    def _along(self, op: Op) -> None:
+        domain = np.broadcast_shapes(*[self.refs[number][1] for number in op.reads])
+        args = [self._spread(number, domain) for number in op.reads]
+        out = self._made(op.number, op.shape, FLOAT)
+        row = Ref(op.number, 0, (*out.strides, 0))
+        self._accumulate("multiply", domain, row, args, "add", out, op.shape)
+
+    def _product(self, op: Op) -> None:
+        (a, left), (b, right) = (self.refs[number] for number in op.reads)
+        stack = np.broadcast_shapes(left[:-2], right[:-2])
+        rows = left[-2:-1]
+        columns = right[-1:] if len(right) > 1 else ()
+        domain = (*stack, *rows, left[-1], *columns)
+        batch = len(stack)
+
+        def stacked(ref: Ref, shape: Shape) -> tuple[int, ...]:
+            own = shape[:-2]
+            strides = [0 if s == 1 else t for s, t in zip(own, ref.strides, strict=False)]
+            return (*[0] * (batch - len(own)), *strides)
+
+        first = (
+            *stacked(a, left),
+            *a.strides[-2:][: len(rows)],
+            a.strides[-1],
+            *[0] * len(columns),
+        )
+        inner = b.strides[-2] if len(right) > 1 else b.strides[-1]
+        second = (*stacked(b, right), *[0] * len(rows), inner, *b.strides[-1:][: len(columns)])
+        out = self._made(op.number, op.shape, FLOAT)
+        kept = iter(out.strides)
+        place = batch + len(rows)
+        strides = tuple([0 if axis == place else next(kept) for axis in range(len(domain))])
+        args = [Ref(a.root, a.offset, first), Ref(b.root, b.offset, second)]
+        self._accumulate("multiply", domain, Ref(op.number, 0, strides), args, "add", out, op.shape)
+
+    # --- what moves numbers -----------------------------------------------------------------
+
+    def _view(self, op: Op) -> None:
+        name, _ = op.detail
+        ref, shape = self.refs[op.reads[0]]
+        if name == "view":
+            raise UnsupportedError("machine code does not look at the bits of numbers")
+        if name == "broadcast":
+            self.refs[op.number] = self._spread(op.reads[0], op.shape), op.shape
+            return
+        if name == "reshape":
+            self._reshape(op, ref, shape)
+            return
+        offset, strides, _ = seen(shape, ref.strides, op.detail)
+        self.refs[op.number] = Ref(ref.root, ref.offset + offset, strides), op.shape
+
+    def _reshape(self, op: Op, ref: Ref, shape: Shape) -> None:
+        strides = reshaped(shape, ref.strides, op.shape)
+        if strides is None:
+            out = self._made(op.number, op.shape, FLOAT)
+            self._emit(COPY, shape, Ref(out.root, 0, contiguous(shape)), [ref])
+        else:
+            self.refs[op.number] = Ref(ref.root, ref.offset, strides), op.shape
+
+    def _item(self, op: Op) -> None:
+        ref, _ = self.refs[op.reads[0]]
+        steps = zip(op.detail, ref.strides, strict=False)
+        self.refs[op.number] = Ref(ref.root, ref.offset + sum(i * s for i, s in steps), ()), ()
+
+    def _join(self, op: Op) -> None:
+        out = self._made(op.number, op.shape, FLOAT)
+        axis = op.detail % len(op.shape)
+        start = 0
+        for number in op.reads:
+            ref, shape = self.refs[number]
+            place = Ref(out.root, start * out.strides[axis], out.strides)
+            self._emit(COPY, shape, place, [ref])
+            start += shape[axis]
+
+    def _take(self, op: Op) -> None:
+        ref, shape = self.refs[op.reads[0]]
+        axis = op.detail % len(shape)
+        places = [int(p) for p in self.program.known[op.reads[1]]]
+        out = self._made(op.number, op.shape, FLOAT)
+        rest = tuple([s for a, s in enumerate(shape) if a != axis])
+        for start, first, step, count in runs(places):
+            domain = (*rest[:axis], count, *rest[axis:])
+            strides = [*ref.strides]
+            strides[axis] = ref.strides[axis] * step
+            source = Ref(ref.root, ref.offset + first * ref.strides[axis], tuple(strides))
+            self._emit(
+                COPY, domain, Ref(out.root, start * out.strides[axis], out.strides), [source]
+            )
+
+    def _place(self, op: Op) -> None:
+        keys, gaps = op.detail
+        self._placed(op, keys, gaps=gaps)
+
+    def _placed(self, op: Op, keys: Sequence[Any], *, gaps: bool) -> None:
+        """Write each part into its place, and add those that follow where parts may overlap."""
+        out = self._made(op.number, op.shape, FLOAT)
+        size = math.prod(op.shape)
+        if gaps:
+            zero = self._spread(self._literal(0.0), (size,))
+            self._emit(COPY, (size,), Ref(out.root, 0, (1,)), [zero])
+        for place, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
+            offset, strides, shape = seen(op.shape, out.strides, ("index", key))
+            target, source = Ref(out.root, offset, strides), self._spread(number, shape)
+            self._emit(COPY, shape, target, [source], "add" if gaps and place else "")
+
+    def _packed(self, op: Op) -> None:
+        """Write all numbers one after the other."""
+        out = self._made(op.number, op.shape, FLOAT)
+        start = 0
+        for number in op.reads:
+            ref, shape = self.refs[number]
+            self._emit(COPY, shape, Ref(out.root, start, contiguous(shape)), [ref])
+            start += math.prod(shape)
+
+    def _kernel(self, op: Op) -> None:
+        row, params = op.detail
+        if row.name == "put":
+            self._put(op, **dict(params))
+        elif row.name == "scatter":
+            self._placed(op, dict(params)["keys"], gaps=True)
+        elif row.name == "pack":
+            self._packed(op)
+        else:
+            raise UnsupportedError(f"'{row.name}' has no machine code for arrays")
+
+    def _put(self, op: Op, places: Sequence[int], size: int, axis: int, rank: int) -> None:
+        """Add the parts along an axis to the places that they were taken from."""
+        ref, shape = self.refs[op.reads[0]]
+        axis = axis % len(shape)
+        out = self._made(op.number, op.shape, FLOAT)
+        zero = self._spread(self._literal(0.0), (math.prod(op.shape),))
+        self._emit(COPY, (math.prod(op.shape),), Ref(out.root, 0, (1,)), [zero])
+        rest = tuple([s for a, s in enumerate(shape) if a != axis])
+        for start, first, step, count in runs([int(p) % size for p in places]):
+            domain = (*rest[:axis], count, *rest[axis:])
+            strides = [*out.strides]
+            strides[axis] = out.strides[axis] * step
+            target = Ref(out.root, first * out.strides[axis], tuple(strides))
+            source = Ref(ref.root, ref.offset + start * ref.strides[axis], ref.strides)
+            self._emit(COPY, domain, target, [source], "add")

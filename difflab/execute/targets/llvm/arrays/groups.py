@@ -1,0 +1,202 @@
+"""Which instructions share a nest, and what has to be kept in memory.
+
+Neighbours over one domain are computed point by point together, and what only they read stays in
+registers. Every value that is kept has memory of its own; the turns of a loop lie one after the
+other, so that a place is a number plus a step a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from difflab.errors import ConsistencyError
+from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.loop_detection import Place, Rolled, Segment
+from difflab.graph.ir import Shape
+
+__all__ = ["Address", "Group", "Layout", "squeezed"]
+
+_LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
+
+
+class Address(NamedTuple):
+    """A place in memory: which, from where on, and the step from turn to turn of a loop."""
+
+    memory: str
+    start: int
+    step: int
+
+
+class Group(NamedTuple):
+    """Instructions of a segment's piece that share a nest, by their places in the piece."""
+
+    steps: tuple[int, ...]
+
+
+@dataclass
+class Layout:
+    """Groups of every segment, and the memory of their values.
+
+    Parameters
+    ----------
+    program : Instructions
+        What is computed.
+    cut : Rolled
+        Its segments.
+    """
+
+    program: Instructions
+    cut: Rolled
+
+    def __post_init__(self) -> None:
+        self.groups = [self._grouped(segment) for segment in self.cut.segments]
+        self.kept = self._kept()
+        self.room = 0
+        self.starts: list[tuple[dict[int, int], int]] = []
+        for number, segment in enumerate(self.cut.segments):
+            self._arrange(number, segment)
+
+    def _arrange(self, number: int, segment: Segment) -> None:
+        """Give the kept values of a segment their memory."""
+        places: dict[int, int] = {}
+        start, size = self.room, 0
+        for value, room in enumerate(self.cut.sizes[number]):
+            if (number, value) in self.kept:
+                places[value] = start + size
+                size += room
+        self.starts.append((places, size))
+        self.room += size * segment.count
+
+    # --- groups -----------------------------------------------------------------------------
+
+    def _grouped(self, segment: Segment) -> list[Group]:
+        """Cut a piece where instructions cannot share a nest, in the first turn or a later."""
+        variants = [self._piece(segment, turn) for turn in (0, 1)[: segment.count]]
+        groups: list[Group] = []
+        steps: list[int] = []
+        written: list[dict[int, Way | None]] = [{} for _ in variants]
+        domain: tuple[int, ...] = ()
+        for place in range(segment.period):
+            own = squeezed(variants[0][place].domain)
+            fits = bool(steps) and own == domain and len(steps) < _LARGEST
+            fits = fits and all(
+                _shares(piece[place], out) for piece, out in zip(variants, written, strict=True)
+            )
+            if not fits:
+                if steps:
+                    groups.append(Group(tuple(steps)))
+                steps, domain = [], own
+                written = [{} for _ in variants]
+            steps.append(place)
+            for piece, out in zip(variants, written, strict=True):
+                step = piece[place]
+                out[step.out.root] = None if step.into else _way(step.out, step)
+        groups.append(Group(tuple(steps)))
+        return groups
+
+    def _piece(self, segment: Segment, turn: int) -> list[Instruction]:
+        start = segment.start + turn * segment.period
+        return self.program.code[start : start + segment.period]
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def _kept(self) -> set[tuple[int, int]]:
+        """Return the values that are read outside the nest that makes them."""
+        kept: set[tuple[int, int]] = set()
+        places, program = self.cut.places, self.program
+        for number, segment in enumerate(self.cut.segments):
+            home: dict[int, int] = {}
+            for group, entry in enumerate(self.groups[number]):
+                home |= dict.fromkeys(entry.steps, group)
+            # A later turn is like the second, but the loops that read it are, too.
+            for turn in (0, 1, 2, segment.count - 1):
+                if turn >= segment.count:
+                    continue
+                made: dict[int, int] = {}
+                for place, step in enumerate(self._piece(segment, turn)):
+                    for ref in step.args:
+                        if made.get(ref.root) != home[place] and ref.root in places:
+                            kept.add(places[ref.root][:2])
+                    if step.into or made.setdefault(step.out.root, home[place]) != home[place]:
+                        kept.add(places[step.out.root][:2])
+                    if squeezed(step.domain) and 0 in step.out.strides and not step.into:
+                        kept.add(places[step.out.root][:2])
+        for ref in program.outputs:
+            if ref.root in places:
+                kept.add(places[ref.root][:2])
+        return kept
+
+    def is_kept(self, root: int) -> bool:
+        """Return whether a value has memory."""
+        return self.cut.places[root][:2] in self.kept
+
+    def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:
+        """Return where a value's numbers lie, given the same operand in all turns from this on.
+
+        Raises
+        ------
+        ConsistencyError
+            They do not move by one step from turn to turn.
+        """
+        here = self._start(ref)
+        starts = [self._start(turn) for turn in turns]
+        step = starts[1].start - here.start if starts else 0
+        wanted = [Address(here.memory, here.start + turn * step, 0) for turn in range(len(starts))]
+        if starts != wanted:
+            raise ConsistencyError(f"an operand in {here.memory} moves unevenly")
+        return here._replace(step=step)
+
+    def capacity(self, memory: str) -> int:
+        """Return how many numbers a memory holds."""
+        if memory == "values":
+            return self.room
+        if memory == "constants":
+            return len(self.program.constants)
+        return self.program.sizes[int(memory.split()[1])]
+
+    def check(self, address: Address, ref: Ref, domain: Shape, turns: int) -> None:
+        """Raise `ConsistencyError` where the turns of a nest come to places outside of a memory."""
+        low, high = ref._replace(offset=address.start).reach(domain)
+        moved = address.step * (turns - 1)
+        low, high = low + min(moved, 0), high + max(moved, 0)
+        if low < 0 or high >= self.capacity(address.memory):
+            raise ConsistencyError(f"a nest over {domain} comes to {low} to {high} of {address}")
+
+    def _start(self, ref: Ref) -> Address:
+        known = self.program.known.get(ref.root)
+        if known is not None:
+            return Address("constants", known + ref.offset, 0)
+        if ref.root < self.program.inputs:
+            return Address(f"input {ref.root}", ref.offset, 0)
+        place: Place = self.cut.places[ref.root]
+        starts, step = self.starts[place.segment]
+        return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
+
+
+def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:
+    """Return a domain without its axes of one point.
+
+    Examples
+    --------
+    >>> squeezed((3, 1, 2))
+    (3, 2)
+    """
+    return tuple([size for size in domain if size != 1])
+
+
+Way = tuple[int, tuple[int, ...]]
+
+
+def _way(ref: Ref, step: Instruction) -> Way:
+    """Return where an operand begins, and its steps along the axes of more than one point."""
+    strides = zip(ref.strides, step.domain, strict=True)
+    return ref.offset, tuple([stride for stride, size in strides if size != 1])
+
+
+def _shares(step: Instruction, written: dict[int, Way | None]) -> bool:
+    """Whether a nest's instructions leave what this one reads and writes as it expects it."""
+    if step.out.root in written:
+        return False
+    return all(ref.root not in written or written[ref.root] == _way(ref, step) for ref in step.args)

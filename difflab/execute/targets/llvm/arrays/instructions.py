@@ -1,0 +1,120 @@
+"""What an array program is to machine code: operations, each on all points of a nest of loops.
+
+Views are how an operand is read: a place, and a step along each axis of the nest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from difflab.errors import ConsistencyError
+from difflab.graph.ir import Shape
+
+__all__ = ["COPY", "Instruction", "Instructions", "Ref"]
+
+COPY = "copy"
+
+
+class Ref(NamedTuple):
+    """Numbers of a value: the place of the first, and steps along the axes of a nest."""
+
+    root: int
+    offset: int
+    strides: tuple[int, ...]
+
+    def reach(self, domain: Shape) -> tuple[int, int]:
+        """Return the first and the last place that a nest of at least one point comes to.
+
+        Examples
+        --------
+        >>> Ref(0, 5, (3, -1)).reach((2, 4))
+        (2, 8)
+        """
+        ends = [(size - 1) * step for size, step in zip(domain, self.strides, strict=True)]
+        low, high = sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
+        return self.offset + low, self.offset + high
+
+
+class Instruction(NamedTuple):
+    """One operation on every point of a nest.
+
+    Attributes
+    ----------
+    name : str
+        The operation, as in `SPELLINGS`, or `COPY`.
+    domain : tuple of int
+        The sizes of the nest.
+    out : Ref
+        Where results go.
+    args : tuple of Ref
+        What is read.
+    into : str
+        With what a result is joined to what is there already: ``"add"``, ``"maximum"``,
+        ``"minimum"``; empty where it is stored.
+    truth : bool
+        Whether the result is a truth value.
+    """
+
+    name: str
+    domain: Shape
+    out: Ref
+    args: tuple[Ref, ...]
+    into: str = ""
+    truth: bool = False
+
+
+@dataclass
+class Instructions:
+    """What is computed, in order.
+
+    Attributes
+    ----------
+    inputs : int
+        The number of inputs, which are the values 0, 1, ….
+    code : list of Instruction
+        The operations.
+    sizes : dict of int to int
+        How many numbers each value has.
+    known : dict of int to int
+        Values that depend on no input: where they begin in `constants`.
+    constants : list of float
+        Their numbers.
+    outputs : list of Ref
+        The results, a step for each of their axes.
+    truths : set of int
+        The values that are truth values, kept as 0 and 1.
+    """
+
+    inputs: int
+    code: list[Instruction] = field(default_factory=list)
+    sizes: dict[int, int] = field(default_factory=dict)
+    known: dict[int, int] = field(default_factory=dict)
+    constants: list[float] = field(default_factory=list)
+    outputs: list[Ref] = field(default_factory=list)
+    truths: set[int] = field(default_factory=set)
+
+    def add(self, step: Instruction) -> None:
+        """Append an instruction, all of whose reads and writes lie inside their values."""
+        for ref in (step.out, *step.args):
+            self.check(ref, step.domain, step.name)
+        self.code.append(step)
+
+    def check(self, ref: Ref, domain: Shape, what: str) -> None:
+        """Raise `ConsistencyError` where a nest comes to a place outside of a value.
+
+        Examples
+        --------
+        >>> Instructions(1, sizes={0: 6}).check(Ref(0, 1, (3, 1)), (2, 3), "copy")
+        Traceback (most recent call last):
+            ...
+        difflab.errors.ConsistencyError: copy over (2, 3) comes to the places 1 to 6 of 6 numbers
+        """
+        if 0 in domain:
+            return
+        low, high = ref.reach(domain)
+        if low < 0 or high >= self.sizes[ref.root]:
+            raise ConsistencyError(
+                f"{what} over {domain} comes to the places {low} to {high} "
+                f"of {self.sizes[ref.root]} numbers"
+            )

@@ -1,0 +1,234 @@
+"""Instructions that repeat, as loops: the steps of a recurrence, forward and backward.
+
+A stretch of instructions is one loop where it is made of equal pieces, one after the other, and
+each operand moves by the same way from piece to piece: along an input, or along what a loop has
+written. The first piece reads what comes from outside and stands before the loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions
+
+__all__ = ["Place", "Rolled", "Segment", "rolled"]
+
+LEAST = 4
+"""Pieces that make a loop."""
+_WINDOW = 8  # instructions that are compared to find how long a piece is
+_PERIODS = 12  # lengths of pieces that are tried
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Instructions from `start`: `count` pieces of `period`; one where nothing repeats."""
+
+    start: int
+    period: int
+    count: int
+
+
+class Place(NamedTuple):
+    """Where a value is made: which segment, which of its piece's values, which piece."""
+
+    segment: int
+    value: int
+    piece: int
+
+
+@dataclass
+class Rolled:
+    """Instructions cut into segments.
+
+    Attributes
+    ----------
+    segments : list of Segment
+        All instructions, in order.
+    places : dict of int to Place
+        Where each value is made.
+    sizes : list of list of int
+        For each segment the sizes of the values of a piece.
+    """
+
+    segments: list[Segment]
+    places: dict[int, Place]
+    sizes: list[list[int]]
+
+
+def rolled(program: Instructions) -> Rolled:
+    """Return the instructions cut into segments.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.targets.llvm.arrays.expansion import instructions
+    >>> from difflab.execute.lower.schedule import Schedule
+    >>> def steps(x):
+    ...     for _ in range(20):
+    ...         x = np.sin(x) * 0.5
+    ...     return x
+    >>> found = rolled(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
+    >>> [(segment.start, segment.period, segment.count) for segment in found.segments]
+    [(0, 1, 1), (1, 2, 19), (39, 1, 1)]
+    """
+    return _Roller(program).result()
+
+
+class _Roller:
+    """Cuts instructions, in order."""
+
+    def __init__(self, program: Instructions) -> None:
+        self.program = program
+        self.code = program.code
+        self.ordinal: dict[int, int] = {}
+        self.roots: list[int] = []
+        self.made: list[int] = []  # how many values are made before each instruction
+        signatures: dict[Any, int] = {}
+        # The operands' values, where they begin in them, and where the result begins.
+        self.slots = max([len(step.args) for step in self.code], default=0)
+        self.width = 2 * self.slots + 1
+        self.numbers = np.zeros((len(self.code), self.width), dtype=np.int64)
+        self.own = np.zeros((len(self.code), self.width), dtype=bool)
+        kinds = np.empty(len(self.code), dtype=np.int64)
+        for place, step in enumerate(self.code):
+            self.made.append(len(self.ordinal))
+            kinds[place] = signatures.setdefault(self._signature(place, step), len(signatures))
+        self.made.append(len(self.ordinal))
+        self.kinds = kinds
+        total = len(self.ordinal)
+        self.where = np.stack([np.full(total, -1), np.arange(total), np.zeros(total)]).astype(int)
+
+    def _signature(self, place: int, step: Instruction) -> Any:
+        """Return what pieces have in common, and note what may move."""
+        slots: list[Any] = []
+        for slot, ref in enumerate(step.args):
+            known = self.program.known.get(ref.root)
+            begin = self.slots + slot
+            if known is not None:
+                self.numbers[place, begin] = known + ref.offset
+                slots.append((-1, ref.strides))
+                continue
+            self.numbers[place, begin] = ref.offset
+            if ref.root < self.program.inputs:
+                slots.append((ref.root, ref.strides))
+            else:
+                self.numbers[place, slot] = self.ordinal[ref.root]
+                self.own[place, slot] = True
+                slots.append((-2, ref.strides))
+        out = step.out
+        self.numbers[place, -1] = out.offset
+        new = out.root not in self.ordinal
+        number = self.ordinal.setdefault(out.root, len(self.ordinal))
+        back = 0 if new else len(self.ordinal) - number
+        written = (new, back, self.program.sizes[out.root], out.strides)
+        return step.name, step.domain, step.into, step.truth, written, tuple(slots)
+
+    def result(self) -> Rolled:
+        """Cut."""
+        segments: list[Segment] = []
+        self.roots = list(self.ordinal)
+        straight = place = 0
+        stretches = self._stretches()
+        while place < len(self.code):
+            found = self._loop(place, stretches, len(segments) + (place > straight))
+            if found is None:
+                place += 1
+                continue
+            if place > straight:
+                self._close(segments, Segment(straight, place - straight, 1))
+            self._close(segments, found)
+            place = straight = found.start + found.period * found.count
+        if place > straight:
+            self._close(segments, Segment(straight, place - straight, 1))
+        places = {
+            number: Place(*map(int, self.where[:, order])) for number, order in self.ordinal.items()
+        }
+        return Rolled(segments, places, [self._sizes(segment) for segment in segments])
+
+    def _close(self, segments: list[Segment], segment: Segment) -> None:
+        """Say where the values of a segment are made."""
+        first, last = self.made[segment.start], self.made[segment.start + segment.period]
+        count = max(last - first, 1)
+        total = self.made[segment.start + segment.period * segment.count] - first
+        steps = np.arange(total)
+        self.where[:, first : first + total] = [
+            np.full(total, len(segments)),
+            steps % count,
+            steps // count,
+        ]
+        segments.append(segment)
+
+    def _sizes(self, segment: Segment) -> list[int]:
+        first, last = self.made[segment.start], self.made[segment.start + segment.period]
+        return [self.program.sizes[root] for root in self.roots[first:last]]
+
+    # --- finding loops ----------------------------------------------------------------------
+
+    def _stretches(self) -> list[tuple[int, int, int]]:
+        """Return stretches of equal pieces, the longest first: ``(start, stop, period)``."""
+        found = []
+        for period in self._periods():
+            same = self.kinds[:-period] == self.kinds[period:]
+            edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
+            for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+                if stop - start >= (LEAST - 1) * period:
+                    found.append((start, stop + period, period))
+        return sorted(found, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
+
+    def _periods(self) -> Iterator[int]:
+        """Yield how long pieces may be: how far apart equal windows of instructions are."""
+        size = len(self.code)
+        if size < 2 * LEAST:
+            return
+        window = min(_WINDOW, size // LEAST)
+        factors = np.random.default_rng(1).integers(1, 1 << 62, window, dtype=np.int64)
+        with np.errstate(over="ignore"):
+            shifted = [1 + self.kinds[k : size - window + 1 + k] for k in range(window)]
+            sums = sum(factor * kinds for factor, kinds in zip(factors, shifted, strict=True))
+        last: dict[int, int] = {}
+        apart: Counter[int] = Counter()
+        for place, key in enumerate(np.asarray(sums).tolist()):
+            if key in last:
+                apart[place - last[key]] += 1
+            last[key] = place
+        likely = [period for period, _ in apart.most_common(_PERIODS)]
+        yield from dict.fromkeys([*likely, 1])
+
+    def _loop(
+        self, place: int, stretches: Sequence[tuple[int, int, int]], segment: int
+    ) -> Segment | None:
+        """Return the loop that begins at an instruction, if one does."""
+        for start, stop, period in stretches:
+            if not start <= place <= stop - LEAST * period:
+                continue
+            count = self._pieces(place, period, min(LEAST, (stop - place) // period), segment)
+            if count >= LEAST:
+                count = self._pieces(place, period, (stop - place) // period, segment)
+                return Segment(place, period, count)
+        return None
+
+    def _pieces(self, place: int, period: int, count: int, segment: int) -> int:
+        """Return how many pieces from an instruction are turns of one loop, at most `count`."""
+        stop = place + period * count
+        shape = (count, period, self.width)
+        numbers, own = self.numbers[place:stop].reshape(shape), self.own[place:stop].reshape(shape)
+        first, each = self.made[place], self.made[place + period] - self.made[place]
+        inside = own & (numbers >= first)
+        known = self.where[:, np.where(own & ~inside, numbers, 0)]
+        mine = numbers - first
+        turns = mine // max(each, 1)
+        where = np.where(inside, segment, np.where(own, known[0], -2))
+        which = np.where(inside, mine % max(each, 1), np.where(own, known[1], 0))
+        moves = np.where(inside, turns, np.where(own, known[2], numbers))
+        even = moves[1:] == moves[1] + (moves[2] - moves[1]) * np.arange(count - 1)[:, None, None]
+        fits = even & (where[1:] == where[1]) & (which[1:] == which[1])
+        broken = np.flatnonzero(~fits.all(axis=(1, 2)))
+        return 1 + int(broken[0]) if len(broken) else count

@@ -1,0 +1,117 @@
+"""The steps between numbers of arrays in memory, and of their views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from difflab.errors import ConsistencyError
+from difflab.execute.lower.arrays.ops import View
+from difflab.graph.ir import Shape
+
+__all__ = ["contiguous", "reshaped", "runs", "seen"]
+
+
+def contiguous(shape: Shape) -> tuple[int, ...]:
+    """Return the steps of numbers side by side."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * shape[axis + 1]
+    return tuple(strides)
+
+
+def seen(shape: Shape, strides: Sequence[int], view: View) -> tuple[int, tuple[int, ...], Shape]:
+    """Return where a view of numbers begins among them, its steps and its shape.
+
+    Reckoned from the view alone: no array is made to be looked at, since NumPy gives a copy for
+    some keys, whose address says nothing.
+
+    Raises
+    ------
+    ConsistencyError
+        The key picks what the numbers do not have.
+
+    Examples
+    --------
+    >>> seen((4, 3), (3, 1), ("index", ((1, 4, 1), (0, 3, 2))))
+    (3, (3, 2), (3, 2))
+    >>> seen((4, 3), (3, 1), ("index", (2, 1))), seen((4, 3), (3, 1), ("transpose", (1, 0)))
+    ((7, (), ()), (0, (1, 3), (3, 4)))
+    """
+    name, detail = view
+    if name == "transpose":
+        turned = tuple([shape[axis] for axis in detail])
+        return 0, tuple([strides[axis] for axis in detail]), turned
+    if name != "index":
+        raise ConsistencyError(f"a view '{name}' has no steps of its own")
+    return _indexed(shape, strides, detail)
+
+
+def _indexed(
+    shape: Shape, strides: Sequence[int], key: Sequence[Any]
+) -> tuple[int, tuple[int, ...], Shape]:
+    """Return the first place, the steps and the shape of what a key picks."""
+    axes = iter(zip(shape, strides, strict=True))
+    named = sum(entry is not None and entry is not Ellipsis for entry in key)
+    if named > len(shape):
+        raise ConsistencyError(f"{named} indices for the shape {shape}")
+    whole = len(shape) - named  # the axes that an ellipsis stands for, at the end without one
+    offset, picked = 0, list[tuple[int, int]]()
+    for entry in (*key, *([] if Ellipsis in key else [Ellipsis])):
+        if entry is None:
+            picked.append((1, 0))
+        elif entry is Ellipsis:
+            picked += [next(axes) for _ in range(whole)]
+        elif isinstance(entry, tuple):
+            size, step = next(axes)
+            places = range(size)[slice(*entry)]
+            offset += places.start * step if places else 0
+            picked.append((len(places), places.step * step))
+        else:
+            size, step = next(axes)
+            if not -size <= entry < size:
+                raise ConsistencyError(f"index {entry} is outside an axis of {size}")
+            offset += entry % size * step
+    return offset, tuple([step for _, step in picked]), tuple([size for size, _ in picked])
+
+
+def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, ...] | None:
+    """Return the steps of a reshaped view, None where numbers have to be moved.
+
+    Examples
+    --------
+    >>> reshaped((4, 3), (3, 1), (2, 2, 3)), reshaped((4, 3), (1, 4), (12,))
+    ((6, 3, 1), None)
+    """
+    if 0 in wanted:
+        return contiguous(wanted)
+    left = [(n, step) for n, step in zip(shape, strides, strict=True) if n != 1]
+    found: list[int] = []
+    size, step = 1, 1  # numbers of a stretch of evenly spaced ones that are not given out yet
+    for n in reversed(wanted):
+        if n == 1:
+            found.append(0)
+            continue
+        if size == 1 and left:
+            size, step = left.pop()
+        while size % n and left and left[-1][1] == size * step:
+            size *= left.pop()[0]
+        if size % n:
+            return None
+        found.append(step)
+        size, step = size // n, step * n
+    return tuple(reversed(found))
+
+
+def runs(places: Sequence[int]) -> list[tuple[int, int, int, int]]:
+    """Return places as evenly spaced runs: ``(start, first place, step, count)``."""
+    found: list[tuple[int, int, int, int]] = []
+    start = 0
+    while start < len(places):
+        stop = start + 1
+        step = places[stop] - places[start] if stop < len(places) else 0
+        while stop < len(places) and places[stop] - places[stop - 1] == step:
+            stop += 1
+        found.append((start, places[start], step, stop - start))
+        start = stop
+    return found

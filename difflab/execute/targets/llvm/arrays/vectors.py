@@ -1,0 +1,162 @@
+"""All instructions of a nest for some neighbouring points, each number a lane of a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
+from difflab.execute.targets.llvm.functions import types
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.nests import Module
+
+__all__ = ["Operand", "Vector"]
+
+
+class Operand(NamedTuple):
+    """A pointer that a nest has made for an operand, and its step along the innermost axis."""
+
+    pointer: str
+    stride: int
+
+
+class Vector:
+    """Writes them.
+
+    Parameters
+    ----------
+    module : Module
+        What is written to.
+    steps : sequence of Instruction
+        What is computed.
+    operands : mapping of (int, int) to Operand
+        What lies in memory, by the place of an instruction and of its operand; 0 is its result.
+    start : str
+        The first point.
+    width : int
+        How many points.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        steps: Sequence[Instruction],
+        operands: Mapping[tuple[int, int], Operand],
+        start: str,
+        width: int,
+    ) -> None:
+        self.module = module
+        self.steps = steps
+        self.made = {step.out.root for step in steps}
+        self.operands = operands
+        self.start = start
+        self.width = width
+        self.types = types(width)
+        self.numbers: dict[object, str] = {}
+        self.bits: dict[object, str] = {}
+
+    def write(self) -> None:
+        """Write them."""
+        for place, step in enumerate(self.steps):
+            keys = [self._key(place, slot, ref) for slot, ref in enumerate(step.args, 1)]
+            self._compute(step, keys)
+            if (place, 0) in self.operands:
+                self._put(step, self.operands[place, 0])
+
+    def _key(self, place: int, slot: int, ref: Ref) -> object:
+        """Return the name of an operand's numbers, which are loaded once."""
+        if ref.root in self.made:
+            return ref.root
+        pointer, stride = self.operands[place, slot]
+        key = (pointer, stride)
+        if key not in self.numbers:
+            self.numbers[key] = self.module.vector(self._at(pointer, stride), stride, self.width)
+        return key
+
+    def _compute(self, step: Instruction, keys: Sequence[object]) -> None:
+        root = step.out.root
+        if step.name == COPY:
+            self.numbers[root] = self._number(keys[0])
+            return
+        spelling = SPELLINGS[step.name]
+        operands = [
+            self._bit(key) if place in spelling.truths else self._number(key)
+            for place, key in enumerate(keys)
+        ]
+        v = self.types["v"]
+        if spelling.function:
+            function = self.module.functions.function(spelling.function, len(keys), self.width)
+            typed = ", ".join([f"{v} {operand}" for operand in operands])
+            name = self.module.given(f"call {v} @{function}({typed})")
+        else:
+            name = self.module.name()
+            called = self.module.functions.called(spelling.template, self.width)
+            self.module.add(spelling.template.format(*operands, r=name, **self.types, **called))
+        (self.bits if step.truth else self.numbers)[root] = name
+
+    def _number(self, key: object) -> str:
+        if key not in self.numbers:
+            text = f"uitofp {self.types['b']} {self.bits[key]} to {self.types['v']}"
+            self.numbers[key] = self.module.given(text)
+        return self.numbers[key]
+
+    def _bit(self, key: object) -> str:
+        if key not in self.bits:
+            v, zero = self.types["v"], self.types["zero"]
+            self.bits[key] = self.module.given(f"fcmp une {v} {self._number(key)}, {zero}")
+        return self.bits[key]
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
+        """Return a pointer to a point's number."""
+        if not self.start.startswith("%"):
+            return self.module.moved(pointer, int(self.start) + lane, stride)
+        return self.module.moved(self.module.moved(pointer, self.start, stride), lane, stride)
+
+    def _put(self, step: Instruction, operand: Operand) -> None:
+        """Store a result, or join it to what is there."""
+        pointer, stride = operand
+        width, number = self.width, self._number(step.out.root)
+        if stride == 0 and width > 1:
+            number = self._folded(step.into, number) if step.into else self._first(number)
+            width = 1
+        if stride in (0, 1) or width == 1:
+            self._join(step, number, self._at(pointer, stride), width)
+            return
+        for lane in range(width):
+            one = self.module.given(f"extractelement {self.types['v']} {number}, i32 {lane}")
+            self._join(step, one, self._at(pointer, stride, lane), 1)
+
+    def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
+        if step.into:
+            there = self.module.load(place, width)
+            number = self._joined(step.into, types(width)["v"], there, number)
+        self.module.store(number, place, width)
+
+    def _first(self, number: str) -> str:
+        return self.module.given(f"extractelement {self.types['v']} {number}, i32 0")
+
+    def _folded(self, into: str, number: str) -> str:
+        """Return the sum or extreme of a vector's numbers, joined in pairs."""
+        module, width = self.module, self.width
+        while width > 1:
+            v, half = f"<{width} x double>", f"<{width // 2} x double>"
+            lanes = [f"i32 {lane}" for lane in range(width)]
+            kind = f"<{width // 2} x i32>"
+            parts = [
+                module.given(f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>")
+                for side in (lanes[: width // 2], lanes[width // 2 :])
+            ]
+            width //= 2
+            number = self._joined(into, half, *parts)
+        return module.given(f"extractelement <1 x double> {number}, i32 0")
+
+    def _joined(self, into: str, v: str, left: str, right: str) -> str:
+        name = self.module.name()
+        width = int(v.split()[0][1:]) if v.startswith("<") else 1
+        kinds = {**types(max(width, 1)), "v": v, "b": "i1" if v == "double" else f"<{width} x i1>"}
+        self.module.add(SPELLINGS[into].template.format(left, right, r=name, **kinds))
+        return name

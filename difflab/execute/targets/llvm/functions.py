@@ -1,0 +1,113 @@
+"""What machine code of any width shares: types, constants, and functions from libraries."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+from difflab.execute.targets.llvm.libraries import SCIPY, Host
+
+__all__ = ["Functions", "constant", "types"]
+
+_CALLED = re.compile(r"\{(exp|log1p)\}")
+
+
+class Functions:
+    """The functions that a module calls, each declared once.
+
+    Parameters
+    ----------
+    host : Host
+        What the module is written for.
+
+    Attributes
+    ----------
+    texts : dict of str to str
+        Declarations and definitions by name.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.texts: dict[str, str] = {}
+
+    def function(self, name: str, arity: int, width: int) -> str:
+        """Return what computes a mathematical function of vectors of `width`, or of numbers."""
+        scalar = self._scalar(name, arity)
+        if width == 1:
+            return scalar
+        vector = self.host.vector(name, arity, width)
+        v = types(width)["v"]
+        if vector:
+            taken = ", ".join([v] * arity)
+            self.texts.setdefault(vector, f"declare {v} @{vector}({taken}) #0")
+            return vector
+        lanes = f"lanes{width}.{name}"
+        if lanes not in self.texts:
+            self.texts[lanes] = "\n".join(_lanes(lanes, scalar, arity, width))
+        return lanes
+
+    def called(self, template: str, width: int) -> dict[str, str]:
+        """Return the functions that a template names."""
+        return {name: self.function(name, 1, width) for name in _CALLED.findall(template)}
+
+    def _scalar(self, name: str, arity: int) -> str:
+        if name not in SCIPY:
+            taken = ", ".join(["double"] * arity)
+            self.texts.setdefault(name, f"declare double @{name}({taken})")
+            return name
+        self.texts.setdefault(
+            f"one.{name}",
+            f"declare double @scipy.{name}(double, i32)\n"
+            f"define internal double @one.{name}(double %a) {{\n"
+            f"%r = call double @scipy.{name}(double %a, i32 0)\nret double %r\n}}",
+        )
+        return f"one.{name}"
+
+    @property
+    def symbols(self) -> list[str]:
+        """The functions that the module takes from libraries."""
+        declared = (
+            line
+            for text in self.texts.values()
+            for line in text.splitlines()
+            if line.startswith("declare")
+        )
+        return sorted({line.split("@", 1)[1].split("(", 1)[0] for line in declared})
+
+
+def _lanes(name: str, scalar: str, arity: int, width: int) -> Iterator[str]:
+    """Yield a function on vectors that calls one on numbers for each lane."""
+    v = types(width)["v"]
+    letters = "ab"[:arity]
+    parameters = ", ".join(f"{v} %{letter}" for letter in letters)
+    yield f"define internal {v} @{name}({parameters}) #0 {{"
+    last = "poison"
+    for lane in range(width):
+        for letter in letters:
+            yield f"%{letter}{lane} = extractelement {v} %{letter}, i32 {lane}"
+        taken = ", ".join(f"double %{letter}{lane}" for letter in letters)
+        yield f"%c{lane} = call double @{scalar}({taken})"
+        yield f"%r{lane} = insertelement {v} {last}, double %c{lane}, i32 {lane}"
+        last = f"%r{lane}"
+    yield from (f"ret {v} {last}", "}")
+
+
+def types(width: int) -> dict[str, str]:
+    """Return the types and constants that templates name."""
+    v, b, c = ("double", "i1", "i8")
+    if width > 1:
+        v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
+    suffix = f".v{width}f64" if width > 1 else ".f64"
+    found = {"v": v, "b": b, "c": c, "w": suffix}
+    numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0}
+    found.update({name: constant(number, width) for name, number in numbers.items()})
+    found["true"] = "splat (i1 true)" if width > 1 else "true"
+    found["false"] = "zeroinitializer" if width > 1 else "false"
+    return found
+
+
+def constant(value: float, width: int) -> str:
+    """Return a number bit by bit, in each lane of a vector."""
+    text = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    return f"splat (double {text})" if width > 1 else text

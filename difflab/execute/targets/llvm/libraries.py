@@ -1,0 +1,160 @@
+"""Where compiled code finds its mathematics: glibc's vector functions, libm, and SciPy.
+
+glibc's libmvec computes whole vectors and states errors up to 4 units in the last place. What it
+does not have is libm's, lane by lane; and what SciPy defines, such as the logarithm of the gamma
+function, is SciPy's own code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from difflab.core.optional import described, installed, require
+from difflab.errors import MissingDependencyError
+
+__all__ = ["SCIPY", "Host", "address", "available", "fault", "host", "llvm", "works"]
+
+SCIPY = {
+    "digamma": "__pyx_fuse_1psi",
+    "erfc": "__pyx_fuse_1erfc",
+    "gamma": "__pyx_fuse_1gamma",
+    "lgamma": "gammaln",
+}
+"""What is taken from SciPy, by the name under which it gives its C code away."""
+
+# The letter of each instruction set in the names of the vector functions, what the processor
+# must have for it, and how many numbers a register holds.
+_SETS = (("e", ("avx512f", "avx512dq"), 8), ("d", ("avx2", "fma"), 4), ("b", ("sse2",), 2))
+_LIBM = {"linux": "libm.so.6", "darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}
+
+
+_TRIAL = "define i64 @trial(i64 %x) {\n  ret i64 %x\n}\n"
+
+
+@cache
+def llvm() -> ModuleType:
+    """Return llvmlite's binding, ready to compile for this machine.
+
+    Raises
+    ------
+    MissingDependencyError
+        llvmlite is missing or broken: it cannot be imported, or does not compile.
+    """
+    require("llvmlite", "native")
+    binding = require("llvmlite.binding", "native")
+    try:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        machine = binding.Target.from_default_triple().create_target_machine(opt=0, jit=True)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(_TRIAL), machine)
+        engine.finalize_object()
+    except Exception as error:  # a library that does not fit the processor or itself
+        broken = f"broken: {described(error)}"
+        raise MissingDependencyError("llvmlite", extra="native", fault=broken) from error
+    return binding
+
+
+@cache
+def fault() -> str:
+    """Return why there is no machine code, by compiling some; empty where there is."""
+    try:
+        llvm()
+    except MissingDependencyError as error:
+        return str(error)
+    return ""
+
+
+@cache
+def works() -> bool:
+    """Return whether machine code can be compiled; where it cannot, a warning says why, once."""
+    reason = fault()
+    if reason:
+        warnings.warn(f"{reason}; computed without machine code", RuntimeWarning, stacklevel=2)
+    return not reason
+
+
+def available() -> bool:
+    """Return whether llvmlite is there, as far as is known without importing it."""
+    tried = fault.cache_info().currsize > 0
+    return installed("llvmlite") and not (tried and fault())
+
+
+@dataclass(frozen=True)
+class Host:
+    """What code is compiled for.
+
+    Attributes
+    ----------
+    cpu, features : str
+        The processor, as LLVM names it.
+    width : int
+        How many points are computed at once.
+    letter : str
+        The instruction set in the names of libmvec's functions; empty where there is none.
+    """
+
+    cpu: str
+    features: str
+    width: int
+    letter: str
+
+    def vector(self, function: str, arity: int, width: int) -> str:
+        """Return the name of libmvec's `function` on vectors of `width`, or nothing."""
+        letter = next((letter for letter, _, lanes in _SETS if lanes == width), "")
+        name = f"_ZGV{letter}N{width}{'v' * arity}_{function}"
+        known = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
+        return name if known else ""
+
+
+@cache
+def host() -> Host:
+    """Return this machine."""
+    features = llvm().get_host_cpu_features()
+    names = llvm().get_host_cpu_name(), features.flatten()
+    for letter, needed, width in _SETS:
+        if all(features.get(feature) for feature in needed):
+            return Host(*names, width, letter if _library("libmvec.so.1") else "")
+    return Host(*names, 2, "")
+
+
+def address(name: str) -> int:
+    """Return where a function of libmvec, libm or SciPy (``scipy.lgamma``) is; 0 for nowhere."""
+    if name.startswith("scipy."):
+        return _given_away(SCIPY[name.removeprefix("scipy.")])
+    return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)
+
+
+def _libm() -> str:
+    return _LIBM.get(sys.platform, "libm.so")
+
+
+@cache
+def _library(name: str) -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
+@cache
+def _symbol(library: str, name: str) -> int:
+    found = getattr(_library(library), name, None)
+    return ctypes.cast(found, ctypes.c_void_p).value or 0 if found else 0
+
+
+@cache
+def _given_away(name: str) -> int:
+    """Return the address of a function ``double (double, int)`` of SciPy's."""
+    capsule = import_module("scipy.special.cython_special").__pyx_capi__[name]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    return int(api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule)))

@@ -1,0 +1,144 @@
+"""Each universal function in LLVM's language, for numbers and for vectors of them alike.
+
+In a template ``{r}`` is the result and ``{r}.…`` what it takes to get there; ``{0}``, ``{1}`` are
+the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` ends the name
+of an intrinsic. Arithmetic is IEEE 754's, operation by operation: nothing is contracted,
+reassociated or taken to be finite.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["SPELLINGS", "Spelling"]
+
+
+class Spelling(NamedTuple):
+    """How an operation is written.
+
+    Attributes
+    ----------
+    template : str
+        Its instructions; empty for a call of `function`.
+    function : str
+        The mathematical function that it calls, named as in C.
+    truths : tuple of int
+        The operands that are taken as truth values; the others are numbers.
+    """
+
+    template: str = ""
+    function: str = ""
+    truths: tuple[int, ...] = ()
+
+
+def _binary(instruction: str) -> Spelling:
+    return Spelling(f"{{r}} = {instruction} {{v}} {{0}}, {{1}}")
+
+
+def _intrinsic(name: str) -> Spelling:
+    return Spelling(f"{{r}} = call {{v}} @llvm.{name}{{w}}({{v}} {{0}})")
+
+
+def _extreme(relation: str) -> Spelling:
+    """Return how the larger or smaller of two numbers is written, or nan if one is."""
+    return Spelling(
+        f"""{{r}}.a = fcmp {relation} {{v}} {{0}}, {{1}}
+{{r}}.n = fcmp uno {{v}} {{0}}, {{0}}
+{{r}}.c = or {{b}} {{r}}.a, {{r}}.n
+{{r}} = select {{b}} {{r}}.c, {{v}} {{0}}, {{v}} {{1}}"""
+    )
+
+
+# The sum with 0 turns -0 into 0 and leaves nan.
+_SIGN = """{r}.p = fcmp ogt {v} {0}, {zero}
+{r}.n = fcmp olt {v} {0}, {zero}
+{r}.z = fadd {v} {0}, {zero}
+{r}.s = select {b} {r}.n, {v} {minus}, {v} {r}.z
+{r} = select {b} {r}.p, {v} {one}, {v} {r}.s"""
+
+_HEAVISIDE = """{r}.p = fcmp ogt {v} {0}, {zero}
+{r}.n = fcmp olt {v} {0}, {zero}
+{r}.z = fcmp oeq {v} {0}, {zero}
+{r}.a = select {b} {r}.z, {v} {1}, {v} {0}
+{r}.b = select {b} {r}.n, {v} {zero}, {v} {r}.a
+{r} = select {b} {r}.p, {v} {one}, {v} {r}.b"""
+
+# The remainder of division by truncation, moved to the divisor's side of zero.
+_REMAINDER = """{r}.m = frem {v} {0}, {1}
+{r}.z = fcmp oeq {v} {r}.m, {zero}
+{r}.k = call {v} @llvm.copysign{w}({v} {zero}, {v} {1})
+{r}.d = fcmp olt {v} {1}, {zero}
+{r}.s = fcmp olt {v} {r}.m, {zero}
+{r}.o = xor {b} {r}.d, {r}.s
+{r}.t = fadd {v} {r}.m, {1}
+{r}.u = select {b} {r}.o, {v} {r}.t, {v} {r}.m
+{r} = select {b} {r}.z, {v} {r}.k, {v} {r}.u"""
+
+# max(a, b) + log1p(exp(-|a - b|)); equal infinities have no difference.
+_LOGADDEXP = """{r}.g = fcmp ogt {v} {0}, {1}
+{r}.m = select {b} {r}.g, {v} {0}, {v} {1}
+{r}.d = fsub {v} {0}, {1}
+{r}.e = fcmp oeq {v} {0}, {1}
+{r}.f = select {b} {r}.e, {v} {zero}, {v} {r}.d
+{r}.a = call {v} @llvm.fabs{w}({v} {r}.f)
+{r}.n = fneg {v} {r}.a
+{r}.x = call {v} @{exp}({v} {r}.n)
+{r}.l = call {v} @{log1p}({v} {r}.x)
+{r} = fadd {v} {r}.m, {r}.l"""
+
+_RELATIONS = {
+    "less": "olt",
+    "less_equal": "ole",
+    "greater": "ogt",
+    "greater_equal": "oge",
+    "equal": "oeq",
+    "not_equal": "une",
+}
+_FUNCTIONS = {
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "gammaln": "lgamma",
+    "power": "pow",
+    "psi": "digamma",
+    **{
+        name: name
+        for name in (
+            *("cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "gamma", "hypot"),
+            *("log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh"),
+        )
+    },
+}
+
+SPELLINGS: dict[str, Spelling] = {
+    "add": _binary("fadd"),
+    "subtract": _binary("fsub"),
+    "multiply": _binary("fmul"),
+    "divide": _binary("fdiv"),
+    "negative": Spelling("{r} = fneg {v} {0}"),
+    "absolute": _intrinsic("fabs"),
+    "sqrt": _intrinsic("sqrt"),
+    "floor": _intrinsic("floor"),
+    "ceil": _intrinsic("ceil"),
+    "rint": _intrinsic("rint"),
+    "maximum": _extreme("ogt"),
+    "minimum": _extreme("olt"),
+    "sign": Spelling(_SIGN),
+    "heaviside": Spelling(_HEAVISIDE),
+    "remainder": Spelling(_REMAINDER),
+    "logaddexp": Spelling(_LOGADDEXP),
+    "logical_and": Spelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
+    "logical_or": Spelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
+    "logical_not": Spelling("{r} = xor {b} {0}, {true}", truths=(0,)),
+    "where": Spelling("{r} = select {b} {0}, {v} {1}, {v} {2}", truths=(0,)),
+    **{
+        name: Spelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
+        for name, relation in _RELATIONS.items()
+    },
+    **{name: Spelling(function=function) for name, function in _FUNCTIONS.items()},
+}
+"""Every operation that has machine code."""

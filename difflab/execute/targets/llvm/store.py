@@ -1,0 +1,132 @@
+"""Compiled code kept on disk between runs.
+
+The folder is ``$DIFFLAB_CACHE``, else ``difflab`` in ``$XDG_CACHE_HOME`` or ``~/.cache``;
+``DIFFLAB_CACHE=off`` keeps nothing. An entry is written beside its place and renamed, so that a
+reader sees all of it or nothing, and begins with its checksum: what is damaged is compiled again.
+A folder that others could write to is not used, since what lies in it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from difflab.core.files import open_regular
+from difflab.errors import InputError
+
+__all__ = ["folder", "key", "read", "write"]
+
+LARGEST = 256 << 20  # bytes in all entries together
+ENTRIES = 4096
+_DIGEST = hashlib.sha256().digest_size
+_ENDING = ".code"
+
+
+def folder() -> Path | None:
+    """Return where compiled code is kept, or None where it is not to be kept."""
+    chosen = os.environ.get("DIFFLAB_CACHE", "")
+    if chosen.lower() in ("off", "0", "no", "none"):
+        return None
+    if chosen:
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        return (Path(home) if Path(home).is_absolute() else Path.home() / ".cache") / "difflab"
+    except RuntimeError:  # no home
+        return None
+
+
+def key(*facts: str) -> str:
+    """Return the name of an entry: a digest of everything that its code depends on.
+
+    Examples
+    --------
+    >>> key("a", "bc") == key("a", "bc"), key("a", "bc") == key("ab", "c")
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for fact in facts:
+        data = fact.encode()
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def read(name: str) -> bytes | None:
+    """Return an entry's code; None where it is missing, damaged or not to be trusted."""
+    place = folder()
+    if place is None or not _private(place):
+        return None
+    path = place / (name + _ENDING)
+    try:
+        with open_regular(path) as file:
+            data = file.read()
+        if _checksum(name, data[_DIGEST:]) != data[:_DIGEST]:
+            return None
+        os.utime(path)  # what was used last is kept longest
+    except (OSError, InputError):
+        return None
+    return data[_DIGEST:]
+
+
+def write(name: str, code: bytes) -> None:
+    """Keep an entry; where that cannot be done, it is compiled again the next time."""
+    place = folder()
+    if place is None:
+        return
+    with suppress(OSError):
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(place):
+            return
+        handle, name_beside = tempfile.mkstemp(dir=place, suffix=".part")
+        beside = Path(name_beside)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_checksum(name, code) + code)
+            beside.replace(place / (name + _ENDING))
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink()
+            raise
+        _trim(place)
+
+
+def _checksum(name: str, code: bytes) -> bytes:
+    """Return what an entry begins with: of its name, too, as a copy of another is not this one."""
+    return hashlib.sha256(name.encode() + code).digest()
+
+
+def _private(place: Path) -> bool:
+    """Whether nobody else can have written what lies in the folder."""
+    try:
+        facts = place.stat()
+    except OSError:
+        return False
+    if not hasattr(os, "geteuid"):
+        return True
+    return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
+
+
+def _trim(place: Path) -> None:
+    """Remove what was not used for longest, until the rest is within the bounds."""
+    entries = sorted(_entries(place), reverse=True)
+    total = 0
+    for number, (_, size, path) in enumerate(entries):
+        total += size
+        if number >= ENTRIES or (number and total > LARGEST):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _entries(place: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield when each file was last used, its size, and its path."""
+    with os.scandir(place) as files:
+        for file in files:
+            if file.name.endswith((_ENDING, ".part")):
+                with suppress(OSError):
+                    facts = file.stat()
+                    yield facts.st_mtime, facts.st_size, Path(file.path)

@@ -1,0 +1,376 @@
+"""Calling machine code: at one point, or at a batch in blocks that threads share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import ConsistencyError
+from difflab.execute.lower.schedule import Program, batch_first, point_by_point
+from difflab.execute.lower.ufuncs import as_ufuncs
+from difflab.execute.memory_plan import MemoryPlan
+from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.bounds import check_rows, checked
+from difflab.execute.targets.llvm.libraries import Host, host
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.writer import Writer
+from difflab.execute.workers import share_out
+from difflab.graph.ir import Shape
+
+__all__ = ["NativeTarget"]
+
+BLOCK = 65_536  # points between two looks at what the user may have interrupted
+STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
+DESK_BYTES = 128 << 10  # of inputs and outputs that are copied sooner than looked up
+WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
+SMALL = 1_000  # operations that compile within milliseconds
+FEW = 256  # points that more operations than that are computed for one by one
+
+Array = NDArray[Any]
+
+
+class NativeTarget:
+    """A program as machine code.
+
+    Every operation is IEEE 754's and none is contracted, so nan, inf and branches are NumPy's.
+    Mathematical functions are glibc's vector functions where there are any, which err by up to
+    4 units in the last place, and libm's else.
+
+    Parameters
+    ----------
+    program : Program
+        What is computed.
+    input_shapes : sequence of tuple
+        The shape of each input at one point.
+    threads : int
+        How many threads share the blocks of a batch.
+    machine : Host, optional
+        What to compile for; this machine when None.
+
+    Raises
+    ------
+    UnsupportedError
+        An operation has no machine code.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        input_shapes: Sequence[Shape],
+        threads: int,
+        machine: Host | None = None,
+    ) -> None:
+        self.code = as_ufuncs(program, SPELLINGS)
+        self._machine = machine
+        self._checked = checked()
+        self.threads = threads
+        self.input_shapes = input_shapes
+        self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
+        stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
+        self.parts = [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
+        self.dtypes = [np.dtype(bool if self._boolean(part) else float) for part in self.parts]
+        self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
+        self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
+        self._memories: list[Array] = []
+        self._spaces: list[_Space] = []
+        self._desks: list[_Desk] = []
+
+    def _boolean(self, part: slice) -> bool:
+        values = self.code.outputs[part]
+        return bool(values) and self.code.truths.issuperset(values)
+
+    @cached_property
+    def machine(self) -> Host:
+        """What is compiled for."""
+        return self._machine or host()
+
+    @property
+    def operations(self) -> int:
+        """How many operations there are at a point."""
+        return len(self.code.operations)
+
+    def prepare(self) -> None:
+        """Compile now what would be compiled by the first call."""
+        self._point  # noqa: B018 - compiles
+        if self.operations <= SMALL:
+            self._batch  # noqa: B018
+
+    @property
+    def source(self) -> str:
+        """The code for a batch, in LLVM's language."""
+        return self._writer(self.machine.width).text()
+
+    def _writer(self, width: int) -> Writer:
+        truths = [
+            width > 1 and dtype.kind == "b"
+            for dtype, part in zip(self.dtypes, self.parts, strict=True)
+            for _ in range(part.start, part.stop)
+        ]
+        return Writer(self.code, self.machine, width, truths)
+
+    @cached_property
+    def _point(self) -> tuple[engine.Entry, int]:
+        return self._loaded(1)
+
+    @cached_property
+    def _batch(self) -> tuple[engine.Entry, int]:
+        return self._loaded(self.machine.width)
+
+    def _loaded(self, width: int) -> tuple[engine.Entry, int]:
+        """Return the code, and how much memory it needs to pass values on."""
+        writer = self._writer(width)
+        text = writer.text()
+        entry = engine.load(text, writer.symbols, self.machine, self.operations)
+        return entry, writer.memory
+
+    def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
+        """Return the outputs at one point, given as the flattened inputs."""
+        entry, size = self._point
+        spaces = self._spaces
+        space = spaces.pop() if spaces else _Space.of(len(numbers), len(self.code.outputs), size)
+        space.x[:] = numbers
+        entry.run(*space.starts, 1)
+        flat = space.y.copy()
+        spaces.append(space)
+        if self._vector:
+            return [flat]
+        return [
+            kind(flat[part.start])
+            if shape == ()
+            else flat[part].reshape(shape).astype(kind, copy=False)
+            for part, shape, kind in zip(self.parts, self.shapes, self.kinds, strict=True)
+        ]
+
+    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Return the outputs for one float64 value per input."""
+        if batch == ():
+            flat = [np.ravel(value) for value in values]
+            return self.point(np.concatenate(flat) if flat else np.empty(0))
+        points = math.prod(batch)
+        short = self.operations > SMALL and points < FEW
+        if 0 < points <= self.desk and not short:
+            stores = self._at_desk(values, batch, points)
+        else:
+            rows = [
+                point_by_point(value, shape, batch)
+                for value, shape in zip(values, self.input_shapes, strict=True)
+            ]
+            if short:
+                return self._one_by_one(rows, batch)
+            stores = [
+                np.empty((math.prod(shape), points), dtype)
+                for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+            ]
+            if points:
+                self._fill(rows, stores, points)
+        return [
+            batch_first(store, shape, batch)
+            for store, shape in zip(stores, self.shapes, strict=True)
+        ]
+
+    @cached_property
+    def desk(self) -> int:
+        """The most points whose inputs and outputs are copied; at least a vector's width."""
+        size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
+        return max(DESK_BYTES // (8 * max(size, 1)), self.machine.width)
+
+    def _at_desk(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+        """Compute so few points that looking up where their numbers lie would take longest."""
+        entry, size = self._batch
+        desks = self._desks
+        desk = desks.pop() if desks else _Desk.of(self, size)
+        for room, value, shape in zip(desk.inputs, values, self.input_shapes, strict=True):
+            aligned = shape == () and len(batch) == 1
+            room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
+        # A vector is computed whole, by what an earlier call left where the batch is shorter.
+        count = max(points, self.machine.width)
+        self._check(desk.owned[0], desk.inputs, desk.owned[1], desk.outputs, count)
+        entry.run(*desk.starts, count)
+        stores = [room[:, :points].copy() for room in desk.outputs]
+        desks.append(desk)
+        return stores
+
+    def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
+        """Compute so few points that code for vectors would take longer to compile."""
+        found = [self.point(point) for point in np.concatenate(rows, axis=1)]
+        return [
+            np.array([results[place] for results in found], dtype).reshape(batch + shape)
+            for place, (shape, dtype) in enumerate(zip(self.shapes, self.dtypes, strict=True))
+        ]
+
+    def _memory(self, size: int) -> Array:
+        """Return memory of at least that many numbers, which is no other thread's."""
+        found = self._memories.pop() if self._memories else np.empty(0)
+        return found if len(found) >= size else np.empty(size)
+
+    def _fill(self, rows: Sequence[Array], stores: Sequence[Array], points: int) -> None:
+        """Compute all blocks."""
+        entry, size = self._batch
+        inputs, outputs = _Inputs.of(rows), _Outputs.of(stores)
+        blocks = self._blocks(points, inputs.staged)
+        turns = count()
+        stopped: list[bool] = []
+
+        def work() -> None:
+            memory = self._memory(size)
+            stage = np.empty((inputs.staged, -(-points // blocks)))
+            try:
+                for turn in turns:
+                    if turn >= blocks or stopped:
+                        break
+                    start, stop = points * turn // blocks, points * (turn + 1) // blocks
+                    x, y = inputs.table(stage, start, stop), outputs.table(start)
+                    self._check(x, [*rows, stage], y, stores, stop - start)
+                    entry.run(_start(x), _start(y), _start(memory), stop - start)
+            except BaseException:
+                stopped.append(True)  # the other threads need not go on
+                raise
+            self._memories.append(memory)
+
+        share_out(work, self._workers(points, blocks))
+
+    def _check(
+        self, x: Array, inputs: Sequence[Array], y: Array, outputs: Sequence[Array], points: int
+    ) -> None:
+        """Hold the tables to the arrays that they are of, where accesses are checked."""
+        if not self._checked:
+            return
+        if points < self.machine.width:
+            raise ConsistencyError(f"{points} points are less than a vector")
+        check_rows(x, points, inputs)
+        check_rows(y, points, outputs)
+
+    def _blocks(self, points: int, staged: int) -> int:
+        """Return into how many blocks so many points are cut."""
+        least = 4 * self.machine.width  # so that halves are no shorter than a vector
+        longest = min(BLOCK, max(STAGED_BYTES // (8 * max(staged, 1)), least))
+        return -(-points // (2 * longest)) * 2 if points > longest else 1
+
+    def _workers(self, points: int, blocks: int) -> int:
+        worth = points * self.operations >= WORTH_THREADS
+        return min(self.threads, blocks) if worth else 1
+
+    def memory_plan(self, points: int) -> MemoryPlan:
+        """Return what so many points need, where only array inputs are laid side by side anew."""
+        _, size = self._batch
+        results = sum(
+            points * math.prod(shape) * dtype.itemsize
+            for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+        )
+        if points <= self.desk:
+            desk = _Desk.of(self, size)
+            rooms = tuple(room.nbytes for room in (*desk.inputs, *desk.outputs, *desk.owned))
+            return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
+        staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
+        blocks = self._blocks(points, staged)
+        stage = 8 * staged * -(-points // blocks)
+        buffers = tuple(number for number in (stage, 8 * size) if number)
+        return MemoryPlan(self.operations, buffers, self._workers(points, blocks), results)
+
+
+class _Space(NamedTuple):
+    """Inputs, outputs and memory of one point, and where they are: asking takes its time."""
+
+    x: Array
+    y: Array
+    memory: Array
+    starts: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, inputs: int, outputs: int, size: int) -> _Space:
+        """Make room for so many numbers."""
+        arrays = np.empty(inputs), np.empty(outputs), np.empty(size)
+        return cls(*arrays, (_start(arrays[0]), _start(arrays[1]), _start(arrays[2])))
+
+
+class _Desk(NamedTuple):
+    """Inputs, outputs and memory of a short batch, and where the tables of them are."""
+
+    inputs: list[Array]
+    outputs: list[Array]
+    starts: tuple[int, int, int]
+    owned: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, target: NativeTarget, size: int) -> _Desk:
+        """Make room for as many points as the target computes at its desk."""
+        # Rows a power of two apart would share the same few lines of the cache.
+        width = target.desk + 8 * (1 + target.desk % 2)
+        counts = [math.prod(shape) for shape in target.input_shapes]
+        inputs = [np.ones((count, width)) for count in counts]
+        outputs = [
+            np.empty((part.stop - part.start, width), dtype)
+            for part, dtype in zip(target.parts, target.dtypes, strict=True)
+        ]
+        x, y = _Outputs.of(inputs).starts, _Outputs.of(outputs).starts
+        memory = np.empty(size)
+        return cls(inputs, outputs, (_start(x), _start(y), _start(memory)), (x, y, memory))
+
+
+class _Inputs(NamedTuple):
+    """Where the numbers of each input lie, number by number.
+
+    Numbers of successive points that do not lie side by side are copied there, block by block.
+    """
+
+    starts: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    copied: list[tuple[int, int, Array]]
+    staged: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Array]) -> _Inputs:
+        """Look at inputs of the shape ``(points, numbers)``."""
+        width = sum(row.shape[1] for row in rows)
+        found = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
+        place = staged = 0
+        for row in rows:
+            stop = place + row.shape[1]
+            if row.strides[0] == row.itemsize and row.flags.aligned:
+                found.starts[place:stop] = _start(row) + row.strides[1] * np.arange(stop - place)
+                found.steps[place:stop] = row.itemsize
+            else:
+                found.copied.append((place, staged, row))
+                staged += stop - place
+            place = stop
+        return found._replace(staged=staged)
+
+    def table(self, stage: Array, start: int, stop: int) -> NDArray[np.int64]:
+        """Return where each number of the points from `start` to `stop` begins."""
+        table = self.starts + start * self.steps
+        for place, first, row in self.copied:
+            size = row.shape[1]
+            stage[first : first + size, : stop - start] = row[start:stop].T
+            begin = _start(stage) + first * stage.strides[0]
+            table[place : place + size] = begin + stage.strides[0] * np.arange(size)
+        return table
+
+
+class _Outputs(NamedTuple):
+    """Where the numbers of each output are to be written."""
+
+    starts: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, stores: Sequence[Array]) -> _Outputs:
+        """Look at results of the shape ``(numbers, points)``."""
+        parts = [_start(store) + store.strides[0] * np.arange(len(store)) for store in stores]
+        steps = [np.full(len(store), store.itemsize) for store in stores]
+        return cls(np.concatenate(parts), np.concatenate(steps))
+
+    def table(self, start: int) -> NDArray[np.int64]:
+        """Return where each number is written from the point `start` on."""
+        return self.starts + start * self.steps
+
+
+def _start(array: Array) -> int:
+    """Return the address of an array's first number."""
+    address: int = array.__array_interface__["data"][0]
+    return address

@@ -1,0 +1,253 @@
+"""Operations as an LLVM module: one function for a run of points, or for one point.
+
+The function is ``run(x, y, v, n)``. For one point, x and y are the flattened inputs and outputs.
+For n points, they are tables of pointers to the points of each, and the loop takes a vector of
+points at a time; the last vector ends with the last point and may compute some points again, so
+n is at least a vector's width. More operations than fit in one function come in pieces, which
+pass values on in the memory v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from difflab.errors import ConsistencyError
+from difflab.execute.lower.ufuncs import Code, Operation
+from difflab.execute.targets.llvm.functions import Functions, constant, types
+from difflab.execute.targets.llvm.libraries import Host
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+
+__all__ = ["PIECE", "Writer"]
+
+PIECE = 1000
+"""Operations in one function: what LLVM takes for each grows faster than linearly."""
+
+
+class Writer:
+    """Writes a module.
+
+    Parameters
+    ----------
+    code : Code
+        What is computed.
+    host : Host
+        What it is written for.
+    width : int
+        1 for one point, else how many points are computed at once.
+    truths : sequence of bool
+        For each output whether it is stored as a truth value, a byte; numbers otherwise.
+    """
+
+    def __init__(self, code: Code, host: Host, width: int, truths: Sequence[bool]) -> None:
+        self.code = code
+        self.host = host
+        self.width = width
+        self.truths = truths
+        self.functions = Functions(host)
+        self.slots: dict[int, int] = {}
+        self.types = types(width)
+        self.places: dict[int, list[int]] = {}
+        for place, value in enumerate(code.outputs):
+            self.places.setdefault(value, []).append(place)
+        steps = code.operations
+        self.pieces = [steps[k : k + PIECE] for k in range(0, len(steps), PIECE)] or [[]]
+
+    @property
+    def memory(self) -> int:
+        """The numbers that the memory v holds, once the text is written."""
+        return len(self.slots) * self.width
+
+    def text(self) -> str:
+        """Return the module."""
+        if len(self.pieces) > 1:
+            self._share()
+        bodies = [_Piece(self, number).lines() for number in range(len(self.pieces))]
+        lines: list[str] = []
+        if len(bodies) == 1:
+            head, body = bodies[0]
+            lines += self._run([*head], body)
+        else:
+            for number, (head, body) in enumerate(bodies):
+                lines.append(f"define internal void @piece{number}({_PARAMETERS}) #0 {{")
+                lines += [*head, *body, "ret void", "}"]
+            calls = [f"call void @piece{number}({_ARGUMENTS})" for number in range(len(bodies))]
+            lines += self._run([], calls)
+        return "\n".join([*lines, *self.functions.texts.values(), self._attributes()])
+
+    def _run(self, head: Sequence[str], body: Sequence[str]) -> Iterator[str]:
+        """Yield the function that is called."""
+        yield "define void @run(ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %n) #0 {"
+        if self.width == 1:
+            yield "%j = add i64 0, 0"
+            yield from (*head, *body, "ret void", "}")
+            return
+        yield "start:"
+        yield f"%end = sub i64 %n, {self.width}"
+        yield from head
+        yield "br label %loop"
+        yield "loop:"
+        yield "%i = phi i64 [0, %start], [%next, %loop]"
+        yield "%late = icmp sgt i64 %i, %end"
+        yield "%j = select i1 %late, i64 %end, i64 %i"
+        yield from body
+        yield f"%next = add i64 %i, {self.width}"
+        yield "%more = icmp slt i64 %next, %n"
+        yield "br i1 %more, label %loop, label %done"
+        yield from ("done:", "ret void", "}")
+
+    def _attributes(self) -> str:
+        bits = max(64 * self.width, 128)
+        return (
+            f'attributes #0 = {{ nounwind "min-legal-vector-width"="{bits}"'
+            f' "prefer-vector-width"="{bits}" }}'
+        )
+
+    def _share(self) -> None:
+        """Give each value that a later piece reads a place in the memory."""
+        home: dict[int, int] = {}
+        for number, piece in enumerate(self.pieces):
+            for result, _, args in piece:
+                for arg in args:
+                    if home.get(arg, number) != number and arg not in self.slots:
+                        self.slots[arg] = len(self.slots)
+                home[result] = number
+
+    @property
+    def symbols(self) -> list[str]:
+        """The functions that the module takes from libraries."""
+        return self.functions.symbols
+
+
+_PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
+_ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
+
+
+class _Piece:
+    """The instructions of one piece.
+
+    Pointers are loaded in a head of their own, which stands before the loop where there is but
+    one piece.
+    """
+
+    def __init__(self, writer: Writer, number: int) -> None:
+        self.writer = writer
+        self.number = number
+        self.head: list[str] = []
+        self.body: list[str] = []
+        self.numbers: dict[int, str] = {}
+        self.bits: dict[int, str] = {}
+        self.pointers: set[str] = set()
+
+    def lines(self) -> tuple[list[str], list[str]]:
+        """Return the head and the body."""
+        writer, code = self.writer, self.writer.code
+        for operation in writer.pieces[self.number]:
+            self._operation(operation)
+            result = operation.result
+            for place in writer.places.get(result, ()):
+                self._store(place, result)
+            if result in writer.slots:
+                address = self._address("%v", writer.slots[result] * writer.width, f"v{result}")
+                self.body.append(f"store {self._typed(result)}, ptr {address}, align 8")
+        if self.number == 0:
+            for place, value in enumerate(code.outputs):
+                if value < code.inputs or value in code.constants:
+                    self._store(place, value)
+        return self.head, self.body
+
+    def _operation(self, operation: Operation) -> None:
+        result, name, args = operation
+        spelling = SPELLINGS[name]
+        truth = result in self.writer.code.truths
+        operands = []
+        for place, arg in enumerate(args):
+            operands.append(self._bit(arg) if place in spelling.truths else self._number(arg))
+        types = self.writer.types
+        if spelling.function:
+            functions, width = self.writer.functions, self.writer.width
+            function = functions.function(spelling.function, len(args), width)
+            typed = ", ".join([f"{types['v']} {operand}" for operand in operands])
+            self.body.append(f"%t{result} = call {types['v']} @{function}({typed})")
+        else:
+            self.body.append(self._filled(spelling.template, f"%t{result}", operands))
+        (self.bits if truth else self.numbers)[result] = f"%t{result}"
+
+    def _filled(self, template: str, result: str, operands: Sequence[str]) -> str:
+        called = self.writer.functions.called(template, self.writer.width)
+        return template.format(*operands, r=result, **self.writer.types, **called)
+
+    def _number(self, value: int) -> str:
+        """Return a value as a number."""
+        found = self.numbers.get(value)
+        if found is None:
+            types = self.writer.types
+            if value in self.writer.code.constants:
+                found = constant(float(self.writer.code.constants[value]), self.writer.width)
+            elif value in self.bits:
+                found = f"%n{value}"
+                self.body.append(
+                    f"{found} = uitofp {types['b']} {self.bits[value]} to {types['v']}"
+                )
+            else:
+                found = self._loaded(value)
+            self.numbers[value] = found
+        return found
+
+    def _bit(self, value: int) -> str:
+        """Return a value as a truth value; every number but 0 is true, nan too."""
+        found = self.bits.get(value)
+        if found is None:
+            types = self.writer.types
+            constant = self.writer.code.constants.get(value)
+            if isinstance(constant, bool):
+                found = types["true" if constant else "false"]
+            else:
+                found = f"%b{value}"
+                number = self._number(value)
+                self.body.append(f"{found} = fcmp une {types['v']} {number}, {types['zero']}")
+            self.bits[value] = found
+        return found
+
+    def _loaded(self, value: int) -> str:
+        """Load an input, or what another piece has computed."""
+        writer = self.writer
+        if value < writer.code.inputs:
+            address = self._cell("%x", value, f"x{value}", "double")
+        else:
+            address = self._address("%v", writer.slots[value] * writer.width, f"w{value}")
+        self.body.append(f"%l{value} = load {writer.types['v']}, ptr {address}, align 8")
+        return f"%l{value}"
+
+    def _store(self, place: int, value: int) -> None:
+        """Store an output."""
+        writer = self.writer
+        if writer.truths[place]:
+            bytes_ = writer.types["c"]
+            self.body.append(f"%c{place} = zext {writer.types['b']} {self._bit(value)} to {bytes_}")
+            address = self._cell("%y", place, f"y{place}", "i8")
+            self.body.append(f"store {bytes_} %c{place}, ptr {address}, align 1")
+        else:
+            typed = self._typed(value)
+            address = self._cell("%y", place, f"y{place}", "double")
+            self.body.append(f"store {typed}, ptr {address}, align 8")
+
+    def _typed(self, value: int) -> str:
+        return f"{self.writer.types['v']} {self._number(value)}"
+
+    def _cell(self, table: str, place: int, name: str, kind: str) -> str:
+        """Return the address of an input's or an output's numbers at the point j."""
+        size = self.writer.code.inputs if table == "%x" else len(self.writer.code.outputs)
+        if not 0 <= place < size:
+            raise ConsistencyError(f"place {place} of {size} in the table {table}")
+        if self.writer.width == 1:
+            return self._address(table, place, f"a{name}")
+        if name not in self.pointers:
+            self.pointers.add(name)
+            self.head.append(f"%g{name} = getelementptr ptr, ptr {table}, i64 {place}")
+            self.head.append(f"%p{name} = load ptr, ptr %g{name}, align 8")
+            self.body.append(f"%a{name} = getelementptr {kind}, ptr %p{name}, i64 %j")
+        return f"%a{name}"
+
+    def _address(self, base: str, offset: int, name: str) -> str:
+        self.body.append(f"%{name} = getelementptr double, ptr {base}, i64 {offset}")
+        return f"%{name}"

@@ -1,0 +1,238 @@
+"""The target ``numpy``: a planned sequence of universal functions that write into buffers.
+
+A batch is computed in blocks of points that stay in the processor's cache, and threads share
+the blocks, since universal functions release the interpreter's lock. The buffers of a block are
+planned by liveness and kept between calls. A call allocates its results only, save where a row
+is no universal function and NumPy makes an array of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.execute.lower.plan import Plan, Slot, planned
+from difflab.execute.lower.schedule import Program, Schedule, batch_first, point_by_point, spread
+from difflab.execute.memory_plan import MemoryPlan
+from difflab.execute.workers import share_out
+from difflab.graph.ir import Shape
+
+__all__ = ["NumpyTarget"]
+
+CACHE_BYTES = 2 << 20  # of the values of one block: about what a core has of the last-level cache
+SMALLEST, LARGEST = 1024, 32_768  # points in a block; short ones wait for the lock
+WORTH_THREADS = 200_000  # operations on numbers; fewer are done before a thread wakes up
+
+Array = NDArray[Any]
+
+
+class NumpyTarget:
+    """A function as a plan over NumPy.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What is computed.
+    program : Program or None
+        The same on single numbers, where that is possible: then every operation is one on
+        vectors of points.
+    threads : int
+        How many threads share the blocks of a batch.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
+    >>> target = NumpyTarget(schedule, Program.of(schedule), threads=1)
+    >>> target([np.array([0.0, 1.0])], (2,))
+    [array([0.        , 1.84147098])]
+    """
+
+    def __init__(self, schedule: Schedule, program: Program | None, threads: int) -> None:
+        self.threads = threads
+        self.plan = planned(schedule, program)
+        self.numbers = program is not None
+        function = schedule.function
+        self.input_shapes = function.input_shapes
+        self.shapes = function.output_shapes
+        self.dtypes = [self.plan.result_dtype(place) for place in range(len(self.shapes))]
+        self.copied = [
+            (output, key, int(value))
+            for output, values in enumerate(self.plan.outputs)
+            for key, value in np.ndenumerate(values)
+            if self.plan.direct.get(int(value)) != (output, key)
+        ]
+        held = function.n + function.m
+        buffers = set(self.plan.slots.values())
+        held += sum(math.prod(shape) for (shape, _), _ in buffers)
+        self.block = min(max(CACHE_BYTES // (8 * max(held, 1)), SMALLEST), LARGEST)
+        self._spaces: list[_Space] = []
+
+    @property
+    def source(self) -> str:
+        """The plan, an operation a line."""
+        return self.plan.source()
+
+    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Return the outputs for one float64 value per input, in blocks of the batch."""
+        points = math.prod(batch)
+        inputs = self._columns(values, batch, points)
+        stores = [self._store(place, points) for place in range(len(self.shapes))]
+        self._fill(inputs, stores, points)
+        return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
+
+    def _columns(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+        """Return the inputs' values with the batch as one leading axis."""
+        columns: list[Array] = []
+        for value, shape in zip(values, self.input_shapes, strict=True):
+            if self.numbers and shape != ():
+                columns += list(point_by_point(value, shape, batch).T)
+            else:
+                columns.append(spread(value, batch + shape).reshape((points, *shape)))
+        return columns
+
+    def _store(self, output: int, points: int) -> Array:
+        """Return room for a result: number by number in a program, else point by point."""
+        shape = self.shapes[output]
+        full = (*shape, points) if self.numbers else (points, *shape)
+        return np.empty(full, self.dtypes[output])
+
+    def _paired(self, stores: Sequence[Array]) -> list[tuple[Array, Shape]]:
+        return list(zip(stores, self.shapes, strict=True))
+
+    def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:
+        """Return a result in the shape batch + shape, a number as one."""
+        if not self.numbers:
+            return store.reshape(batch + shape)
+        if batch == ():
+            return store.reshape(shape)[()]
+        return batch_first(store.reshape(math.prod(shape), math.prod(batch)), shape, batch)
+
+    def _fill(self, inputs: Sequence[Array], stores: Sequence[Array], points: int) -> None:
+        """Compute all blocks."""
+        blocks = -(-points // self.block)
+        size = -(-points // max(blocks, 1))
+        turns = count()
+
+        def work() -> None:
+            space = self._spaces.pop() if self._spaces else _Space(self.plan)
+            with np.errstate(all="ignore"):
+                for turn in turns:
+                    if turn >= blocks:
+                        break
+                    start = turn * size
+                    self._block(space, inputs, stores, start, min(points, start + size))
+            space.forget()
+            self._spaces.append(space)
+
+        share_out(work, self._workers(points))
+
+    def _workers(self, points: int) -> int:
+        """Return how many threads share the blocks of so many points."""
+        worth = points * len(self.plan.operations) >= WORTH_THREADS
+        return min(self.threads, -(-points // self.block)) if worth else 1
+
+    def memory_plan(self, points: int) -> MemoryPlan:
+        """Return what so many points need."""
+        blocks = max(-(-points // self.block), 1)
+        size = -(-points // blocks)
+        own = [op for op in self.plan.operations if not op.writes and not op.views]
+        return MemoryPlan(
+            len(self.plan.operations),
+            tuple([size * held for held in self.plan.buffers]),
+            self._workers(points),
+            sum(
+                points * math.prod(shape) * dtype.itemsize
+                for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
+            ),
+            sum(size * math.prod(op.shape) * op.dtype.itemsize for op in own)
+            * self._workers(points),
+        )
+
+    def _block(
+        self,
+        space: _Space,
+        inputs: Sequence[Array],
+        stores: Sequence[Array],
+        start: int,
+        stop: int,
+    ) -> None:
+        """Compute the points from `start` to `stop`."""
+        part = slice(start, stop)
+        direct = {v: self._view(stores[k], key, part) for v, (k, key) in self.plan.direct.items()}
+        space.run(stop - start, [value[part] for value in inputs], direct)
+        for output, key, value in self.copied:
+            self._view(stores[output], key, part)[...] = space.values[value]
+
+    def _view(self, store: Array, key: tuple[int, ...], part: slice) -> Array:
+        index: tuple[int | slice, ...] = (*key, part) if self.numbers else (part,)
+        view: Array = store[index]
+        return view
+
+
+class _Space:
+    """The values of one block, and the buffers that some of them are kept in.
+
+    Parameters
+    ----------
+    plan : Plan
+        What is computed.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.values: list[Any] = [None] * plan.size
+        self.points = -1
+        self.buffers: dict[Slot, Array] = {}
+        for value, number in plan.fixed.items():
+            self.values[value] = number
+        self.calls = [
+            (
+                operation.function,
+                operation.reads,
+                operation.value,
+                operation.writes,
+            )
+            for operation in plan.operations
+        ]
+
+    def run(self, points: int, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
+        """Compute a block of so many points."""
+        if points != self.points:
+            self._bind(points)
+        values = self.values
+        values[: len(inputs)] = inputs
+        for value, view in direct.items():
+            values[value] = view
+        for function, reads, value, writes in self.calls:
+            if writes:
+                function(*[values[read] for read in reads], out=values[value])
+            else:
+                values[value] = function(*[values[read] for read in reads])
+
+    def _bind(self, points: int) -> None:
+        """Cut the buffers to so many points, and make those that are too small."""
+        self.points = points
+        for value, slot in self.plan.slots.items():
+            shape, dtype = slot[0]
+            size = points * math.prod(shape)
+            found = self.buffers.get(slot)
+            if found is None or found.size < size:
+                found = self.buffers[slot] = np.empty(size, dtype)
+            self.values[value] = found[:size].reshape((points, *shape))
+
+    def forget(self) -> None:
+        """Let go of the caller's arrays and of the results."""
+        values = self.values
+        for value in range(self.plan.inputs):
+            values[value] = None
+        for value in self.plan.direct:
+            values[value] = None
+        for _, _, value, writes in self.calls:
+            if not writes:
+                values[value] = None

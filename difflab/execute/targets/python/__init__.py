@@ -1,0 +1,1 @@
+"""The target ``python``: straight-line source over `math`, for one point at a time."""

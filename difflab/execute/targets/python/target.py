@@ -1,0 +1,352 @@
+"""The target ``python``: straight-line source over `math`, for one point at a time.
+
+The source is written from the graph alone: every name in it is a number of the schedule, never
+a name of the user's. The plain code is run first; where `math` raises, the guarded code gives
+nan and inf as NumPy does. Large graphs come in pieces, since CPython's compiler takes more than
+linear time over one long function.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.execute.lower import scalar
+from difflab.execute.lower.schedule import Program, point_by_point
+from difflab.graph.ir import Shape
+
+__all__ = ["PythonTarget"]
+
+_PIECE = 400  # statements in one function
+_LONGEST = 12  # operations in one expression
+_SHORT = 6  # numbers that are put into an array one by one
+_DIRECT = 8  # inputs that are parameters of a function's own
+_PLACE = re.compile(r"\{(\d)\}")
+# One pair of brackets around everything, with at most two more levels inside.
+_INNER = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
+_CLOSED = re.compile(rf"\w*\({_INNER}\)")
+
+_ARRAYS = {
+    "array": np.array,
+    "empty": np.empty,
+    "float64": np.dtype(np.float64),
+    "ndarray": np.ndarray,
+}
+
+Parts = list["str | int"]
+Forms = Callable[[Primitive], tuple[str, dict[str, Any]]]
+
+
+class PythonTarget:
+    """A program as Python code.
+
+    Parameters
+    ----------
+    program : Program
+        What is computed.
+    input_shapes : sequence of tuple
+        The shape of each input at one point.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.lower.schedule import Schedule
+    >>> f = dl.value_and_gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
+    >>> target = PythonTarget(Program.of(Schedule.of(f)), f.input_shapes)
+    >>> print(target.source)
+    def point(p):
+        a0, a1 = p
+        return (log(a0) + (a0 * a1)) - sin(a1), a1 + (1.0 / a0 if a0 >= 0.0 else nan), a0 - cos(a1)
+    >>> target.point([0.0, 5.0])[:2]
+    (-inf, inf)
+    """
+
+    def __init__(self, program: Program, input_shapes: Sequence[Shape]) -> None:
+        self.program = program
+        self.input_shapes = input_shapes
+        self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
+        self.parts = self._slices()
+        self._plain = _Writer(program, scalar.plain)
+        self._safe: Callable[[Sequence[float]], Sequence[Any]] | None = None
+
+    @cached_property
+    def source(self) -> str:
+        """The code for one point, given as the flattened inputs."""
+        return self._plain.source("point(p)")
+
+    @cached_property
+    def run(self) -> Callable[[Sequence[float]], Sequence[Any]]:
+        """The code itself, which raises where an operation is undefined or overflows."""
+        found: Callable[..., Any] = _compiled(self.source, self._plain.names)["point"]
+        return found
+
+    def point(self, numbers: Sequence[float]) -> Sequence[Any]:
+        """Return the flattened outputs at the flattened inputs, which are Python floats."""
+        try:
+            flat: Sequence[Any] = self.run(numbers)
+        except (ArithmeticError, ValueError):
+            flat = self.guarded(numbers)
+        return flat
+
+    def guarded(self, numbers: Sequence[float]) -> Sequence[Any]:
+        """Return what `point` does, where an operation is undefined or overflows."""
+        if self._safe is None:
+            writer = _Writer(self.program, scalar.guarded)
+            self._safe = _compiled(writer.source("point(p)"), writer.names)["point"]
+        return self._safe(numbers)
+
+    def shaped(self, flat: Sequence[Any]) -> list[Any]:
+        """Return the flattened outputs as one number or array per output."""
+        return [
+            np.array(flat[part]).reshape(shape) if shape else flat[part.start]
+            for shape, part in zip(self.shapes, self.parts, strict=True)
+        ]
+
+    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Return the outputs for one value per input, point by point."""
+        if batch == ():
+            return self.shaped(self.point(_flattened(values)))
+        count = math.prod(batch)
+        rows = [
+            point_by_point(value, shape, batch)
+            for value, shape in zip(values, self.input_shapes, strict=True)
+        ]
+        points = np.concatenate(rows, axis=1).tolist() if rows else [[]] * count
+        flats = [self.point(point) for point in points]
+        return [
+            np.array([flat[part] for flat in flats]).reshape(batch + shape)
+            for shape, part in zip(self.shapes, self.parts, strict=True)
+        ]
+
+    def entry(self, *, packed: bool) -> tuple[str, Callable[..., Any]] | None:
+        """Return source and code of a method that takes floats at once, the rest to `general`.
+
+        None where it would have too many inputs or operations, or inputs that are arrays.
+        """
+        inputs = self.program.inputs
+        if self._plain.pieces > 1 or not 0 < inputs <= _DIRECT:
+            return None
+        if any(self.input_shapes) and not packed:
+            return None
+        names = [f"a{cell}" for cell in range(inputs)]
+        if packed:
+            head = "def call(self, points, /):"
+            check = f"points.__class__ is ndarray and points.shape == ({inputs},)"
+            check += " and points.dtype is float64"
+            unpacked = [f"{', '.join(names)}{',' * (inputs == 1)} = points.tolist()"]
+            otherwise = "points"
+        else:
+            head = (
+                f"def call(self, {', '.join(f'{name}=None' for name in names)}, /, *rest, **named):"
+            )
+            check = " is ".join(f"{name}.__class__" for name in names)
+            check += " is float and not rest and not named"
+            unpacked = []
+            otherwise = f"({', '.join(names)}, *rest), named"
+        lines, results = self._plain.body()
+        filled, returned = self._returned(results)
+        source = "\n".join(
+            [
+                head,
+                f"    if {check}:",
+                "        try:",
+                *(f"            {line}" for line in [*unpacked, *lines, *filled]),
+                f"            return {', '.join(returned)}",
+                "        except (ArithmeticError, ValueError):",
+                "            pass",
+                f"    return self.general({otherwise})",
+            ]
+        )
+        return source, _compiled(source, {**self._plain.names, **_ARRAYS})["call"]
+
+    def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the lines that fill the arrays among the outputs, and the outputs.
+
+        A short array is made fastest by writing its numbers one by one.
+        """
+        lines: list[str] = []
+        parts: list[str] = []
+        for number, (shape, part) in enumerate(zip(self.shapes, self.parts, strict=True)):
+            values = results[part]
+            if shape == ():
+                parts.append(values[0])
+            elif len(values) <= _SHORT and not self._boolean(part):
+                parts.append(f"r{number}")
+                lines.append(f"r{number} = empty({shape if len(shape) > 1 else shape[0]})")
+                keys = [", ".join(map(str, key)) for key in np.ndindex(shape)]
+                pairs = zip(keys, values, strict=True)
+                lines += [f"r{number}[{key}] = {value}" for key, value in pairs]
+            else:
+                inner = ", ".join(values)
+                parts.append(f"array([{inner}]).reshape({shape})")
+        return lines, parts
+
+    def _boolean(self, part: slice) -> bool:
+        """Whether there is a truth value among the outputs' numbers."""
+        truths = {cell for cell, row, _, _ in self.program.steps if row.boolean}
+        truths |= {cell for cell, value in self.program.known.items() if isinstance(value, bool)}
+        return not truths.isdisjoint(self._plain.flat[part])
+
+    def _slices(self) -> list[slice]:
+        """Return where each output lies in the flattened results."""
+        stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
+        return [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
+
+
+def _flattened(values: Sequence[Any]) -> list[float]:
+    flat: list[float] = []
+    for value in values:
+        if np.ndim(value):
+            flat += np.ravel(value).tolist()
+        else:
+            flat.append(float(value))
+    return flat
+
+
+def _compiled(source: str, names: dict[str, Any]) -> dict[str, Any]:
+    namespace = dict(names)
+    code = compile(source, "<difflab.compile>", "exec", dont_inherit=True)
+    exec(code, namespace)  # noqa: S102 - the source holds the table's templates and numbers alone
+    return namespace
+
+
+class _Writer:
+    """Statements, each an expression of a bounded number of operations."""
+
+    def __init__(self, program: Program, forms: Forms) -> None:
+        self.program = program
+        self.names: dict[str, Any] = {"inf": scalar.NAMES["inf"], "nan": scalar.NAMES["nan"]}
+        self.forms: dict[Primitive, list[str]] = {}
+        self._read = forms
+        self.flat = [int(cell) for cells in program.outputs for cell in cells.ravel()]
+        self.inlined: dict[int, Parts] = {}
+        self.closed: set[int] = set()
+        self.statements: list[tuple[int, Parts]] = []
+        self._write()
+        self.pieces = max(1, -(-len(self.statements) // _PIECE))
+
+    def _form(self, row: Primitive) -> list[str]:
+        """Return the row's template cut at its places, which are the odd entries."""
+        if row not in self.forms:
+            template, names = self._read(row)
+            self.names.update(names)
+            self.forms[row] = _PLACE.split(template)
+        return self.forms[row]
+
+    def _write(self) -> None:
+        uses = self._uses()
+        sizes: dict[int, int] = {}
+        for cell, row, args, _ in self.program.steps:
+            form = self._form(row)
+            parts: Parts = []
+            size = 1
+            for place, text in enumerate(form):
+                if place % 2 == 0:
+                    parts.append(text)
+                    continue
+                argument = args[int(text)]
+                size += sizes.get(argument, 0)
+                parts += self._operand(argument, form[place - 1], form[place + 1])
+            if uses.get(cell) == 1 and size <= _LONGEST:
+                self.inlined[cell], sizes[cell] = parts, size
+                if _CLOSED.fullmatch("".join(form)):
+                    self.closed.add(cell)
+            else:
+                self.statements.append((cell, parts))
+
+    def _uses(self) -> dict[int, int]:
+        """Count how often each cell is written."""
+        uses: dict[int, int] = {}
+        for _, row, args, _ in self.program.steps:
+            for text in self._form(row)[1::2]:
+                uses[args[int(text)]] = uses.get(args[int(text)], 0) + 1
+        for cell in self.flat:
+            uses[cell] = uses.get(cell, 0) + 1
+        return uses
+
+    def _operand(self, cell: int, before: str, behind: str) -> Parts:
+        parts = self.inlined.pop(cell, None)
+        if parts is None:
+            return [cell]
+        if cell in self.closed:
+            return parts
+        if before.endswith(("(", ", ")) and behind.startswith((")", ", ")):
+            return parts
+        return ["(", *parts, ")"]
+
+    def _text(self, parts: Parts, names: dict[int, str]) -> str:
+        return "".join([part if isinstance(part, str) else names[part] for part in parts])
+
+    def _leaf(self, cell: int) -> str | None:
+        """Return how a constant is written."""
+        value = self.program.known.get(cell)
+        if value is None:
+            return None
+        return f"({value!r})" if isinstance(value, float) and str(value)[0] == "-" else repr(value)
+
+    def body(self) -> tuple[list[str], list[str]]:
+        """Return the only piece's statements, and the expressions of the results."""
+        names = {cell: f"a{cell}" for cell in range(self.program.inputs)}
+        names.update({cell: self._leaf(cell) or "" for cell in self.program.known})
+        lines = []
+        for cell, parts in self.statements:
+            lines.append(f"t{cell} = {self._text(parts, names)}")
+            names[cell] = f"t{cell}"
+        ready = {cell: self._text(parts, names) for cell, parts in self.inlined.items()}
+        return lines, [ready.get(cell) or names[cell] for cell in self.flat]
+
+    def source(self, head: str) -> str:
+        """Return the whole function, which takes a sequence of numbers."""
+        if self.pieces > 1 or self.program.inputs > _DIRECT or len(self.flat) > _PIECE:
+            return "\n".join(self._in_pieces(head))
+        lines, results = self.body()
+        unpacked = "".join(f"a{cell}, " for cell in range(self.program.inputs))
+        body = [f"{unpacked.removesuffix(' ' if self.program.inputs == 1 else ', ')} = p"]
+        body = [*(body if self.program.inputs else []), *lines]
+        comma = "," if len(results) == 1 else ""
+        body.append(f"return {', '.join(results)}{comma}" if results else "return ()")
+        return "\n".join([f"def {head}:", *(f"    {line}" for line in body)])
+
+    def _in_pieces(self, head: str) -> Iterator[str]:
+        """Yield pieces that pass their values on in a list, then the function that runs them."""
+        results = [(cell, self.inlined.get(cell, [cell])) for cell in self.flat]
+        writes = [*self.statements, *((-1, parts) for _, parts in results)]
+        home = {cell: place // _PIECE for place, (cell, _) in enumerate(self.statements)}
+        shared = self._shared(writes, home)
+        names = {cell: f"p[{cell}]" for cell in range(self.program.inputs)}
+        names.update({cell: self._leaf(cell) or "" for cell in self.program.known})
+        count = -(-len(writes) // _PIECE)
+        for piece in range(count):
+            yield f"def piece{piece}(p, v, r):"
+            local: list[int] = []
+            for place in range(piece * _PIECE, min(len(writes), (piece + 1) * _PIECE)):
+                cell, parts = writes[place]
+                text = self._text(parts, names)
+                if cell < 0:
+                    yield f"    r[{place - len(self.statements)}] = {text}"
+                    continue
+                kept = f"v[{shared[cell]}] = " if cell in shared else ""
+                yield f"    {kept}t{cell} = {text}"
+                names[cell] = f"t{cell}"
+                local.append(cell)
+            names.update({cell: f"v[{shared[cell]}]" for cell in local if cell in shared})
+        yield ""
+        yield f"def {head}:"
+        yield f"    v, r = [0.0] * {len(shared)}, [0.0] * {len(self.flat)}"
+        yield from (f"    piece{piece}(p, v, r)" for piece in range(count))
+        yield "    return r"
+
+    def _shared(self, writes: Sequence[tuple[int, Parts]], home: dict[int, int]) -> dict[int, int]:
+        """Give each cell that another piece reads a place in the list."""
+        shared: dict[int, int] = {}
+        for place, (_, parts) in enumerate(writes):
+            for part in parts:
+                if isinstance(part, int) and home.get(part, place // _PIECE) != place // _PIECE:
+                    shared.setdefault(part, len(shared))
+        return shared

@@ -1,0 +1,50 @@
+"""What public functions say when they are given something of another kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from difflab.errors import InputError
+from difflab.graph.function import Function
+
+__all__ = ["require_callable", "require_flag", "require_function"]
+
+
+def require_function(subject: Any, what: str) -> None:
+    """Raise an error that names `what` and the way out unless `subject` is a `Function`.
+
+    Examples
+    --------
+    >>> require_function("x^2", "gradient")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.InputError: gradient takes a Function, not str
+    hint: make one of text by dl.parse(text)
+    """
+    if not isinstance(subject, Function):
+        way = "text by dl.parse(text)"
+        if not isinstance(subject, str):
+            way = "Python code by dl.trace(f, *example_arguments)"
+        kind = type(subject).__name__
+        raise InputError(f"{what} takes a Function, not {kind}", hint=f"make one of {way}")
+
+
+def require_callable(fun: Any, what: str) -> None:
+    """Raise an error that names `what` unless `fun` can be called.
+
+    Examples
+    --------
+    >>> require_callable(3, "grad")
+    Traceback (most recent call last):
+        ...
+    difflab.errors.InputError: grad takes a function, not int
+    """
+    if not callable(fun):
+        hint = "make a function of text by dl.parse(text)" if isinstance(fun, str) else None
+        raise InputError(f"{what} takes a function, not {type(fun).__name__}", hint=hint)
+
+
+def require_flag(value: Any, name: str, what: str) -> None:
+    """Raise an error unless a setting is a truth value."""
+    if not isinstance(value, bool | int):
+        raise InputError(f"{name} of {what} is True or False, not {type(value).__name__}")

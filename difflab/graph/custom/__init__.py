@@ -1,0 +1,1 @@
+"""Operations of the user's own, with derivatives written by hand."""

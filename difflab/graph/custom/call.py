@@ -1,0 +1,264 @@
+"""One call of a user's own function: the user's code is run here, and what it returns checked.
+
+The code runs on whatever the arguments are: arrays, eager tensors, nodes of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays.given import shape_of
+from difflab.core.devices import module_of
+from difflab.core.primitive import Shape
+from difflab.core.wording import counted
+from difflab.errors import InputError, ShapeError, UnsupportedError
+from difflab.graph.pytree import flatten
+
+__all__ = ["Call", "Context", "Ran", "no_rule", "read_only"]
+
+
+class Context:
+    """What `forward` leaves for `backward` and `jvp`: the argument `ctx`.
+
+    Any attribute may be set on it, for numbers and settings; arrays go through
+    `save_for_backward`.
+
+    Attributes
+    ----------
+    needs_input_grad : tuple of bool
+        For every argument of `forward` whether its gradient is wanted.
+    """
+
+    def __init__(self, owner: str, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self._owner = owner
+        self._saved: tuple[Any, ...] | None = None
+
+    def save_for_backward(self, *values: Any) -> None:
+        """Keep arrays for `backward` and `jvp`, which find them in `saved_tensors`."""
+        self._saved = values
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `forward` saved, in its order."""
+        if self._saved is None:
+            raise InputError(
+                f"{self._owner} reads ctx.saved_tensors, and its forward has saved nothing",
+                hint="call ctx.save_for_backward(...) in forward",
+            )
+        return self._saved
+
+    def replaced(self, values: dict[int, Any]) -> Context:
+        """Return a context in which values stand for saved ones, by the ``id`` of these."""
+        made = Context(self._owner, self.needs_input_grad)
+        made.__dict__.update(self.__dict__)
+        if self._saved is not None:
+            made._saved = tuple([values.get(id(value), value) for value in self._saved])
+        return made
+
+    @property
+    def kept(self) -> tuple[Any, ...]:
+        """What `forward` saved; nothing if it saved nothing."""
+        return self._saved or ()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The attributes that `forward` set."""
+        own = ("needs_input_grad", "_owner", "_saved")
+        return {name: value for name, value in vars(self).items() if name not in own}
+
+
+class Ran(NamedTuple):
+    """What one run of `forward` gave."""
+
+    outputs: tuple[Any, ...]
+    single: bool
+    context: Context
+
+
+class _Hole:
+    """Stands for an array among the arguments of a call."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+HOLE = _Hole()
+
+
+@dataclass(frozen=True)
+class Call:
+    """A custom function with the arguments that are no arrays.
+
+    Attributes
+    ----------
+    function : type
+        The user's class.
+    template : tuple
+        The arguments; in place of each array a hole.
+    """
+
+    function: type
+    template: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, function: type, args: Sequence[Any]) -> tuple[Call, list[Any]]:
+        """Return the call and its arrays, which derivatives are taken by."""
+        found = [arg for arg in args if _is_array(arg)]
+        template = tuple([HOLE if _is_array(arg) else arg for arg in args])
+        for place, arg in enumerate(template):
+            if any(_is_carrier(leaf) for leaf in flatten(arg)[0]):
+                raise InputError(
+                    f"argument {place + 1} of {function.__name__} has traced values or tensors"
+                    " inside",
+                    hint="give apply() each of them as an argument of its own",
+                )
+        return cls(function, template), found
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.function.__name__
+
+    @property
+    def places(self) -> list[int]:
+        """Where the arrays are among the arguments."""
+        return [place for place, arg in enumerate(self.template) if arg is HOLE]
+
+    def filled(self, values: Sequence[Any], other: Any = HOLE) -> list[Any]:
+        """Return a value per argument: `values` for the arrays, the others as they are."""
+        remaining = iter(values)
+        rest = self.template if other is HOLE else (other,) * len(self.template)
+        pairs = zip(self.template, rest, strict=True)
+        return [next(remaining) if arg is HOLE else given for arg, given in pairs]
+
+    def key(self) -> Any:
+        """Return what makes two calls the same, types of numbers included; may not be hashable."""
+        return (self.function, tuple([(type(arg), arg) for arg in self.template]))
+
+    def run(self, values: Sequence[Any], needs: Sequence[bool] | None = None) -> Ran:
+        """Run `forward`, which cannot write to arrays that it is given."""
+        wanted = [True] * len(values) if needs is None else needs
+        context = Context(self.name, tuple(self.filled(wanted, False)))
+        protected = [read_only(value) for value in values]
+        result = self.function.forward(context, *self.filled(protected))  # type: ignore[attr-defined]
+        single = not isinstance(result, tuple | list)
+        outputs = (result,) if single else tuple(result)
+        for place, output in enumerate(outputs):
+            elsewhere = _is_carrier(output) or module_of(output) is not np
+            if not (elsewhere or np.asarray(output).dtype.kind in "biufc"):
+                raise InputError(
+                    f"{self.name}.forward returns {type(output).__name__} as output {place + 1}",
+                    hint="it returns an array, or a tuple of arrays",
+                )
+        return Ran(tuple(map(_number, outputs)), single, context)
+
+    def pull(self, context: Context, bars: Sequence[Any], shapes: Sequence[Shape]) -> list[Any]:
+        """Run `backward` on the cotangents of all outputs; see `cotangents`."""
+        reason = no_rule(self.function, "backward")
+        if reason:
+            raise UnsupportedError(reason)
+        return self.cotangents(self.function.backward(context, *bars), shapes)  # type: ignore[attr-defined]
+
+    def cotangents(self, found: Any, shapes: Sequence[Shape]) -> list[Any]:
+        """Return the cotangent of each array, None for none, checked and un-broadcast."""
+        bars = list(found) if isinstance(found, tuple | list) else [found]
+        count = len(self.template)
+        if len(bars) != count:
+            raise InputError(
+                f"{self.name}.backward returned {counted(len(bars), 'cotangent')}, and forward"
+                f" takes {counted(count, 'argument')}",
+                hint="return one for every argument but ctx, None for those without derivative",
+            )
+        chosen = [bars[place] for place in self.places]
+        return [
+            None if bar is None else self._narrowed(_number(bar), shape, place)
+            for bar, shape, place in zip(chosen, shapes, self.places, strict=True)
+        ]
+
+    def _narrowed(self, bar: Any, shape: Shape, place: int) -> Any:
+        """Return a cotangent summed over the axes along which its argument was broadcast."""
+        wide = shape_of(bar)
+        if wide == shape:
+            return bar
+        lead = len(wide) - len(shape)
+        fits = lead >= 0 and all(n in (1, w) for n, w in zip(shape, wide[lead:], strict=True))
+        if not fits:
+            raise ShapeError(
+                f"{self.name}.backward returned a cotangent of shape {wide} for argument"
+                f" {place + 1} of forward, whose shape is {shape}"
+            )
+        stretched = (k + lead for k, n in enumerate(shape) if n == 1 != wide[k + lead])
+        axes = (*range(lead), *stretched)
+        return arrays.reshape(arrays.sum(bar, axes), shape)
+
+    def push(self, context: Context, dots: Sequence[Any], outputs: Sequence[Shape]) -> list[Any]:
+        """Run `jvp` on the tangents of the arrays, and return those of the outputs."""
+        reason = no_rule(self.function, "jvp")
+        if reason:
+            raise UnsupportedError(reason)
+        found = self.function.jvp(context, *self.filled(dots, None))  # type: ignore[attr-defined]
+        return self.tangents(found, outputs)
+
+    def tangents(self, found: Any, outputs: Sequence[Shape]) -> list[Any]:
+        """Return the tangents of the outputs, checked; None becomes zero."""
+        dots = list(found) if isinstance(found, tuple | list) else [found]
+        if len(dots) != len(outputs):
+            raise InputError(
+                f"{self.name}.jvp returned {counted(len(dots), 'tangent')}, and forward returns"
+                f" {counted(len(outputs), 'output')}"
+            )
+        dots = [
+            np.zeros(shape)[()] if dot is None else _number(dot)
+            for dot, shape in zip(dots, outputs, strict=True)
+        ]
+        for place, (dot, shape) in enumerate(zip(dots, outputs, strict=True)):
+            if shape_of(dot) != shape:
+                raise ShapeError(
+                    f"{self.name}.jvp returned a tangent of shape {shape_of(dot)} for output"
+                    f" {place + 1} of forward, whose shape is {shape}"
+                )
+        return dots
+
+
+_RULES = {
+    "backward": ("reverse rule", "forward mode", "backward(ctx, *cotangents)"),
+    "jvp": ("forward rule", "reverse mode", "jvp(ctx, *tangents)"),
+}
+
+
+def no_rule(function: type, name: str) -> str:
+    """Return why a custom function has no rule, or nothing where it has one."""
+    if getattr(function, name, None) is not None:
+        return ""
+    what, other, signature = _RULES[name]
+    return f"{function.__name__} has no {what}: use {other}, or give it a static method {signature}"
+
+
+def _is_carrier(value: Any) -> bool:
+    return hasattr(value, "__difflab_apply__")
+
+
+def _is_array(value: Any) -> bool:
+    """Whether derivatives are taken by an argument; Python's own numbers are settings."""
+    known = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
+    return known or module_of(value) is not np
+
+
+def _number(value: Any) -> Any:
+    """Return a Python number as NumPy's; lists of numbers become arrays."""
+    return value if hasattr(value, "shape") else np.asarray(value, dtype=np.float64)[()]
+
+
+def read_only(value: Any) -> Any:
+    """Return a view of an array that cannot be written to; what is none already stays itself."""
+    if not isinstance(value, np.ndarray) or not value.flags.writeable:
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,322 @@
+"""A custom function as a row of a graph: a primitive for one call with arguments of given shapes.
+
+Its kernel runs the user's code on arrays, point by point. Several outputs are one packed vector,
+which the nodes that follow take apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.arrays.given import shape_of
+from difflab.core.primitive import Custom, Primitive, Rule, custom
+from difflab.errors import TraceError, UnsupportedError
+from difflab.graph.builder import Builder
+from difflab.graph.custom.call import Call, Context, Ran, no_rule, read_only
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function, evaluate
+from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
+from difflab.graph.ir import Params, Shape
+from difflab.graph.node import Node
+from difflab.graph.passes.exact import transcribed
+from difflab.graph.trace import Trace
+from difflab.primitives import broadcast, pack
+
+__all__ = ["applied", "opened"]
+
+KEPT = 512
+"""Rows that are remembered, so that a computation met again is the same node."""
+
+
+def applied(call: Call, args: Sequence[Node]) -> tuple[list[Node], bool]:
+    """Append a call to the graph of its arguments; return its outputs, and whether it is one."""
+    shapes = tuple([arg.shape for arg in args])
+    try:
+        site = _kept(call.key(), call, shapes)
+    except TypeError:  # a setting that is not hashable
+        site = _Site(call, shapes)
+    return _parts(site.row(*args), site.outputs, site.single), site.single
+
+
+class _Site:
+    """A call on arguments of given shapes.
+
+    Attributes
+    ----------
+    outputs : tuple of Shape
+        The shapes of the outputs.
+    single : bool
+        Whether `forward` returns its output itself, not in a tuple.
+    recorded : Function or None
+        What `forward` computes in plain operations, where it can be recorded.
+    row : Primitive
+        What stands in the graph.
+    """
+
+    def __init__(self, call: Call, shapes: tuple[Shape, ...]) -> None:
+        self.call = call
+        self.shapes = shapes
+        self.recorded: Function | None = None
+        self._example: tuple[Ran, list[Any]] | None = None
+        self._rules: dict[str, Primitive] = {}
+        ran = self._recorded() or self._tried()
+        self.single = ran.single
+        self.outputs = tuple(map(shape_of, ran.outputs))
+        self.row = _host_row(
+            call.name,
+            lambda *values: _packed(call.run(values).outputs, self.single),
+            shapes,
+            self.outputs[0] if self.single else (_size(self.outputs),),
+            custom(
+                no_rule(call.function, "jvp") or self._jvp,
+                no_rule(call.function, "backward") or self._vjp,
+            ),
+            self.recorded,
+        )
+
+    def _recorded(self) -> Ran | None:
+        """Record `forward`, if that is possible."""
+        with Trace() as trace:
+            nodes = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(self.shapes)]
+            try:
+                ran = self.call.run([Node(trace, node) for node in nodes])
+                values = [_on(trace, output) for output in ran.outputs]
+            except Exception:  # the user's code may fail in any way on values that are no numbers
+                return None
+        whole = _packed(values, ran.single)
+        self.recorded = Function.build(trace, nodes, [whole.id], ["y"])
+        return ran
+
+    def _tried(self) -> Ran:
+        """Run `forward` on examples."""
+        draw = np.random.default_rng(0)
+        examples = [read_only(draw.uniform(1.0, 2.0, shape)) for shape in self.shapes]
+        try:
+            ran = self.call.run(examples)
+        except Exception as error:
+            raise TraceError(
+                f"{self.call.name}.forward can neither be recorded nor run on numbers between 1"
+                f" and 2, by which its shapes are learned: {type(error).__name__}: {error}",
+                hint="write it with NumPy's functions",
+            ) from error
+        self._example = ran, examples
+        return ran
+
+    def _context(self, y: Node, args: Sequence[Node]) -> Context | None:
+        """Return the context of `forward` on nodes; None where that cannot be had.
+
+        A saved output is the output in the graph: its derivative is the user's.
+        """
+        parts = _parts(y, self.outputs, self.single)
+        if self.recorded is not None:
+            ran = self.call.run(args)
+            own = {arg.id for arg in args}
+            made = {
+                output.id: part
+                for output, part in zip(ran.outputs, parts, strict=True)
+                if isinstance(output, Node) and output.id not in own
+            }
+            nodes = [value for value in ran.context.kept if isinstance(value, Node)]
+            known = {id(node): made[node.id] for node in nodes if node.id in made}
+            return ran.context.replaced(known)
+        assert self._example is not None
+        ran, examples = self._example
+        settings = ran.context.settings.values()
+        fixed = all(any(value is arg for arg in self.call.template) for value in settings)
+        known = {id(one): node for one, node in zip(ran.outputs, parts, strict=True)}
+        known |= {id(one): node for one, node in zip(examples, args, strict=True)}
+        if fixed and all(id(value) in known for value in ran.context.kept):
+            return ran.context.replaced(known)
+        return None
+
+    def _vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Any]:
+        """Return the cotangents: as `backward` writes them, or by a node that calls it."""
+        call = self.call
+        bars = _parts(y_bar, self.outputs, self.single)
+        context = self._context(y, args)
+        found: Any = None
+        if context is not None:
+            found = _attempt(call.function.backward, context, *bars)  # type: ignore[attr-defined]
+        if found is not None:
+            return call.cotangents(found, self.shapes)
+        whole = self._called("backward", self._pulled, self.outputs, self.shapes)(*args, *bars)
+        return _parts(whole, self.shapes, False)
+
+    def _jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+        """Return the tangent: as `jvp` writes it, or by a node that calls it."""
+        call = self.call
+        context = self._context(y, args)
+        found: Any = None
+        if context is not None:
+            tangents = call.filled(dots, None)
+            found = _attempt(call.function.jvp, context, *tangents)  # type: ignore[attr-defined]
+        if found is not None:
+            values = call.tangents(found, self.outputs)
+            y_dot: Node = _packed([_on(y.builder, value) for value in values], self.single)
+            return y_dot
+        row = self._called("jvp", self._pushed, self.shapes, self.outputs)
+        packed: Node = row(*args, *dots)
+        return _parts(packed, (y.shape,), single=False)[0]
+
+    def _pulled(self, *values: Any) -> Any:
+        args, bars = values[: len(self.shapes)], values[len(self.shapes) :]
+        found = self.call.pull(self.call.run(args).context, bars, self.shapes)
+        zeros = [np.zeros(shape) for shape in self.shapes]
+        return _packed([z if bar is None else bar for z, bar in zip(zeros, found, strict=True)])
+
+    def _pushed(self, *values: Any) -> Any:
+        args, dots = values[: len(self.shapes)], values[len(self.shapes) :]
+        return _packed(self.call.push(self.call.run(args).context, dots, self.outputs))
+
+    def _called(
+        self, what: str, compute: Callable[..., Any], more: Sequence[Shape], into: Sequence[Shape]
+    ) -> Primitive:
+        """Return a row that calls one of the user's rules, on what it is given."""
+        row = self._rules.get(what)
+        if row is None:
+            reason = (
+                f"{self.call.name}.{what} cannot be recorded, so it cannot be differentiated"
+                " again: write it with NumPy's functions"
+            )
+            # The name is an identifier, which targets that write code rely on.
+            name, shapes = f"{self.call.name}_{what}", (*self.shapes, *more)
+            rule = custom(reason, reason)
+            row = self._rules[what] = _host_row(name, compute, shapes, (_size(into),), rule, None)
+        return row
+
+
+_kept = lru_cache(KEPT)(lambda key, call, shapes: _Site(call, shapes))
+
+
+def _attempt(rule: Callable[..., Any], context: Context, *values: Any) -> Any:
+    """Return what a rule writes on nodes; None where it needs arrays."""
+    try:
+        return rule(context, *values)
+    except Exception:  # the user's code may fail in any way on values that are no numbers
+        return None
+
+
+def _host_row(
+    name: str,
+    compute: Callable[..., Any],
+    shapes: Sequence[Shape],
+    shape: Shape,
+    rule: Rule,
+    recorded: Function | None,
+) -> Primitive:
+    """Return a row whose kernel is Python code for one point."""
+
+    def kernel(xp: ModuleType, *args: Any) -> Any:
+        if xp is not np:
+            return evaluate(_required(recorded, name), args, ArrayInterpreter(xp))[0]
+        batches = [
+            np.shape(arg)[: np.ndim(arg) - len(own)] for arg, own in zip(args, shapes, strict=True)
+        ]
+        batch = np.broadcast_shapes(*batches)
+        if batch == ():
+            return np.asarray(compute(*args))
+        wide = [np.broadcast_to(arg, batch + own) for arg, own in zip(args, shapes, strict=True)]
+        points = [compute(*[arg[place] for arg in wide]) for place in np.ndindex(batch)]
+        return np.array(points).reshape(batch + shape)
+
+    def exact(mp: Any, *args: Any) -> Any:
+        return evaluate(_required(recorded, name), args, MpmathInterpreter())[0]
+
+    analytic = recorded is not None and all(row.analytic for row in recorded.graph.primitives)
+    return Primitive(
+        name=name,
+        arity=len(shapes),
+        kernel=kernel,
+        rule=rule,
+        mpmath=exact,
+        expansion=None if recorded is None else lambda *args: _opened_row(recorded, args),
+        analytic=analytic,
+        shape=lambda _: shape,
+    )
+
+
+def _required(recorded: Function | None, name: str) -> Function:
+    if recorded is None:
+        raise UnsupportedError(
+            f"{name} is code that cannot be recorded, so it is known by its float64 values only"
+        )
+    return recorded
+
+
+def _opened_row(recorded: Function, args: Sequence[Node]) -> Node:
+    """Append what a row computes in plain operations."""
+    builder = args[0].builder
+    found: Node = evaluate(recorded, args, GraphInterpreter(builder))[0]
+    return Node(builder, builder.spread(found.id, recorded.output_shapes[0]))
+
+
+def opened(function: Function) -> Function:
+    """Return the function with every custom function's value in plain operations.
+
+    Raises
+    ------
+    UnsupportedError
+        A `forward` cannot be recorded.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> class Double(dl.CustomFunction):
+    ...     forward = staticmethod(lambda ctx, x: x + x)
+    ...     backward = staticmethod(lambda ctx, y_bar: 2 * y_bar)
+    >>> f = dl.trace(lambda x: Double.apply(x), 1.0)
+    >>> f.graph.primitives, opened(f).graph.primitives
+    ((<primitive Double>,), (<primitive add>,))
+    """
+    if not any(isinstance(row.rule, Custom) for row in function.graph.primitives):
+        return function
+
+    def emit(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+        if not isinstance(row.rule, Custom):
+            return builder.emit(row, args, params)
+        expansion = row.expansion or _required(None, row.name)
+        written: int = expansion(*(Node(builder, arg) for arg in args)).id
+        return written
+
+    return transcribed(function, emit)
+
+
+def _size(shapes: Sequence[Shape]) -> int:
+    return sum(map(math.prod, shapes))
+
+
+def _packed(values: Sequence[Any], single: bool = False) -> Any:
+    """Return values as one vector; a single one as it is."""
+    if single:
+        return values[0]
+    return pack(*values, ranks=tuple([len(shape_of(value)) for value in values]))
+
+
+def _parts(whole: Node, shapes: Sequence[Shape], single: bool) -> list[Node]:
+    """Take a packed vector apart."""
+    if single:
+        return [whole]
+    parts, start = [], 0
+    for shape in shapes:
+        size = math.prod(shape)
+        part = whole[start : start + size].reshape(shape) if shape else whole[start]
+        parts.append(part)
+        start += size
+    return parts
+
+
+def _on(builder: Builder, value: Any) -> Node:
+    """Return a value as a node; numbers and arrays become constants of their shape."""
+    if isinstance(value, Node):
+        return value
+    shape = shape_of(value)
+    if shape:
+        node: Node = broadcast(Node(builder, builder.constant(0)), shape=shape, rank=0) + value
+        return node
+    return Node(builder, builder.constant(float(value)))

@@ -1,0 +1,175 @@
+"""Rewrites that a derivative takes for the operations they save."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.copying import label
+from difflab.graph.counts import count
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
+from difflab.graph.passes.exact import transcribed
+from difflab.primitives import add, divide, multiply, negative, power, subtract
+
+__all__ = ["doubled_last", "squares_once"]
+
+Scaled = tuple[int, int]
+"""A node and an exponent k: the value is the node's times 2^k."""
+
+
+def squares_once(function: Function) -> Function:
+    """Write every x·x as x^2, if the function has a square written either way.
+
+    Both are the same product, and x^2 has the shorter derivative: t·(2·x), not t·x + t·x.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> squares_once(dl.parse("sin(x*x) + x^2")) == dl.parse("sin(x^2) + x^2")
+    True
+    >>> squares_once(dl.parse("sin(x*x)")) == dl.parse("sin(x*x)")
+    True
+    """
+    graph = function.graph
+    if power not in graph.primitives or multiply not in graph.primitives:
+        return function
+    firsts = []
+    for row in (multiply, power):
+        starts = graph.starts[:-1][graph.opcode == graph.primitives.index(row) + FIRST_ROW]
+        bases, others = graph.args[starts], graph.args[starts + 1]
+        twos = [node for node, (value, _) in graph.constants.items() if value == 2]
+        square = bases == others if row is multiply else np.isin(others, twos)
+        firsts.append(bases[square])
+    return transcribed(function, _squared) if np.isin(*firsts).any() else function
+
+
+def _squared(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+    if row is multiply and args[0] == args[1]:
+        return builder.emit(power, (args[0], builder.constant(2)))
+    return builder.emit(row, args, params)
+
+
+def doubled_last(function: Function, first: int = 0) -> Function:
+    """Multiply by powers of two after products and sums, where that saves operations.
+
+    ``2·a + 2·b`` is ``2·(a + b)``, and so on along a recursion. Scaling by a power of two is
+    exact, so that a value changes only where a number is too small or too large to be scaled.
+
+    Parameters
+    ----------
+    function : Function
+        What is rewritten, or returned as it is.
+    first : int
+        The node to begin at; those before it, as of a function in its derivative, stay.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> doubled_last(dl.parse("2*x*y + 2*y*z")) == dl.parse("2*(x*y + y*z)")
+    True
+    """
+    graph = function.graph
+    if multiply not in graph.primitives and add not in graph.primitives:
+        return function
+    scaling = _Scaling(Builder(graph.source))
+    spans, params = graph.spans.tolist(), graph.param_ids.tolist()
+    builder, made = scaling.builder, scaling.made
+    for node, (opcode, args) in enumerate(graph.rows()):
+        builder.span = spans[node]
+        if opcode == INPUT:
+            made.append((builder.input(graph.input_name(node), graph.shape(node)), 0))
+        elif opcode == CONSTANT:
+            made.append((builder.constant(*graph.constants[node]), 0))
+        else:
+            row = graph.primitives[opcode - FIRST_ROW]
+            parts = [made[arg] for arg in args]
+            moved = scaling.moved(row, parts) if node >= first else None
+            made.append(moved or scaling.kept(row, parts, graph.param_table[params[node]]))
+    for node, name in graph.labels.items():
+        if made[node][1] == 0:
+            label(builder, made[node][0], name)
+    inputs = [made[node][0] for node in function.input_nodes]
+    outputs = [scaling.whole(made[node]) for node in function.outputs]
+    names, structure = function.output_names, function.structure
+    rewritten = Function.build(builder, inputs, outputs, names, structure)
+    return min(function, rewritten, key=lambda found: count(found).operations)
+
+
+class _Scaling:
+    """Nodes with the powers of two that they have still to be multiplied by."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.made: list[Scaled] = []
+
+    def kept(self, row: Primitive, parts: list[Scaled], params: Params) -> Scaled:
+        """Append an operation on the values themselves."""
+        return self.builder.emit(row, [self.whole(part) for part in parts], params), 0
+
+    def moved(self, row: Primitive, parts: list[Scaled]) -> Scaled | None:
+        """Append an operation, its operands' powers of two behind it; None where they stay."""
+        emit = self.builder.emit
+        if row is multiply:
+            return self._product(*parts)
+        if row is add and parts[0] == parts[1]:
+            return parts[0][0], parts[0][1] + 1
+        if row is add or row is subtract:
+            operands, exponent = self._aligned(parts)
+            return emit(row, operands), exponent
+        if row is negative:
+            return emit(row, (parts[0][0],)), parts[0][1]
+        if row is divide:
+            return emit(row, (parts[0][0], self.whole(parts[1]))), parts[0][1]
+        return None
+
+    def whole(self, part: Scaled) -> int:
+        """Return the node that has the value of `part`; a factor that is there takes it in."""
+        node, exponent = part
+        if not exponent:
+            return node
+        scale = 1 << exponent
+        if self.builder.primitive(node) is multiply:
+            for factor, other in (args := self.builder.arguments(node), args[::-1]):
+                if factor in self.builder.constants:
+                    value = self.builder.constants[factor][0] * scale
+                    return self.builder.emit(multiply, (self.builder.constant(value), other))
+        return self.builder.emit(multiply, (self.builder.constant(scale), node))
+
+    def _product(self, a: Scaled, b: Scaled) -> Scaled:
+        """Multiply; what is multiplied by a power of two is not, but takes it along."""
+        for (factor, _), (node, exponent) in ((a, b), (b, a)):
+            more = self._exponent(factor)
+            if more:
+                return node, exponent + more
+        return self.builder.emit(multiply, (a[0], b[0])), a[1] + b[1]
+
+    def _exponent(self, node: int) -> int:
+        """Return k where a node is the constant 2^k and k > 0; else 0."""
+        value = self.builder.constants.get(node, (0, None))[0]
+        mantissa, exponent = math.frexp(value)
+        return exponent - 1 if mantissa == 0.5 and exponent > 1 else 0
+
+    def _aligned(self, parts: list[Scaled]) -> tuple[list[int], int]:
+        """Return two operands under the same power of two; a constant takes any."""
+        constants = self.builder.constants
+        largest = max(exponent for _, exponent in parts)
+        if any(node in constants for node, _ in parts):
+            operands = [
+                self.builder.constant(_divided(constants[node][0], largest))
+                if node in constants
+                else node
+                for node, _ in parts
+            ]
+            return operands, largest
+        least = min(exponent for _, exponent in parts)
+        return [self.whole((node, exponent - least)) for node, exponent in parts], least
+
+
+def _divided(value: float, exponent: int) -> float:
+    """Return value / 2^exponent, an integer where it is one."""
+    found = value / (1 << exponent)
+    return int(found) if isinstance(value, int) and found.is_integer() else found

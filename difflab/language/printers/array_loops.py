@@ -1,0 +1,200 @@
+"""What moves data between shapes, as loops over flat arrays.
+
+Every such row is a nest of loops that copies or adds elements whose places in the flat,
+row-major arrays are affine in the counters: an offset and a stride per loop. Where places are
+given one by one, a counter is first looked up in a table of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from difflab.core.primitive import Primitive, Shape
+from difflab.primitives import (
+    broadcast,
+    concatenate,
+    constant_array,
+    diag,
+    diagonal,
+    index,
+    pack,
+    put,
+    reshape,
+    scatter,
+    sum_,
+    sum_in_order,
+    take,
+    transpose,
+)
+from difflab.primitives.movement import indices
+
+__all__ = ["MOVED", "Move", "moves", "place", "terms"]
+
+Key = Sequence[int | tuple[int, int | None, int]]
+
+
+MOVED = frozenset(
+    {broadcast, concatenate, constant_array, diag, diagonal, index, pack, put, reshape}
+    | {scatter, sum_, sum_in_order, take, transpose}
+)
+"""The rows that are loops, or numbers that are written out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """``out[target] (+)= argument[source]`` for all counters.
+
+    Attributes
+    ----------
+    argument : int
+        Which argument is read.
+    sizes : tuple of int
+        How far each loop counts.
+    target, source : (int, tuple of int)
+        Offset and strides of the place written and of the place read.
+    adds : bool
+        Whether elements are added to what is there.
+    table : (int, tuple of int) or None
+        A loop, and the places that its counter stands for: in the source, or in the target
+        where elements are added.
+    """
+
+    argument: int
+    sizes: Shape
+    target: tuple[int, Shape]
+    source: tuple[int, Shape]
+    adds: bool = False
+    table: tuple[int, Shape] | None = None
+
+
+def moves(
+    row: Primitive, params: dict[str, Any], shapes: Sequence[Shape], shape: Shape
+) -> list[Move]:
+    """Return the loops that compute a structural row or a sum.
+
+    Parameters
+    ----------
+    row : Primitive
+        One of `MOVED` that has arguments, other than a sum in order.
+    params : dict
+        The node's static parameters.
+    shapes, shape : tuple of int
+        The shapes of the arguments and of the result.
+    """
+    if row is index:
+        sizes, place_read = _chosen(params["key"], shapes[0])
+        return [Move(0, sizes, (0, _strides(sizes)), place_read)]
+    if row is scatter:
+        result = []
+        for argument, key in enumerate(params["keys"]):
+            sizes, place_written = _chosen(key, shape)
+            result.append(Move(argument, sizes, place_written, (0, _strides(sizes)), adds=True))
+        return result
+    if row is broadcast:
+        lead = (0,) * (len(shape) - len(shapes[0]))
+        own = zip(_strides(shapes[0]), shapes[0], strict=True)
+        stretched = lead + tuple(0 if size == 1 else stride for stride, size in own)
+        return [Move(0, shape, (0, _strides(shape)), (0, stretched))]
+    if row is sum_:
+        return [_summed(params["axes"], shapes[0], shape)]
+    if row is transpose:
+        strides = _strides(shapes[0])
+        turned = tuple(strides[axis] for axis in params["axes"])
+        return [Move(0, shape, (0, _strides(shape)), (0, turned))]
+    if row is diag or row is diagonal:
+        return [_diagonal(row, shapes[0], shape)]
+    if row is take or row is put:
+        return [_looked_up(row, params, shapes[0], shape)]
+    if row is concatenate:
+        return _joined(params["axis"], shapes, shape)
+    result, start = [], 0
+    for argument, part in enumerate(shapes):
+        size = math.prod(part)
+        result.append(Move(argument, (size,), (start, (1,)), (0, (1,))))
+        start += size
+    return result
+
+
+def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
+    """Return the loops that put the terms of sums in order side by side, sum after sum."""
+    length = params["length"]
+    found = []
+    for argument, (shape, key) in enumerate(zip(shapes, params["places"], strict=True)):
+        places = range(*slice(*key).indices(length))
+        lead = _strides((*shape[:-1], length))[:-1]
+        target = (places.start, (*lead, places.step))
+        found.append(Move(argument, shape, target, (0, _strides(shape))))
+    return found
+
+
+def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
+    """Copy between a vector, or several, and the diagonals of square matrices."""
+    short, wide = (shape, result) if row is diag else (result, shape)
+    *lead, along, across = _strides(wide)
+    on = (0, (*lead, along + across))
+    plain = (0, _strides(short))
+    return Move(0, short, on, plain) if row is diag else Move(0, short, plain, on)
+
+
+def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Shape) -> Move:
+    """Take elements from their places along an axis, or add them into those."""
+    sizes = result if row is take else shape
+    axis = params["axis"] + len(shape)
+    table = (axis, tuple(indices(params["places"]).tolist()))
+    return Move(0, sizes, (0, _strides(result)), (0, _strides(shape)), row is put, table)
+
+
+def _joined(axis: int, shapes: Sequence[Shape], result: Shape) -> list[Move]:
+    """Copy one part after the other along an axis."""
+    found, start, strides = [], 0, _strides(result)
+    for argument, shape in enumerate(shapes):
+        found.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
+        start += shape[axis] * strides[axis]
+    return found
+
+
+def _summed(axes: Sequence[int], shape: Shape, result: Shape) -> Move:
+    kept = iter(_strides(result))
+    rank = len(shape)
+    target = tuple(0 if axis - rank in axes else next(kept) for axis in range(rank))
+    return Move(0, shape, (0, target), (0, _strides(shape)), adds=True)
+
+
+def _strides(shape: Shape) -> Shape:
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _chosen(key: Key, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
+    """Return the sizes of what a key selects, and the offset and strides of its places."""
+    offset, sizes, strides = 0, [], []
+    for entry, size, stride in zip(key, shape, _strides(shape), strict=True):
+        if isinstance(entry, int):
+            offset += entry * stride
+        else:
+            chosen = range(*slice(*entry).indices(size))
+            offset += chosen.start * stride
+            sizes.append(len(chosen))
+            strides.append(chosen.step * stride)
+    return tuple(sizes), (offset, tuple(strides))
+
+
+def place(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
+    """Return the place as an expression of the counters.
+
+    Examples
+    --------
+    >>> place((2, (3, -1)), ["i0", "i1"]), place((0, (1,)), ["i0"]), place((0, ()), [])
+    ('3*i0 - i1 + 2', 'i0', '0')
+    """
+    offset, strides = affine
+    terms = []
+    for stride, counter in zip(strides, counters, strict=True):
+        if stride:
+            factor = "" if abs(stride) == 1 else f"{abs(stride)}*"
+            terms.append(("- " if stride < 0 else "+ ") + factor + counter)
+    if offset or not terms:
+        terms.append(f"{'-' if offset < 0 else '+'} {abs(offset)}")
+    return " ".join(terms).removeprefix("+ ")

@@ -1,0 +1,1 @@
+"""Numeric differentiation from values alone: differences and the complex step."""

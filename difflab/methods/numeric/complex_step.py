@@ -1,0 +1,231 @@
+"""`complex-step`: the derivative as an imaginary part, free of cancellation.
+
+For a function that is analytic around x and real on the real line,
+
+    f(x + ih) = f(x) + ih f'(x) - h^2 f''(x)/2 - ...,    f'(x) = Im f(x + ih) / h + O(h^2).
+
+Nothing is subtracted, so h can be so small that the error of order ``h^2`` is far below
+rounding: the derivative has the digits that the function has.
+
+The step is ``2^-100 |x|``. No singularity but one at x itself is nearer than a unit in the
+last place, ``2^-53 |x|``, so that the relative error ``(h/L)^2`` is below ``2^-94``
+whatever length L the function changes over; a still smaller step would gain nothing and
+push the imaginary parts of small derivatives below the normal numbers.
+
+Sources: W. Squire and G. Trapp, *Using complex variables to estimate derivatives of real
+functions*, SIAM Review 40 (1998); J. R. R. A. Martins, P. Sturdza and J. J. Alonso, *The
+complex-step derivative approximation*, ACM Trans. Math. Softw. 29 (2003).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import UnsupportedError
+from difflab.methods.numeric.adaptive import first_derivatives
+from difflab.methods.numeric.finite import CENTRAL
+from difflab.methods.numeric.richardson import RICHARDSON
+from difflab.methods.numeric.stencil import Sampler, ladder, lead_points, scale_of
+from difflab.methods.protocol import Estimate, Family, Problem, Size
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["COMPLEX_STEP", "ComplexStep", "PreparedComplexStep", "complex_steps"]
+
+Array = NDArray[np.float64]
+
+_EPS = 2.0**-52
+_LEAST = 2.0**-1074
+# Replicates of the derivative beside x, whose third differences are its noise. They are
+# further apart than those of values: parts that cancel leave stairs in the derivative.
+_REPLICATES = 6
+_NOISE_STEP = 0.7316 * 2.0**-30
+_SHORT_STEP = 0.7316 * 2.0**-44
+_ROUGH = 1e-6
+# Central differences that differ by more than this, relative, are looked at closely.
+_ALIKE = 1e-4
+
+
+def complex_steps(x: Array) -> Array:
+    """Return the imaginary step for each component of `x`.
+
+    At zero, where no unit in the last place gives a length, and close to the smallest
+    numbers, where ``2^-100 |x|`` would vanish, the step is as short as it can be.
+    """
+    size = np.abs(x)
+    steps = np.maximum(2.0**-100 * size, np.minimum(2.0**-960, 2.0**-40 * size))
+    return np.where(size > 0, np.maximum(steps, _LEAST), 2.0**-300)
+
+
+@dataclass(frozen=True)
+class PreparedComplexStep:
+    """A function that takes complex numbers, ready to be called at points."""
+
+    problem: Problem
+    size: Size | None = None
+    operations: int | None = None
+
+    def __call__(self, x: Array) -> Estimate:
+        """Return the Jacobian or the Hessian at `x`, its error and the evaluations."""
+        sampler = Sampler(self.problem)
+        with np.errstate(all="ignore"):
+            if self.problem.order == 2:
+                value, error = _hessian(self.problem, sampler, x)
+            else:
+                value, error = _jacobian(self.problem, sampler, x)
+        return Estimate(value, error, sampler.count)
+
+
+@dataclass(frozen=True)
+class ComplexStep:
+    """The complex-step method."""
+
+    name: str = "complex-step"
+    summary: str = "Im f(x + ih) / h: no cancellation, for analytic functions"
+    family: Family = Family.NUMERIC
+    orders: tuple[int, ...] = (1, 2)
+
+    def prepare(self, problem: Problem) -> PreparedComplexStep:
+        """Check that complex numbers may pass through the function.
+
+        Raises
+        ------
+        difflab.errors.UnsupportedError
+            An operation of the function is not analytic, or the order is not 1 or 2.
+        """
+        if problem.order not in self.orders:
+            raise UnsupportedError(f"{self.name} gives derivatives of order 1 and 2 only")
+        if problem.order == 2 and problem.m != 1:
+            raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
+        if problem.function is not None:
+            _require_analytic(problem.function)
+        return PreparedComplexStep(problem)
+
+    def missing(self) -> str | None:
+        """Return None: NumPy is all it needs."""
+        return None
+
+
+COMPLEX_STEP = ComplexStep()
+
+
+def _require_analytic(function: Function) -> None:
+    """Raise UnsupportedError for the first operation that complex numbers cannot pass."""
+    graph = function.graph
+    broken = {row for row in graph.primitives if not row.analytic}
+    if not broken:
+        return
+    for node in range(len(graph)):
+        row = graph.primitive(node)
+        if row is not None and row in broken:
+            part, where = graph.place(node).part, graph.place(node).where
+            place = f" in `{part}`" if part else ""
+            place += f" ({where})" if where else ""
+            raise UnsupportedError(
+                f"complex step needs an analytic function; {row.name}{place} is not"
+            )
+
+
+def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
+    """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
+
+    A function that gives real values for complex points has zeros here; the comparison
+    with central differences tells whether that is the truth.
+    """
+    count, n = points.shape
+    out = np.zeros((count, n, sampler.m))
+    block = max(1, sampler.rows // count)
+    for start in range(0, n, block):
+        chosen = np.arange(start, min(start + block, n))
+        stack = np.repeat(points[:, None, :], chosen.size, axis=1).astype(np.complex128)
+        stack[:, chosen - start, chosen] += 1j * steps[chosen]
+        values = sampler(stack.reshape(-1, n)).reshape(count, chosen.size, -1)
+        # Where the value overflows, the imaginary part is what is left of inf - inf.
+        out[:, chosen] = np.where(np.isfinite(np.real(values)), np.imag(values), np.nan)
+    return out
+
+
+def _replicated(sampler: Sampler, x: Array, steps: Array, apart: float) -> tuple[Array, Array]:
+    """Return the derivatives ``(n, m)`` at `x`, and third differences of those beside it."""
+    beside = lead_points(x, scale_of(x), apart)[:_REPLICATES]
+    slopes = _imaginary(sampler, beside, steps) / steps[:, None]
+    return slopes[0], np.abs(np.diff(slopes, 3, axis=0)).max(axis=0)
+
+
+def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
+    steps = complex_steps(x)
+    value, noise = _replicated(sampler, x, steps, _NOISE_STEP)
+    if (noise > _ROUGH * np.abs(value)).any():
+        # So close to an edge or a pole even the replicates differ.
+        noise = np.fmin(noise, _replicated(sampler, x, steps, _SHORT_STEP)[1])
+    least = 4.0 * _LEAST / steps[:, None]
+    error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
+    center = sampler(x[None, :])[0]
+    # A derivative of exactly zero may be one that cancelled: `sin(x) / x` at 1e-8.
+    unseen = _EPS * np.abs(center) / np.maximum(scale_of(x), 2.0**-26)[:, None]
+    error = np.where(value == 0, np.maximum(error, unseen), error)
+    suspect = _unlike_central(sampler, x, value, center)
+    if suspect.any():
+        error = _compared(problem, sampler, x, value, error, suspect)
+    error[~np.isfinite(value)] = np.inf
+    return value.T, error.T
+
+
+def _unlike_central(sampler: Sampler, x: Array, value: Array, center: Array) -> NDArray[np.bool_]:
+    """Tell which derivatives a plain central difference does not confirm."""
+    steps = np.cbrt(_EPS) * scale_of(x)
+    values, moved = ladder(sampler, x, np.arange(x.size), np.stack([steps, -steps]))
+    width = (moved[0] - moved[1])[:, None]
+    central = (values[0] - values[1]) / width
+    half_jump = np.abs(values[0] + values[1] - 2.0 * center) / width
+    size = np.maximum(np.abs(value), np.abs(center) / np.maximum(scale_of(x), 1.0)[:, None])
+    unlike = np.abs(central - value) + half_jump > _ALIKE * size
+    return np.asarray(unlike & np.isfinite(central))
+
+
+def _compared(
+    problem: Problem, sampler: Sampler, x: Array, value: Array, error: Array, suspect: Any
+) -> Array:
+    """Return errors that admit what adaptive central differences say.
+
+    Raises
+    ------
+    difflab.errors.UnsupportedError
+        A Python callable has other derivatives: it loses the imaginary part, as ``abs``.
+    """
+    found = first_derivatives(CENTRAL.rule, sampler, x)
+    gap = np.abs(found.value - value)
+    wrong = suspect & (gap > 10.0 * found.error + 10.0 * error)
+    if problem.function is None and wrong.any():
+        i, k = (int(place[0]) for place in np.nonzero(wrong))
+        raise UnsupportedError(
+            "complex step needs an analytic function; this one does not carry imaginary parts:"
+            f" its derivative by x[{i}] is {value[i, k]:.6g} by complex step and"
+            f" {found.value[i, k]:.6g} by central differences"
+        )
+    rough = found.error > 1e-2 * np.abs(value)
+    admitted = np.where(rough, np.maximum(gap, found.error), gap)
+    return np.where(suspect & np.isfinite(gap), np.fmax(error, admitted), error)
+
+
+def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
+    """Extrapolate central differences of the complex-step gradient."""
+    _jacobian(problem, sampler, x)  # refuses a function that is not analytic
+
+    steps = complex_steps(x)
+
+    # Not divided by the steps, so that values near the smallest numbers are seen as such.
+    def gradient(points: NDArray[Any]) -> NDArray[Any]:
+        return _imaginary(sampler, points, steps)[:, :, 0]
+
+    outer = Sampler(replace(problem, values=gradient, m=problem.n))
+    found = first_derivatives(RICHARDSON.rule, outer, x)
+    value, error = found.value / steps, found.error / steps
+    half = 0.5 * (value + value.T)
+    least = 16.0 * _LEAST / steps / scale_of(x)
+    return half, np.maximum(error, error.T) + np.abs(value - half) + np.maximum.outer(least, least)

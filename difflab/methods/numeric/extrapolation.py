@@ -1,0 +1,297 @@
+"""Constant weights that turn difference quotients at several steps into one derivative.
+
+A difference quotient with step ``h`` has an error series
+``D(h) = f' + a_1 h^{p_1} + a_2 h^{p_2} + ...``; the powers are ``2, 4, 6, ...`` for
+central and ``1, 2, 3, ...`` for one-sided quotients. On the ladder of steps
+``h_k = h_0 / r^k`` Richardson's tableau
+
+    T[k, 0] = D(h_k)
+    T[k, j] = T[k, j-1] + (T[k, j-1] - T[k-1, j-1]) / (r^{p_j} - 1)
+
+is linear in the quotients, so that every entry of it, for every component, is one
+product of a constant matrix with the matrix of quotients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "EVEN",
+    "FULL",
+    "GUARD",
+    "ODD",
+    "REJECT",
+    "SAFETY",
+    "UNUSABLE",
+    "Extrapolation",
+    "Weights",
+    "consistent",
+    "doubts",
+    "extrapolated",
+    "plain",
+    "scores",
+    "solve",
+    "tableau",
+    "tail",
+]
+
+Array = NDArray[np.float64]
+
+EVEN: tuple[int, ...] = (2, 4, 6, 8, 10, 12)
+FULL: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+ODD: tuple[int, ...] = (1, 3, 5, 7, 9, 11)
+
+# A column of the tableau may not claim to be better than the one before it by more
+# than this: two entries can agree by accident, three seldom do.
+GUARD = 1e-3
+
+# A quotient that cannot be formed gets this rounding error and is never picked; an
+# infinite one would turn into nan in a product with a weight of zero.
+UNUSABLE = 1e300
+REJECT = 1e290
+
+# Errors of single quotients, in multiples of their estimates, within which they must agree.
+_WIDE = 4.0
+
+# Bound on |value - truth| over what the tableau shows; see `solve`.
+SAFETY = 2.0
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Candidates for a derivative, each a row of weights on the quotients of a ladder.
+
+    Attributes
+    ----------
+    value : ndarray (E, K)
+        Each row gives one candidate.
+    spread : ndarray (E, K)
+        Each row gives the candidate's truncation error.
+    guard : ndarray (E, K)
+        Each row gives a floor of that error, from a neighbouring candidate.
+    jump : ndarray (E, K)
+        Rows that take ``(f(x+h) - 2 f(x) + f(x-h)) / h`` to its limit at ``h = 0``,
+        the jump of the one-sided derivatives.
+    change, before : ndarray (E, K)
+        Rows that give the last two changes of the candidate as the step became shorter;
+        zero where there are fewer.
+    level : ndarray (E,)
+        The finest step that each candidate uses.
+    side_jump : ndarray (E, K)
+        The same for second derivatives, where the difference of the sides is formed from
+        two neighbouring steps, so that there is none at the first step.
+    """
+
+    value: Array
+    spread: Array
+    guard: Array
+    jump: Array
+    side_jump: Array
+    change: Array
+    before: Array
+    level: NDArray[np.intp]
+
+    @cached_property
+    def stacked(self) -> Array:
+        """All but the jump, in one matrix, so that one product applies them."""
+        return np.vstack([self.value, self.spread, self.guard])
+
+    @cached_property
+    def gain(self) -> Array:
+        """How much of the rounding error of each quotient reaches each candidate."""
+        return np.abs(self.value)
+
+
+class Extrapolation(NamedTuple):
+    """Richardson's tableau on a ladder: its steps, and which of its entries are candidates."""
+
+    levels: int
+    ratio: float
+    powers: tuple[int, ...]
+    depth: int
+    spare: int = 2
+
+    @property
+    def candidates(self) -> list[tuple[int, int]]:
+        """Row k and column j of each, ``1 <= j <= k - spare`` and ``j <= depth``."""
+        return [
+            (k, j)
+            for k in range(2, self.levels)
+            for j in range(1, min(k - self.spare, self.depth) + 1)
+        ]
+
+
+def tableau(
+    quotients: Iterable[Any], ratio: float, powers: Sequence[int], depth: int
+) -> list[list[Any]]:
+    """Return Richardson's tableau ``T[k][j]``; of unit vectors, weights on the quotients."""
+    table: list[list[Any]] = []
+    for k, quotient in enumerate(quotients):
+        row = [quotient]
+        for j in range(1, min(k, depth) + 1):
+            row.append(row[-1] + (row[-1] - table[k - 1][j - 1]) / (ratio ** powers[j - 1] - 1))
+        table.append(row)
+    return table
+
+
+@lru_cache
+def extrapolated(
+    levels: int, ratio: float, powers: tuple[int, ...], depth: int, spare: int = 2
+) -> Weights:
+    """Return the extrapolated entries ``T[k, j]``, ``1 <= j <= k - spare``, of the tableau.
+
+    With two entries to spare in its column each entry has a `tail`.
+
+    The error of ``T[k, j]`` is taken as ``|T[k, j] - T[k-1, j-1]|``, which is the error
+    of the entry of lower order, hence an overestimate (C. Ridders, *Accurate computation
+    of F'(x) and F'(x) F''(x)*, Adv. Eng. Software 4, 1982; Numerical Recipes 5.7).
+    """
+    table = tableau(np.eye(levels), ratio, powers, depth)
+    odd = tableau(np.eye(levels), ratio, ODD, depth)
+    rows: list[_Row] = []
+    for k, j in Extrapolation(levels, ratio, powers, depth, spare).candidates:
+        spread = table[k][j] - table[k - 1][j - 1]
+        before = table[k][j - 1] - table[k - 1][max(j - 2, 0)]
+        others = odd[k][j], odd[k][min(j, k - 1)], *_changes(table, k, j)
+        rows.append((table[k][j], spread, GUARD * before, *others, k))
+    return _weights(rows)
+
+
+def _changes(table: list[list[Array]], k: int, j: int) -> tuple[Array, Array]:
+    """Return the last two changes down column j, zero where the column is too short."""
+    none = np.zeros(len(table))
+    if k < j + 2:
+        return none, none
+    return table[k][j] - table[k - 1][j], table[k - 1][j] - table[k - 2][j]
+
+
+_Row = tuple[Array, Array, Array, Array, Array, Array, Array, int]
+
+
+def _weights(rows: list[_Row]) -> Weights:
+    return Weights(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+@lru_cache
+def plain(levels: int, ratio: float, powers: tuple[int, ...], column: int = 0) -> Weights:
+    """Return the entries of one column of the tableau: a classical stencil at every step.
+
+    Column 0 holds the quotients themselves; column 1 of one-sided quotients is the
+    three-point stencil of second order. With ``p`` the leading power of the error,
+    ``T(r h) - T(h) = (r^p - 1) a h^p`` gives the error ``a h^p`` of ``T(h)``.
+    """
+    table = tableau(np.eye(levels), ratio, powers, column)
+    odd = tableau(np.eye(levels), ratio, ODD, 1)
+    shrink = ratio ** powers[column]
+    rows: list[_Row] = []
+    for k in range(column + 2, levels):
+        spread = (table[k][column] - table[k - 1][column]) / (shrink - 1)
+        before = (table[k - 1][column] - table[k - 2][column]) / (shrink - 1)
+        rows.append(
+            (
+                table[k][column],
+                spread,
+                before / (8 * shrink),
+                odd[k][1],
+                odd[k][1],
+                *_changes(table, k, column),
+                k,
+            )
+        )
+    return _weights(rows)
+
+
+def solve(
+    weights: Weights, quotients: Array, rounding: Array, doubt: Array | None = None
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Pick for each column the candidate with the smallest error estimate.
+
+    Parameters
+    ----------
+    weights : Weights
+        The candidates, on ladders of ``K`` steps.
+    quotients : ndarray (K, N)
+        Difference quotients, one column for each derivative wanted.
+    rounding : ndarray (K, N)
+        Bounds on the rounding error of the quotients.
+    doubt : ndarray (K, N), optional
+        Added to the error of the candidates whose finest step is at each level.
+
+    Returns
+    -------
+    value, error, pick : ndarray (N,)
+        ``error`` is `SAFETY` × (truncation + rounding) of the picked candidate.
+    """
+    count = len(weights.value)
+    applied = weights.stacked @ quotients
+    error = np.abs(applied[count:]).reshape(2, count, -1).max(axis=0)
+    error += weights.gain @ rounding
+    if doubt is not None:
+        error += doubt[weights.level]
+    pick = error.argmin(axis=0)
+    columns = np.arange(pick.size)
+    return applied[pick, columns], SAFETY * error[pick, columns], pick
+
+
+def doubts(quotients: Array, rounding: Array) -> Array:
+    """Return what to add to the error of the candidates at each level, ``(K, N)``.
+
+    Quotients whose differences do not shrink with the step, and not for rounding, are not
+    near a limit, however small the differences are: those of ``sqrt(h)/h`` halve as the
+    step is quadrupled, and would favour the largest step.
+    """
+    change = np.abs(np.diff(quotients, axis=0))
+    noise = rounding[1:] + rounding[:-1]
+    wild = (change[1:] > 0.8 * change[:-1]) & (change[1:] > 4.0 * noise[1:])
+    doubt = np.zeros_like(quotients)
+    doubt[2:] = np.where(wild, UNUSABLE, 0.0)
+    return doubt
+
+
+def scores(quotients: Array, rounding: Array) -> Array:
+    """Return how far each quotient is from its neighbour with the larger step, and rounding."""
+    score = np.full(quotients.shape, np.inf)
+    usable = (rounding[1:] < REJECT) & (rounding[:-1] < REJECT)
+    score[1:] = np.where(usable, np.abs(np.diff(quotients, axis=0)) + rounding[1:], np.inf)
+    return score
+
+
+def consistent(quotients: Array, score: Array) -> tuple[Array, Array, Array]:
+    """Discard quotients that those of smaller steps contradict; return what all agree on.
+
+    The quotients of a bounded function at steps far longer than its waves are small and
+    alike, and would pass for converged ones.
+    """
+    score = score.copy()
+    low = np.full(quotients.shape[1], -np.inf)
+    high = np.full(quotients.shape[1], np.inf)
+    for k in range(len(score) - 1, 0, -1):
+        below, above = quotients[k] - _WIDE * score[k], quotients[k] + _WIDE * score[k]
+        agrees = (below <= high) & (above >= low)
+        score[k] = np.where(agrees, score[k], np.inf)
+        low = np.where(agrees, np.fmax(low, below), low)
+        high = np.where(agrees, np.fmin(high, above), high)
+    return score, low, high
+
+
+def tail(weights: Weights, quotients: Array, rounding: Array, pick: NDArray[np.intp]) -> Array:
+    """Return how much the picked candidates would still change at shorter steps, ``(N,)``.
+
+    Changes that shrink by a constant factor from step to step sum up like a geometric
+    series. The factor is ``r^-p`` where the error series has its usual powers, and larger
+    where it starts with another, as ``sqrt(h)`` for ``x^1.5`` at 0.
+    """
+    change = np.abs((weights.change[pick].T * quotients).sum(axis=0))
+    before = np.abs((weights.before[pick].T * quotients).sum(axis=0))
+    noise = 4.0 * (weights.gain[pick].T * rounding).sum(axis=0)
+    ratio = np.where(change < before, change / before, 1.0)
+    left = change * ratio / (1.0 - np.minimum(ratio, 0.9))
+    result: Array = np.where(change > noise, SAFETY * left, 0.0)
+    return result

@@ -1,0 +1,172 @@
+"""Take a function's values on stencils: batches, their count, and how noisy they are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.errors import InputError
+from difflab.methods.protocol import Problem
+
+__all__ = [
+    "FOURTH",
+    "LEAD",
+    "LEAST",
+    "NOISE_BOUND",
+    "NOISE_STEP",
+    "TINY",
+    "Sampler",
+    "ladder",
+    "lead_points",
+    "noise_of",
+    "probe",
+    "scale_of",
+]
+
+Array = NDArray[np.float64]
+
+# Points taken at and beside x to see the noise of the values (the first is x itself).
+LEAD = 9
+# Smooth behaviour is far below the noise in fourth differences of steps so short; the
+# odd factor fills the last bits, without which sums and products of a round x are exact.
+NOISE_STEP = 0.7316 * 2.0**-40
+_COUNT = np.arange(float(LEAD))[:, None]
+# Fourth differences over 16, so that values near the largest number do not overflow;
+# 70 is the sum of the squares of 1, 4, 6, 4, 1. The value at x itself is left out: where
+# the function jumps at x, that is not noise.
+FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
+NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
+
+LEAST = 2.0**-1074  # the spacing of the smallest numbers
+
+# Below this a step relative to |x| would leave the normal numbers.
+TINY = 2.0**-1000
+_BATCH_BYTES = 1 << 28
+
+
+class Sampler:
+    """The function's values, in batches that fit the memory, each point counted."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.values = problem.values
+        self.deadline = problem.deadline
+        self.n = problem.n
+        self.m = problem.m
+        nodes = 0 if problem.function is None else len(problem.function.graph)
+        width = 16 * (problem.n + problem.m + nodes)
+        self.rows = max(64, min(problem.memory_bytes // 4, _BATCH_BYTES) // width)
+        self.count = 0
+
+    def __call__(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the values ``(N, m)`` at the points ``(N, n)``."""
+        self.count += len(points)
+        if len(points) <= self.rows:
+            out = np.asarray(self._taken(points))
+        else:
+            parts = range(0, len(points), self.rows)
+            out = np.concatenate([self._taken(points[i : i + self.rows]) for i in parts])
+        if out.shape != (len(points), self.m):
+            raise InputError(
+                f"the function returned values of shape {out.shape} for {len(points)} points"
+                f" where {(len(points), self.m)} was expected"
+            )
+        return out
+
+    def _taken(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of one batch, unless the method's time is over."""
+        if self.deadline is not None:
+            self.deadline.check()
+        return self.values(points)
+
+
+def scale_of(x: Array) -> Array:
+    """Return the length over which a function of each component is assumed to change."""
+    size = np.abs(x)
+    return np.where(size < TINY, 1.0, size)
+
+
+@lru_cache(maxsize=64)
+def _places(lead: int, count: int, n: int) -> NDArray[np.intp]:
+    """Return flat indices of entry ``(lead + r, r mod n)`` for the ``count`` rows r."""
+    rows = np.arange(count)
+    return (rows + lead) * n + rows % n
+
+
+def lead_points(x: Array, scale: Array, step: float = NOISE_STEP) -> Array:
+    """Return `x` and points a few thousand roundings apart beside it, ``(LEAD, n)``."""
+    # Towards zero, since a domain more often ends at a large |x| than at a small one; and
+    # by whole units in the last place, or the uneven spacing would be seen as noise.
+    drift = (x + np.where(x > 0, -step, step) * scale) - x
+    return x + _COUNT * drift
+
+
+def probe(
+    sampler: Sampler, x: Array, scale: Array, units: Array
+) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Evaluate beside `x` for its noise and along every component, in one batch.
+
+    Parameters
+    ----------
+    units : ndarray (R, 1)
+        Signed steps relative to `scale`.
+
+    Returns
+    -------
+    lead : ndarray (LEAD, m)
+    body : ndarray (R, n, m)
+        Values with component i moved by each step.
+    moved : ndarray (R, n)
+        Where each component was moved to.
+    """
+    n = x.size
+    count = units.size * n
+    moved = units * scale + x
+    points = np.empty((LEAD + count, n))
+    points[:LEAD] = lead_points(x, scale)
+    points[LEAD:] = x
+    points.put(_places(LEAD, count, n), moved)
+    values = sampler(points)
+    return values[:LEAD], values[LEAD:].reshape(units.size, n, -1), moved
+
+
+def ladder(
+    sampler: Sampler, x: Array, components: NDArray[np.intp], steps: Array
+) -> tuple[NDArray[Any], Array]:
+    """Evaluate with each of `components` moved by its column of signed `steps` ``(R, b)``.
+
+    Returns the values ``(R, b, m)`` and the moved components ``(R, b)``; the components
+    are taken in blocks, so that the points of one block fit the memory.
+    """
+    levels = len(steps)
+    moved = x[components] + steps
+    block = max(1, sampler.rows // levels)
+    parts = []
+    for start in range(0, components.size, block):
+        chosen = components[start : start + block]
+        points = np.repeat(x[None, :], levels * chosen.size, axis=0)
+        points[np.arange(len(points)), np.tile(chosen, levels)] = moved[
+            :, start : start + block
+        ].ravel()
+        parts.append(sampler(points).reshape(levels, chosen.size, -1))
+    return np.concatenate(parts, axis=1), moved
+
+
+@lru_cache
+def _rounding(dtype: np.dtype[Any]) -> float:
+    return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-52
+
+
+def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
+    """Return a bound on the errors of the values near x, ``(m,)``, and their relative rounding.
+
+    The noise is seen in fourth differences of values at eight points ``1e-12`` apart
+    (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
+    Comput. 33, 2011). It is never taken as less than the rounding of the values.
+    """
+    eps = _rounding(lead.dtype)
+    # The weights sum to zero; without the value at x the products are exact.
+    seen: Array = NOISE_BOUND * np.abs(FOURTH @ (lead - lead[0])).max(axis=0)
+    return np.fmax(seen, eps * np.abs(lead[0]) + LEAST), eps

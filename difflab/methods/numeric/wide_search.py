@@ -1,0 +1,375 @@
+"""Derivatives where an ordinary ladder fails: odd scales, edges of the domain, kinks.
+
+The quotients are formed on both sides over the whole range of steps that the numbers
+allow. Where they begin to converge a fine ladder starts. Central quotients are taken
+where both sides exist, one-sided ones at an edge of the domain; where both sides exist
+and disagree, half their difference (the kink) is part of the error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.methods.numeric.extrapolation import (
+    REJECT,
+    UNUSABLE,
+    Weights,
+    consistent,
+    doubts,
+    scores,
+    solve,
+    tail,
+)
+from difflab.methods.numeric.rules import Found, Rule
+from difflab.methods.numeric.stencil import Sampler, ladder, lead_points, noise_of
+
+__all__ = ["SUSPECT", "rescue"]
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+# Every step of the wide ladder is the largest one times 2^-e. Functions of a component
+# near zero may change over any length, hence the second, longer one.
+_NEAR = np.arange(0.0, 72.0, 4.0)
+_FAR = np.concatenate([np.arange(0.0, 64.0, 4.0), np.arange(64.0, 1070.0, 16.0)])
+# At zero itself: squares of the steps do not underflow.
+_ZERO = _FAR[_FAR <= 500.0]
+_TOP = 0.3
+
+# A function may be flat beside so small an x only because its values cannot change by so
+# little, as log(1 + x) at 1e-17: no flatness is believed there before a wider look.
+SUSPECT = 2.0**-20
+
+# Relative to the value: an amplitude that is taken for noise, if it lasts for short steps only.
+_NEXT_TO_NOTHING = 1e-5
+
+# The first step of a ladder for second derivatives, in steps that begin to converge, is
+# this times the ladder's first unit.
+_ONSETS = 16.0
+
+# Noise above so many roundings of the value is looked at again, at a few units in the last
+# place.
+_QUIET = 1e3
+_NEAREST = 0.7316 * 2.0**-49
+
+# Numbers in the largest arrays of quotients: components are taken in blocks to keep to it.
+_ENTRIES = 1 << 21
+
+# Quotients that keep growing over so many steps have no limit.
+_STREAK = 4
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Values on both sides of x: ``(K, N)``, N = components × outputs, steps positive."""
+
+    up: Array
+    down: Array
+    step_up: Array
+    step_down: Array
+    center: Array
+    noise: Array
+    eps: float
+
+    def defined(self, values: Array) -> NDArray[np.bool_]:
+        """Tell where `values` of one side are finite at all but the largest steps."""
+        return np.asarray(np.isfinite(values[len(values) // 2 :]).all(axis=0))
+
+    def right(self) -> tuple[Array, Array]:
+        """Return forward quotients and their rounding."""
+        return self._quotients(self.up, self.center, self.step_up)
+
+    def left(self) -> tuple[Array, Array]:
+        """Return backward quotients and their rounding."""
+        return self._quotients(self.center, self.down, self.step_down)
+
+    def central(self) -> tuple[Array, Array]:
+        """Return central quotients and their rounding."""
+        return self._quotients(self.up, self.down, self.step_up + self.step_down)
+
+    def curvature(self) -> Array:
+        """Return half the difference of forward and backward quotients."""
+        gap = (self.up - self.center) + (self.down - self.center)
+        return np.nan_to_num(gap / (self.step_up + self.step_down), posinf=0.0, neginf=0.0)
+
+    def _quotients(self, high: Array, low: Array, width: Array) -> tuple[Array, Array]:
+        quotients = (high - low) / width
+        level = np.maximum(self.noise, self.eps * np.maximum(np.abs(high), np.abs(low)))
+        rounding = 2.0 * level / width
+        bad = ~np.isfinite(quotients) | ~np.isfinite(rounding)
+        return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)
+
+
+def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Found) -> None:
+    """Settle `components` over the whole range of steps; improves `found` in place."""
+    undefined = ~np.isfinite(found.center)
+    found.value[:, undefined] = np.nan
+    found.error[:, undefined] = np.inf
+    if undefined.all():
+        return
+    # Errors are told from `UNUSABLE` by their size: the values must not come near it.
+    unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
+    _rescale(found, 1.0 / unit)
+    found.unit = unit
+    found.noise = _noise(sampler, x, found)
+    size = np.abs(x[components])
+    for chosen, exponents in (
+        (size >= SUSPECT, _NEAR),
+        ((size < SUSPECT) & (size > 0), _FAR),
+        (size == 0, _ZERO),
+    ):
+        group = components[chosen]
+        block = max(1, _ENTRIES // (len(exponents) * sampler.m))
+        for start in range(0, group.size, block):
+            part = group[start : start + block]
+            _rescue_group(rule, sampler, x, part, exponents, found)
+    _rescale(found, unit)
+
+
+def _noise(sampler: Sampler, x: Array, found: Found) -> Array:
+    """Return the noise, looked at again from as near as numbers go where it seems large.
+
+    Near an edge or a pole, and at zero, the steps that show noise may be so long that they
+    show the function itself.
+    """
+    if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
+        return found.noise
+    lengths = np.where(x == 0, 2.0**-300, np.abs(x))
+    seen, _ = noise_of(sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
+    return np.fmin(found.noise, seen)
+
+
+def _rescale(found: Found, factor: Array) -> None:
+    found.value, found.error = found.value * factor, found.error * factor
+    found.center, found.noise = found.center * factor, found.noise * factor
+
+
+def _rescue_group(
+    rule: Rule, sampler: Sampler, x: Array, group: Index, exponents: Array, found: Found
+) -> None:
+    top = _TOP * np.maximum(np.abs(x[group]), 1.0)
+    steps = np.multiply.outer(2.0**-exponents, top)
+    noise = np.tile(found.noise, group.size)
+    sides = _both_sides(sampler, x, group, steps, found, noise)
+    noise, hidden = _unmask(sides, found, group)
+    sides = replace(sides, noise=noise)
+    lengths = np.repeat(top, sampler.m)
+    survey = _survey(rule, sides, exponents, lengths)
+    if survey.noise.any():
+        noise = np.maximum(noise, survey.noise)
+        sides = replace(sides, noise=noise)
+        survey = _survey(rule, sides, exponents, lengths)
+    rung = survey.onset if rule.from_onset else survey.best
+    start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
+    for wanted in _distinct(start[:, np.isfinite(found.center)]):
+        fine = _both_sides(sampler, x, group, rule.fine_units * wanted, found, noise)
+        value, error = _combine(rule, fine)
+        outside = np.maximum(survey.low - value, value - survey.high)
+        _improve(found, group, value, np.maximum(error, outside))
+    onset = steps[survey.onset.reshape(group.size, -1), np.arange(group.size)[:, None]]
+    found.scale[group] = _ONSETS * onset[:, np.isfinite(found.center)].min(axis=1)
+    doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
+    found.error[group] = np.where(doubtful, hidden, found.error[group])
+    found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
+    _declare_lost(found, group, survey, x)
+
+
+def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
+    """Return the noise ``(N,)`` and the error of a zero ``(b, m)`` that flatness may hide.
+
+    ``log(x + sqrt(x^2 + 1))`` at -1e6 is constant beside x, since its parts cancel, and
+    climbs in stairs further out. Stairs are told from a function that really is constant
+    beside x (as a maximum near its kink) by quotients that agree over several steps and
+    on both sides, and differ from zero: then the height of a stair is the noise.
+    """
+    right, right_rounding = sides.right()
+    left, left_rounding = sides.left()
+    usable = (right_rounding < REJECT) & (left_rounding < REJECT)
+    still = (sides.up == sides.center) & (sides.down == sides.center)
+    near = 0.25 * np.abs(right)
+    slope = usable & (right != 0) & (np.abs(right - left) <= near)
+    slope[1:] &= np.abs(np.diff(right, axis=0)) <= near[1:]
+    slope[0] = False
+    stairs = slope.any(axis=0) & still.any(axis=0)
+    change = np.abs(np.concatenate([sides.up, sides.down]) - sides.center)
+    height = np.where(change > 0, change, np.inf).min(axis=0)
+    noise = np.where(stairs, np.maximum(sides.noise, height), sides.noise)
+    # Flat beside a tiny x, yet neither constant at large nor stairs: too close to tell.
+    shape = (group.size, -1)
+    found.error[group] = np.where(stairs.reshape(shape), np.inf, found.error[group])
+    steepest = np.where(usable, np.maximum(np.abs(right), np.abs(left)), 0.0).max(axis=0)
+    close = found.flat[group] & (found.scale[group] < SUSPECT)[:, None]
+    return noise, np.where(close, steepest.reshape(shape), 0.0)
+
+
+def _both_sides(
+    sampler: Sampler,
+    x: Array,
+    group: Index,
+    steps: Array,
+    found: Found,
+    noise: Array,
+) -> _Sides:
+    levels = len(steps)
+    values, moved = ladder(sampler, x, group, np.concatenate([steps, -steps]))
+    shift = np.repeat(np.abs(moved - x[group]), sampler.m, axis=1)
+    flat = (values / found.unit).reshape(2 * levels, -1)
+    return _Sides(
+        up=flat[:levels],
+        down=flat[levels:],
+        step_up=shift[:levels],
+        step_down=shift[levels:],
+        center=np.tile(found.center, group.size),
+        noise=noise,
+        eps=found.eps,
+    )
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What the wide ladder shows, for every component and output ``(N,)``."""
+
+    best: Index
+    value: Array
+    onset: Index
+    low: Array
+    high: Array
+    noise: Array
+    diverging: NDArray[np.bool_]
+    last: Array
+
+
+def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
+    """Find the best single step, the largest converging one, and quotients without limit."""
+    series = [sides.right(), sides.left()]
+    if rule.central is not None:
+        series.insert(0, sides.central())
+    columns = np.arange(top.size)
+    chosen_q, chosen_r = series[-1]
+    unsettled = np.full(top.size, np.inf)
+    natural = np.abs(sides.center) / top
+    for quotients, rounding in reversed(series):
+        score = scores(quotients, rounding)
+        best = score.argmin(axis=0)
+        size = np.maximum(np.abs(quotients[best, columns]), natural)
+        relative = np.fmin(
+            score[best, columns] / size, np.where(score[best, columns] == 0, 0, np.inf)
+        )
+        # An earlier series (central before right before left) wins when it converges.
+        take = (relative <= 0.1) | (relative <= unsettled)
+        chosen_q = np.where(take, quotients, chosen_q)
+        chosen_r = np.where(take, rounding, chosen_r)
+        unsettled = np.where(take, relative, unsettled)
+    score, low, high = consistent(chosen_q, scores(chosen_q, chosen_r))
+    noise = _hidden_noise(sides, score, low, high)
+    best = score.argmin(axis=0)
+    limit = np.maximum(4.0 * score[best, columns], np.abs(chosen_q[best, columns]) / 16.0)
+    onset = (score <= limit).argmax(axis=0)
+    diverging, last = _trend(chosen_q, chosen_r, exponents)
+    usable = np.isfinite(score[best, columns])
+    value = np.where(usable, chosen_q[best, columns], np.nan)
+    return _Survey(best, value, onset, low, high, noise, diverging, last)
+
+
+def _hidden_noise(sides: _Sides, score: Array, low: Array, high: Array) -> Array:
+    """Return the height ``(N,)`` of stairs that short steps take for a slope, else zero.
+
+    ``(1 - cos(x)) / x^2`` at 1e-4 moves in stairs of ``1e-8``, each of which slopes by
+    itself. Central quotients at longer steps agree with each other, but not with those:
+    what the short ones see rises by next to nothing before it ends.
+    """
+    columns = np.arange(score.shape[1])
+    central, rounding = sides.central()
+    plain = scores(central, rounding)
+    long, short = plain.argmin(axis=0), np.isfinite(score).argmax(axis=0)
+    far, doubt = central[long, columns], plain[long, columns]
+    gap = np.maximum(low - far, far - high)
+    height = gap * sides.step_up[short, columns]
+    # Beside a kink long steps disagree too, but so do their two sides.
+    kink = 2.0 * np.abs(sides.curvature()[long, columns]) > 0.5 * gap
+    stairs = (gap > 4.0 * doubt) & (long < short) & (doubt <= 0.1 * np.abs(far)) & ~kink
+    return np.where(stairs & (height <= _NEXT_TO_NOTHING * np.abs(sides.center)), height, 0.0)
+
+
+def _trend(quotients: Array, rounding: Array, exponents: Array) -> tuple[NDArray[np.bool_], Array]:
+    """Tell which series keep growing down to the smallest steps, and their last values.
+
+    A convergent series has differences that shrink with the step. Those of a series
+    that grows like a power or a logarithm of the step do not.
+    """
+    gaps = np.diff(exponents)
+    streak = np.zeros(quotients.shape[1], dtype=int)
+    last, trend = quotients[0], np.zeros(quotients.shape[1])
+    for k, gap in enumerate(gaps):
+        noise = (rounding[k] + rounding[k + 1]) / gap
+        change = (quotients[k + 1] - quotients[k]) / gap
+        clear = np.abs(change) > 10.0 * noise
+        grows = clear & (change * np.sign(trend) >= 0.9 * np.abs(trend)) & (trend != 0)
+        settles = ~grows & (np.abs(change) + noise < 0.9 * np.abs(trend))
+        streak = np.where(grows, streak + 1, np.where(settles, 0, streak))
+        last = np.where(clear, quotients[k + 1], last)
+        trend = np.where(clear, change, trend)
+    return streak >= _STREAK, last
+
+
+def _distinct(start: Array) -> list[Array]:
+    """Return the steps to start from: outputs of one component may need different ones."""
+    low, high = start.min(axis=1), start.max(axis=1)
+    return [high] if np.array_equal(low, high) else [high, low]
+
+
+def _combine(rule: Rule, sides: _Sides) -> tuple[Array, Array]:
+    """Return the best of the central, right and left candidates, and its error."""
+    right, right_error, _ = _solve(rule.fine_onesided, *sides.right())
+    left, left_error, _ = _solve(rule.fine_onesided, *sides.left())
+    to_left = (left_error < 0.25 * right_error) | (right_error > REJECT)
+    error = np.where(to_left, left_error, right_error)
+    value = np.where(error < REJECT, np.where(to_left, left, right), np.nan)
+    # The other side counts wherever the function is defined there, limit or not.
+    other = np.where(to_left, sides.defined(sides.up), sides.defined(sides.down))
+    limit = (right_error < REJECT) & (left_error < REJECT)
+    gap = np.where(limit, np.abs(right - left), UNUSABLE)
+    error = np.where(other, np.maximum(error, gap), error)
+    if rule.fine_central is not None:
+        middle, middle_error = _central(rule.fine_central, sides)
+        keep = middle_error <= 4.0 * error
+        value, error = np.where(keep, middle, value), np.where(keep, middle_error, error)
+    return value, np.where(error < REJECT, error, np.inf)
+
+
+def _solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, Array, Index]:
+    value, error, pick = solve(weights, quotients, rounding, doubts(quotients, rounding))
+    return value, np.maximum(error, tail(weights, quotients, rounding, pick)), pick
+
+
+def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
+    quotients, rounding = sides.central()
+    value, error, pick = _solve(weights, quotients, rounding)
+    half_jump = np.abs((weights.jump[pick].T * sides.curvature()).sum(axis=0))
+    return value, error + np.where(half_jump > error, half_jump, 0.0)
+
+
+def _improve(found: Found, group: Index, value: Array, error: Array) -> None:
+    shape = (group.size, -1)
+    value, error = value.reshape(shape), error.reshape(shape)
+    unknown = np.isinf(found.error[group]) & np.isfinite(value)
+    better = (error < found.error[group]) | unknown
+    better &= np.isfinite(found.center)
+    found.value[group] = np.where(better, value, found.value[group])
+    found.error[group] = np.where(better, error, found.error[group])
+
+
+def _declare_lost(found: Found, group: Index, survey: _Survey, x: Array) -> None:
+    """Give up, with an infinite error, where the quotients have no limit."""
+    shape = (group.size, -1)
+    error = found.error[group]
+    value = np.where(np.isinf(error), survey.value.reshape(shape), found.value[group])
+    lost = survey.diverging.reshape(shape) & (error > 1e-3 * np.abs(value))
+    last = survey.last.reshape(shape)
+    # Only at zero do steps get small enough to tell infinite from very large.
+    endless = lost & (x[group] == 0)[:, None] & (np.abs(last) > 1e30)
+    found.error[group] = np.where(lost, np.inf, error)
+    found.value[group] = np.where(endless, np.copysign(np.inf, last), value)

@@ -1,0 +1,1 @@
+"""Processes of their own for methods, which can be stopped whatever the methods are doing."""

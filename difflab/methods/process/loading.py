@@ -1,0 +1,58 @@
+"""Optional packages tried in another process, so that none can take this one with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from difflab.core.optional import installed, load
+from difflab.errors import DifflabError, MissingDependencyError
+from difflab.methods.process.worker import Handlers, Tell, Worker
+
+__all__ = ["faults", "handlers"]
+
+LIMIT = 60.0  # seconds after which an import counts as one that does not end
+
+
+def handlers(tell: Tell) -> Handlers:
+    """Return what this process answers."""
+    return {"fault": _fault}
+
+
+def _fault(name: str) -> str:
+    """Import a module and return what is wrong with it; empty where nothing is."""
+    if name != "llvmlite":
+        return load(name).reason
+    from difflab.execute.targets.llvm.libraries import llvm
+
+    try:
+        llvm()
+    except MissingDependencyError as error:
+        return error.fault
+    return ""
+
+
+def faults(names: Iterable[str]) -> dict[str, str]:
+    """Return what is wrong with each optional package: ``"missing"``, or ``"broken: "`` and why.
+
+    Examples
+    --------
+    >>> faults(["no_such_package"])
+    {'no_such_package': 'missing'}
+    """
+    worker: Worker | None = None
+    found: dict[str, str] = {}
+    for name in names:
+        if not installed(name):
+            found[name] = "missing"
+            continue
+        if worker is None or not worker.alive:
+            worker = Worker("difflab.methods.process.loading")
+        try:
+            reason = worker.request("fault", name, timeout=LIMIT)
+        except DifflabError as error:
+            reason = f"broken: importing it: {error}"
+        if reason:
+            found[name] = reason
+    if worker is not None:
+        worker.stop()
+    return found

@@ -1,0 +1,324 @@
+"""A method's own process: one that answers requests and can be stopped whatever it is doing.
+
+`Worker` is this process's end of the pipe and `serve` the other's. The child is a plain Python
+that imports one module; unlike `multiprocessing`'s, it never runs the caller's script again, so
+that scripts need no ``if __name__ == "__main__"``. It dies with its parent: a thread of it reads
+the pipe, whose end is the end. Ctrl-C reaches the parent alone.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from time import monotonic
+from typing import Any, BinaryIO, Protocol
+
+from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
+
+__all__ = ["Handlers", "Tell", "UnsentError", "Worker", "WorkerDied", "limit_memory", "serve"]
+
+STARTING = 60.0  # seconds until a process that does not answer counts as not started
+STACK_BYTES = 256 << 20  # virtual; for libraries that recurse where difflab would not
+RECURSION = 50_000
+_CLOSING = 5.0  # seconds between the end of the pipe and that of the process
+_GONE = ("gone", None)
+
+
+class Tell(Protocol):
+    """Tells the parent how far a request has come."""
+
+    def __call__(self, progress: str) -> None:
+        """Tell."""
+
+
+Handlers = dict[str, Callable[..., Any]]
+
+
+class WorkerDied(DifflabError):
+    """The process ended by itself; the message says how."""
+
+
+class UnsentError(DifflabError):
+    """A request that cannot be pickled: it was not sent, and the process waits for another."""
+
+
+# What a request raised is sent as text: a class of another package's would be imported here.
+_RAISED: dict[str, type[DifflabError]] = {
+    "unsupported": UnsupportedError,
+    "timeout": MethodTimeout,
+    "failed": DifflabError,
+}
+
+
+class Worker:
+    """A process that imports `module` and answers requests, one at a time.
+
+    Parameters
+    ----------
+    module : str
+        A module with ``handlers(tell, *arguments) -> dict`` of the requests' names and their
+        callables. It is imported there, not here.
+    *arguments : str
+        What `handlers` is given besides.
+    """
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        command = f"from {__name__} import serve; serve{(module, *arguments)!r}"
+        self._process = Popen(
+            [sys.executable, "-P", "-c", command],
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            env=_environment(),
+            start_new_session=True,
+        )
+        self._replies: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._ready = False
+        self._owner = os.getpid()
+        # Nothing here may refer to `self`, or the finalizer would keep it alive.
+        listener = threading.Thread(
+            target=_listen, args=(self._process.stdout, self._replies.put), daemon=True
+        )
+        listener.start()
+        self._stop = weakref.finalize(self, _stop, self._owner, self._process, listener)
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests can be sent; a copy of this object in a forked process is not alive."""
+        mine = self._owner == os.getpid()
+        return mine and self._stop.alive and self._process.poll() is None
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing, and wait until it is gone."""
+        self._stop()
+
+    def request(
+        self, name: str, *arguments: Any, timeout: float, limit: float | None = None
+    ) -> Any:
+        """Ask for `name` and return its answer.
+
+        Parameters
+        ----------
+        name : str
+            One of the names that the module's `handlers` gives.
+        *arguments : object
+            What is sent with it.
+        timeout : float
+            Seconds until the process is stopped; those that it takes to start are not counted.
+        limit : float, optional
+            The limit that a message names, where `timeout` is what is left of it.
+
+        Raises
+        ------
+        MethodTimeout
+            It took longer than `timeout` seconds, or more memory than it was allowed; the
+            process is stopped, and the message says how far it had come.
+        WorkerDied
+            The process ended.
+        DifflabError
+            What the request raised.
+        """
+        with self._lock:
+            try:
+                return self._exchange(name, arguments, timeout, limit or timeout)
+            except BaseException as error:
+                answered = isinstance(error, DifflabError)
+                if not answered or isinstance(error, MethodTimeout | WorkerDied):
+                    self.stop()  # its late answer must not be taken for the next request's
+                raise
+
+    def wait(self) -> None:
+        """Wait until the process has started, `STARTING` seconds at most.
+
+        Raises
+        ------
+        MethodTimeout
+            It has not; it is stopped.
+        WorkerDied, DifflabError
+            It ended, or its module cannot be imported.
+        """
+        if self._ready:
+            return
+        try:
+            self._receive(STARTING, f"its process did not start in {STARTING:g} s")
+        except BaseException:
+            self.stop()
+            raise
+        self._ready = True
+
+    def _exchange(self, name: str, arguments: tuple[Any, ...], timeout: float, limit: float) -> Any:
+        self.wait()
+        assert self._process.stdin is not None
+        try:
+            message = pickle.dumps((name, arguments), pickle.HIGHEST_PROTOCOL)
+        except Exception as error:  # whatever a user's own object raises
+            raise UnsentError(f"it cannot be sent to a process: {_describe(error)}") from error
+        try:
+            self._process.stdin.write(message)
+            self._process.stdin.flush()
+        except OSError:
+            raise self._died() from None
+        return self._receive(timeout, f"stopped after {limit:g} s")
+
+    def _receive(self, timeout: float, verdict: str) -> Any:
+        """Wait for an answer and return it; keep what is told on the way."""
+        deadline = monotonic() + timeout
+        progress = ""
+        while True:
+            try:
+                kind, content = self._replies.get(timeout=max(deadline - monotonic(), 0.0))
+            except Empty:
+                raise MethodTimeout(_with_progress(verdict, progress)) from None
+            if kind == "done":
+                return content
+            if kind == "progress":
+                progress = content
+            elif kind == "memory":
+                raise MethodTimeout(_with_progress("stopped at its memory limit", progress))
+            elif kind in _RAISED:
+                raise _RAISED[kind](content)
+            else:
+                raise self._died(progress)
+
+    def _died(self, progress: str = "") -> WorkerDied:
+        try:
+            code = self._process.wait(_CLOSING)
+        except TimeoutExpired:  # it closed the pipe, or wrote into it what is no answer
+            self.stop()
+            return WorkerDied(_with_progress("its process gave no answer", progress))
+        how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        return WorkerDied(_with_progress(f"its process ended {how}", progress))
+
+
+def _with_progress(verdict: str, progress: str) -> str:
+    return f"{verdict}; {progress}" if progress else verdict
+
+
+def _environment() -> dict[str, str]:
+    """Return this process's environment, with its module path and one thread for BLAS."""
+    path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+    return {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _listen(stream: BinaryIO, put: Callable[[tuple[str, Any]], None]) -> None:
+    """Hand every message on until the other end is gone, or sends what is none."""
+    with suppress(Exception):
+        while True:
+            put(pickle.load(stream))  # noqa: S301 - the other end is our own process
+    put(_GONE)
+
+
+def _stop(owner: int, process: Popen[bytes], listener: threading.Thread) -> None:
+    if os.getpid() != owner:  # a forked copy of this object: the process is not its own
+        return
+    if process.poll() is None:
+        _kill(process)
+    process.wait()
+    listener.join(_CLOSING)
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+
+
+def _kill(process: Popen[bytes]) -> None:
+    """End a process and those that it started, which would hold its pipe open."""
+    if hasattr(os, "killpg"):
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+            return
+    process.kill()
+
+
+def serve(module: str, *arguments: str) -> None:
+    """Answer requests with the handlers of `module` until the parent is gone."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not reach the pipe
+    requests: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+
+    def put(message: tuple[str, Any]) -> None:
+        if message is _GONE:
+            os._exit(0)  # in the middle of whatever is being computed
+        requests.put(message)
+
+    threading.Thread(target=_listen, args=(sys.stdin.buffer, put), daemon=True).start()
+    sys.setrecursionlimit(RECURSION)
+    sys.set_int_max_str_digits(0)  # long integers are the time limit's business
+    threading.stack_size(STACK_BYTES)
+    worker = threading.Thread(target=_answer_all, args=(module, arguments, requests.get, replies))
+    worker.start()
+    worker.join()
+
+
+def _answer_all(
+    module: str,
+    arguments: tuple[str, ...],
+    get: Callable[[], tuple[str, Any]],
+    replies: BinaryIO,
+) -> None:
+    def send(kind: str, content: Any) -> None:
+        pickle.dump((kind, content), replies, pickle.HIGHEST_PROTOCOL)
+        replies.flush()
+
+    try:
+        found: Any = import_module(module)
+        handlers: Handlers = found.handlers(lambda text: send("progress", text), *arguments)
+    except Exception as error:
+        send("failed", f"its process did not start: {_describe(error)}")
+        return
+    send("done", None)
+    while True:
+        name, given = get()
+        try:
+            answer = handlers[name](*given)
+        except MemoryError:
+            send("memory", None)
+            return
+        except UnsupportedError as error:
+            send("unsupported", str(error))
+        except MethodTimeout as error:
+            send("timeout", str(error))
+        except DifflabError as error:
+            send("failed", str(error))
+        except (Exception, SystemExit) as error:
+            send("failed", _describe(error))
+        else:
+            send("done", answer)
+
+
+def _describe(error: BaseException) -> str:
+    return printable(f"{type(error).__name__}: {error}")[:500]
+
+
+def limit_memory(allowance: int) -> None:
+    """Let this process take `allowance` bytes more than it has, where the system can say so."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = _mapped_bytes() + allowance
+    if hard != resource.RLIM_INFINITY:
+        limit = min(limit, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+
+
+def _mapped_bytes() -> int:
+    """Return the address space in use; the limit counts it, not the memory touched."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,1 @@
+"""Symbolic differentiation by SymPy, in a process of its own."""

@@ -1,0 +1,287 @@
+"""SymPy's side of the symbolic method, run in a process of its own.
+
+Everything here is SymPy's: expressions, `diff`, `simplify`, `cse`, `lambdify`. Only names that
+this module makes reach the code that `lambdify` generates; the user's text does not.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy import float64
+from numpy.typing import NDArray
+from sympy.printing.codeprinter import PrintMethodNotImplementedError
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.evaluate import fold
+from difflab.graph.function import Function
+from difflab.graph.interpreters import SympyInterpreter
+from difflab.graph.ir import Number
+from difflab.methods.process.worker import Handlers, Tell, limit_memory
+from difflab.methods.symbolic.facts import Facts, Sizes
+from difflab.methods.symbolic.size import distinct, sizes
+from difflab.methods.timer import Stopwatch, elapsed, peak_of
+
+__all__ = ["Derivative", "Session", "handlers"]
+
+Expressions = list[Any]
+Call = Callable[[list[float]], list[Any]]
+Shared = tuple[list[tuple[Any, Any]], Expressions]  # what `cse` returns
+
+TELL_EVERY = 0.005  # seconds between two reports of a loop with many short steps
+
+
+def handlers(tell: Tell) -> Handlers:
+    """Return what this process answers, and use every part of SymPy once.
+
+    SymPy imports much of itself on first use; that belongs to starting the process and not to
+    the first derivative it is asked for.
+    """
+    x, y = sympy.symbols("x y", real=True)
+    warm = [sympy.diff(sympy.log(x) * sympy.sin(x * y), v) for v in (x, y)]
+    _lambdified([x, y], warm)
+    sympy.simplify(warm[0])
+    session = Session(tell)
+    return {
+        "prepare": session.prepare,
+        "simplify": session.simplify,
+        "value": session.value,
+        "elapsed": session.elapsed,
+        "peak": session.peak,
+    }
+
+
+class Session:
+    """The derivatives that this process holds, by the number that the parent gave them."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._derivatives: dict[int, Derivative] = {}
+
+    def prepare(
+        self,
+        number: int,
+        function: Function,
+        order: int,
+        memory_bytes: int,
+        forgotten: Sequence[int] = (),
+    ) -> Facts:
+        """Differentiate `function` and keep the derivative as `number`; drop others."""
+        for other in forgotten:
+            self._derivatives.pop(other, None)
+        limit_memory(memory_bytes)
+        with Stopwatch() as watch:
+            derivative = Derivative(function, order, self._tell)
+            seconds = watch.seconds()
+        self._derivatives[number] = derivative
+        return Facts(seconds, derivative.size())
+
+    def simplify(self, number: int) -> Sizes:
+        """Return the size of the derivative after `sympy.simplify`."""
+        derivative = self._derivatives[number]
+        simplified = []
+        for done, expression in enumerate(derivative.expressions):
+            self._tell(f"simplified {done} of {len(derivative.expressions)} derivatives")
+            simplified.append(sympy.simplify(expression))
+        return sizes(simplified, *sympy.cse(simplified))
+
+    def value(self, number: int, x: NDArray[float64]) -> NDArray[float64]:
+        """Return the derivative at `x`."""
+        return self._derivatives[number](x)
+
+    def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
+        """Return the seconds that `repeats` calls take here, without the way to the parent."""
+        derivative = self._derivatives[number]
+        return elapsed(lambda: derivative(x), repeats)
+
+    def peak(self, number: int, x: NDArray[float64]) -> int:
+        """Return the bytes that one call allocates at its peak."""
+        derivative = self._derivatives[number]
+        return peak_of(lambda: derivative(x))
+
+
+class Derivative:
+    """SymPy's Jacobian or Hessian of a function, as expressions and as Python code.
+
+    Attributes
+    ----------
+    expressions : list
+        The Jacobian's entries, row by row; of a Hessian the entries on and above the diagonal.
+    """
+
+    def __init__(self, function: Function, order: int, tell: Tell) -> None:
+        symbols, outputs = _converted(function, tell)
+        if order == 1:
+            rows, columns = len(outputs), len(symbols)
+            self.expressions = _differentiated(
+                [(output, symbol) for output in outputs for symbol in symbols], tell
+            )
+            self._positions = np.arange(rows * columns).reshape(rows, columns)
+        else:
+            self.expressions, self._positions = _hessian(outputs[0], symbols, tell)
+        _refuse_unevaluated(self.expressions)
+        tell(f"differentiated all {len(self.expressions)} derivatives; generating code")
+        self._symbols = symbols
+        self._call, self._shared = _lambdified(symbols, self.expressions)
+        self._robust: Call | None = None
+
+    def size(self) -> Sizes:
+        """Return how large the derivative is, written out and after `cse`."""
+        return sizes(self.expressions, *self._shared)
+
+    def __call__(self, x: NDArray[float64]) -> NDArray[float64]:
+        """Return the derivative at `x`; nan where SymPy's is not a real number."""
+        try:
+            flat = np.array(self._call(x.tolist()), dtype=float64)
+        except (ArithmeticError, TypeError, ValueError):
+            # `math` raises where NumPy has inf and nan, and powers may be complex.
+            flat = self._by_numpy(x)
+        return flat[self._positions]
+
+    def _by_numpy(self, x: NDArray[float64]) -> NDArray[float64]:
+        if self._robust is None:
+            self._robust, _ = _lambdified(self._symbols, self.expressions, _MODULES[1:])
+        with np.errstate(all="ignore"):
+            entries = self._robust(list(x))
+        return np.array([_real(entry) for entry in entries], dtype=float64)
+
+
+def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions]:
+    """Return a symbol per flattened input and an expression per flattened output."""
+    graph = function.graph
+    tell(f"converted 0 of {len(graph)} nodes")
+    symbols: Expressions = []
+    environment: dict[int, Any] = {}
+    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        size = int(np.prod(shape))
+        fresh = [sympy.Symbol(f"x{len(symbols) + k}", real=True) for k in range(size)]
+        symbols += fresh
+        environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
+    values = fold(graph, environment, function.outputs, _Telling(len(graph), tell))
+    tell(f"converted all {len(graph)} nodes")
+    outputs = [entry for value in values for entry in np.asarray(value, dtype=object).flat]
+    return symbols, [_as_expression(output) for output in outputs]
+
+
+def _as_expression(output: Any) -> Any:
+    expression = sympy.sympify(output, strict=True)
+    # To SymPy a symbol may also stand for a truth value; here it is an input, a number.
+    if isinstance(expression, sympy.logic.boolalg.Boolean) and not expression.is_Symbol:
+        return sympy.Piecewise((1, expression), (0, True))
+    return expression
+
+
+class _Telling(SympyInterpreter):
+    """SymPy's interpreter, telling how many nodes it has converted."""
+
+    def __init__(self, total: int, tell: Tell) -> None:
+        super().__init__()
+        self._total = total
+        self._tell = tell
+        self._done = 0
+        self._last = 0.0
+
+    def constant(self, value: Number, name: str | None) -> Any:
+        self._count()
+        if name is None and isinstance(value, float) and np.isfinite(value):
+            # Of 15 digits, SymPy's default, generated code would get another number.
+            return sympy.Float(value, 17)
+        return super().constant(value, name)
+
+    def operation(self, primitive: Primitive) -> Callable[..., Any]:
+        convert = super().operation(primitive)
+
+        def counted(*args: Any, **params: Any) -> Any:
+            self._count()
+            return convert(*args, **params)
+
+        return counted
+
+    def _count(self) -> None:
+        now = perf_counter()
+        if now - self._last > TELL_EVERY:
+            self._last = now
+            self._tell(f"converted {self._done} of {self._total} nodes")
+        self._done += 1
+
+
+def _differentiated(pairs: Sequence[tuple[Any, Any]], tell: Tell) -> Expressions:
+    """Return SymPy's derivative of each (expression, symbol)."""
+    derivatives = []
+    last = 0.0
+    for done, (expression, symbol) in enumerate(pairs):
+        now = perf_counter()
+        if now - last > TELL_EVERY:
+            last = now
+            tell(f"differentiated {done} of {len(pairs)} derivatives")
+        derivatives.append(sympy.diff(expression, symbol))
+    return derivatives
+
+
+def _hessian(output: Any, symbols: Expressions, tell: Tell) -> tuple[Expressions, NDArray[Any]]:
+    """Return the entries on and above the diagonal, and where each entry of the whole is."""
+    n = len(symbols)
+    gradient = _differentiated([(output, symbol) for symbol in symbols], tell)
+    upper = [(i, j) for i in range(n) for j in range(i, n)]
+    entries = _differentiated([(gradient[i], symbols[j]) for i, j in upper], tell)
+    positions = np.empty((n, n), dtype=np.intp)
+    for position, (i, j) in enumerate(upper):
+        positions[i, j] = positions[j, i] = position
+    return entries, positions
+
+
+def _refuse_unevaluated(expressions: Expressions) -> None:
+    """Raise where SymPy has no rule and leaves a derivative as such."""
+    for expression in distinct(expressions):
+        if isinstance(expression, sympy.Derivative | sympy.Subs):
+            inner = expression.expr if isinstance(expression, sympy.Derivative) else expression
+            raise UnsupportedError(f"SymPy has no derivative of {inner.func.__name__}")
+
+
+def _dirac(x: float, *_order: int) -> float:
+    """Return Dirac's delta, or a derivative of it, at a float: no number at 0."""
+    return 0.0 if x != 0 else float("nan")
+
+
+_OWN = {"DiracDelta": _dirac}
+# The fastest that can spell the expression is taken. SciPy is slow to import, `math` needs none
+# of that, calls faster and evaluates only the branch that is taken.
+_MODULES: tuple[list[Any], ...] = ([_OWN, "math"], [_OWN, "numpy"], [_OWN, "scipy", "numpy"])
+
+
+def _lambdified(
+    symbols: Expressions, expressions: Expressions, modules: Sequence[list[Any]] = _MODULES
+) -> tuple[Call, Shared]:
+    """Return code for all `expressions` at once, and what `cse` made of them."""
+    shared: Shared = sympy.cse(expressions)
+    missing: set[str] = set()
+    for module in modules:
+        try:
+            call: Call = sympy.lambdify(
+                [symbols], expressions, modules=module, cse=lambda _: shared
+            )
+        except PrintMethodNotImplementedError:
+            continue
+        missing = {n for n in call.__code__.co_names if not _known(n, call.__globals__)}
+        if not missing:
+            return call, shared
+    raise UnsupportedError(f"SymPy generates no code for {', '.join(sorted(missing)) or 'this'}")
+
+
+def _known(name: str, namespace: dict[str, Any]) -> bool:
+    return name in namespace or hasattr(builtins, name)
+
+
+def _real(entry: Any) -> float:
+    """Return a real number as float and anything else as nan."""
+    try:
+        number = complex(entry)
+    except OverflowError:  # an integer beyond float64
+        return float("inf") if entry > 0 else float("-inf")
+    return number.real if number.imag == 0 else float("nan")

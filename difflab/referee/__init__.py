@@ -1,0 +1,1 @@
+"""The referee: derivatives from high-precision values alone, errors in ULPs, and verdicts."""

@@ -1,0 +1,357 @@
+"""Values of a function around a point, in mpmath, and the differences made of them.
+
+A *stage* is one precision and one step; the ladder of stages doubles the digits and shrinks
+the step along. Every difference is taken from the right and from the left as well as
+symmetrically, so that a kink cannot hide. No derivative rule is used anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from difflab.referee.values import ExactValues, TimeSpent
+
+__all__ = [
+    "CONFIRMING",
+    "LADDER",
+    "ZERO",
+    "BudgetSpent",
+    "Level",
+    "Sample",
+    "Sampler",
+    "Stage",
+    "Unit",
+]
+
+Real = Any  # an mpmath number
+Values = Callable[[Sequence[Real]], Sequence[Real]]
+Unit = tuple[int, ...]  # (i,) for ∂/∂xᵢ, (i, j) for ∂²/∂xᵢ∂xⱼ
+
+
+@dataclass(frozen=True)
+class Level:
+    """Decimal digits of the arithmetic, and the step as a power of ten of the input's scale."""
+
+    digits: int
+    exponent: int
+
+
+# A step of 10^-k leaves digits − k digits of a first difference; the last levels look at
+# distances that no double, and no product of two doubles, can tell from zero.
+LADDER = (
+    Level(110, 40),
+    Level(220, 80),
+    Level(440, 160),
+    Level(720, 340),
+    Level(1600, 700),
+    Level(2880, 1400),
+)
+ZERO = Level(440, 40)  # tells every double from zero: 440 − 40 digits are more than 324
+CONFIRMING = 3  # from this level on, a limit may be called zero, and a point not smooth
+
+_GUARD = 10**6  # rounding of the function's own operations, in units of its last digit
+
+
+class BudgetSpent(Exception):
+    """The time that the caller gave is over."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Differences for one output and one unit at one level; nan where there is no value.
+
+    Attributes
+    ----------
+    left, right, centre : mpf
+        One-sided differences and the symmetric one.
+    noise : mpf
+        What rounding may do to them.
+    gap_left, gap_right : mpf
+        How far the value moves over one step to either side.
+    """
+
+    left: Real
+    right: Real
+    centre: Real
+    noise: Real
+    gap_left: Real
+    gap_right: Real
+
+
+class Sampler:
+    """A function's values near one point, counted and within a time budget.
+
+    Parameters
+    ----------
+    values : callable
+        A list of ``n`` mpmath numbers to ``m`` outputs, at the precision in force; nan (or a
+        number that is not real) where the function is undefined.
+    point : sequence of float
+        Taken as the exact doubles that they are.
+    seconds : float
+        After this time `BudgetSpent` is raised.
+    offset : sequence of float, optional
+        Added to the point, exactly: neighbours closer than the next double.
+    """
+
+    def __init__(
+        self,
+        values: Values,
+        point: Sequence[float],
+        seconds: float,
+        offset: Sequence[float] | None = None,
+    ) -> None:
+        import mpmath
+        from mpmath import libmp
+
+        self.mp = mpmath.mp
+        self.evaluations = 0
+        self._function = values
+        self._deadline = perf_counter() + seconds
+        self._exact = values if isinstance(values, ExactValues) else None
+        self._unmoved: dict[int, list[Real]] = {}
+        self.point = [float(value) for value in point]
+        exact, number = libmp.from_float, self.mp.make_mpf
+        self._centre = [number(exact(value)) for value in self.point]
+        if offset is not None:
+            pairs = zip(self._centre, offset, strict=True)
+            self._centre = [self.mp.fadd(value, shift, exact=True) for value, shift in pairs]
+        self.scales = _scales(self.point)
+        # Inputs of size 10^±k meet others of size 1: their last digits must not be lost.
+        sizes = [abs(math.log10(abs(value))) for value in self.point if value]
+        self.extra = 2 * math.ceil(max(sizes, default=0.0))
+
+    def values(self, shifts: dict[int, Real]) -> list[Real]:
+        """Return the outputs at the point moved by `shifts`, at the precision in force."""
+        if self.evaluations and perf_counter() > self._deadline:
+            raise BudgetSpent
+        self.evaluations += 1
+        moved = {position: self._centre[position] + shift for position, shift in shifts.items()}
+        if self._exact is None:
+            point = [moved.get(position, x) for position, x in enumerate(self._centre)]
+            return [self._real(value) for value in self._function(point)]
+        self._exact.until = self._deadline
+        try:
+            return self._by_exact(self._exact, moved)
+        except TimeSpent:
+            raise BudgetSpent from None
+
+    def _by_exact(self, function: ExactValues, moved: dict[int, Real]) -> list[Real]:
+        """Return the outputs: those that no moved input reaches are as they were."""
+        unmoved = self._unmoved.get(self.mp.prec)
+        if unmoved is None:
+            unmoved = [self._real(value) for value in function(self._centre)]
+            self._unmoved[self.mp.prec] = unmoved
+        found = unmoved.copy()
+        if moved:
+            for row, value in function.near(self._centre, moved).items():
+                found[row] = self._real(value)
+        return found
+
+    def reached(self, position: int) -> list[int] | None:
+        """Return the outputs that an input reaches; None where all may be."""
+        return None if self._exact is None else self._exact.reached(position)
+
+    def restart(self, seconds: float) -> None:
+        """Let the time begin again."""
+        self._deadline = perf_counter() + seconds
+
+    def remaining(self) -> float:
+        """Return the seconds that are left."""
+        return max(self._deadline - perf_counter(), 0.0)
+
+    def expect(self, seconds: float, patience: float) -> None:
+        """Give up now if what is ahead takes far longer than there is time.
+
+        Raises
+        ------
+        BudgetSpent
+            The `seconds` are more than `patience` times what is left.
+        """
+        if seconds > patience * self.remaining():
+            raise BudgetSpent
+
+    def _real(self, value: Real) -> Real:
+        """Return a finite real mpmath number, or nan."""
+        mp = self.mp
+        if isinstance(value, bool | int | float):
+            value = mp.mpf(value)
+        if isinstance(value, mp.mpc):
+            value = value.real if value.imag == 0 else mp.nan
+        return value if mp.isfinite(value) else mp.nan
+
+
+def _scales(point: Sequence[float]) -> list[float]:
+    """Return the length by which each input is measured, as a power of two.
+
+    A zero is measured by the smallest of the others: hypot(x, 1e-200) bends at 1e-200.
+    """
+    sizes = [abs(value) for value in point if value]
+    least = min([1.0, *sizes])
+    return [math.ldexp(1.0, math.frexp(abs(value) or least)[1] - 1) for value in point]
+
+
+def _power(scale: float, exponent: int) -> Any:
+    """Return ``scale * 2**exponent`` for a scale that is a power of two, as mpmath has it inside.
+
+    Examples
+    --------
+    >>> import mpmath
+    >>> mpmath.mp.make_mpf(_power(0.5, 3))
+    mpf('4.0')
+    """
+    from mpmath.libmp import MPZ_ONE
+
+    return 0, MPZ_ONE, math.frexp(scale)[1] - 1 + exponent, 1
+
+
+class Stage:
+    """The function around the sampler's point at one level of the ladder.
+
+    Parameters
+    ----------
+    sampler : Sampler
+        The function and the point.
+    level : Level
+        Precision and step.
+    order : int
+        1 or 2; a second difference loses the step's digits twice.
+    """
+
+    def __init__(self, sampler: Sampler, level: Level, order: int = 1) -> None:
+        self.sampler = sampler
+        self.mp = sampler.mp
+        self.digits = level.digits + (order - 1) * level.exponent + sampler.extra
+        bits = math.ceil(level.exponent * math.log2(10))
+        self.steps = [self.mp.make_mpf(_power(scale, -bits)) for scale in sampler.scales]
+        self._order = order
+        self._seen: dict[tuple[tuple[int, int], ...], list[Real]] = {}
+
+    def moved(self, *moves: tuple[int, int]) -> list[Real]:
+        """Return the outputs with inputs moved by whole multiples of their steps."""
+        found = self._seen.get(moves)
+        if found is None:
+            mp = self.mp
+            with mp.workdps(self.digits):
+                shifts: dict[int, Real] = {}
+                for i, multiple in moves:
+                    shifts[i] = shifts.get(i, mp.zero) + multiple * self.steps[i]
+                found = self.sampler.values(shifts)
+            # One input alone is moved once for a first difference, and there may be many.
+            if self._order > 1 or len(moves) != 1:
+                self._seen[moves] = found
+        return found
+
+    @property
+    def base(self) -> list[Real]:
+        """The outputs at the centre."""
+        return self.moved()
+
+    def sample(self, unit: Unit, rows: Sequence[int] | None = None) -> dict[int, Sample]:
+        """Return the differences of some outputs for one unit; of all where `rows` is None."""
+        with self.mp.workdps(self.digits):
+            if len(unit) == 1:
+                return self._first(unit[0], range(len(self.base)) if rows is None else rows)
+            i, j = unit
+            return dict(enumerate(self._second(i) if i == j else self._mixed(i, j)))
+
+    def _first(self, i: int, rows: Sequence[int]) -> dict[int, Sample]:
+        step, centre = self.steps[i], self.base
+        right, left = self.moved((i, 1)), self.moved((i, -1))
+        found = {}
+        for row in rows:
+            here, above, below = centre[row], right[row], left[row]
+            found[row] = Sample(
+                left=(here - below) / step,
+                right=(above - here) / step,
+                centre=(above - below) / (2 * step),
+                noise=self.noise(step, above, here, below),
+                gap_left=abs(here - below),
+                gap_right=abs(above - here),
+            )
+        return found
+
+    def _second(self, i: int) -> list[Sample]:
+        area = self.steps[i] ** 2
+        points = (self.moved((i, k)) for k in (-2, -1, 1, 2))
+        return [
+            Sample(
+                left=(far_below - 2 * below + here) / area,
+                right=(far_above - 2 * above + here) / area,
+                centre=(above - 2 * here + below) / area,
+                noise=self.noise(area, far_above, above, here, below, far_below),
+                gap_left=abs(here - below),
+                gap_right=abs(above - here),
+            )
+            for here, far_below, below, above, far_above in zip(self.base, *points, strict=True)
+        ]
+
+    def _mixed(self, i: int, j: int) -> list[Sample]:
+        area = self.steps[i] * self.steps[j]
+        corners = zip(
+            self.base,
+            *(self.moved((i, k), (j, k)) for k in (1, -1)),
+            *(self.moved((position, k)) for k in (1, -1) for position in (i, j)),
+            strict=True,
+        )
+        return [
+            Sample(
+                left=(below - below_i - below_j + here) / area,
+                right=(above - above_i - above_j + here) / area,
+                centre=(below - below_i - below_j + 2 * here + above - above_i - above_j)
+                / (2 * area),
+                noise=self.noise(area, here, above, below, above_i, above_j, below_i, below_j),
+                gap_left=abs(here - below),
+                gap_right=abs(above - here),
+            )
+            for here, above, below, above_i, above_j, below_i, below_j in corners
+        ]
+
+    def noise(self, divisor: Real, *values: Real) -> Real:
+        """Return what rounding the function's values may do to a difference of them."""
+        sizes = (abs(value) for value in values if self.mp.isfinite(value))
+        largest = max(sizes, default=self.mp.zero)
+        with self.mp.workdps(20):
+            return _GUARD * largest * self.mp.mpf(10) ** -self.digits / divisor
+
+    def piece_slopes(self, i: int) -> list[tuple[Real, Real]]:
+        """Return the slopes just left and just right of the point, without its own value."""
+        with self.mp.workdps(self.digits):
+            points = (self.moved((i, k)) for k in (-2, -1, 1, 2))
+            return [
+                ((below - far_below) / self.steps[i], (far_above - above) / self.steps[i])
+                for far_below, below, above, far_above in zip(*points, strict=True)
+            ]
+
+    def symmetric(self, weights: dict[int, int], order: int) -> list[Real]:
+        """Return the symmetric difference along all weighted inputs at once.
+
+        It approximates Σ gᵢ wᵢhᵢ for order 1 and Σ Hᵢⱼ wᵢhᵢ wⱼhⱼ for order 2.
+        """
+        with self.mp.workdps(self.digits):
+            above = self.moved(*weights.items())
+            below = self.moved(*((i, -weight) for i, weight in weights.items()))
+            if order == 1:
+                return [(a - b) / 2 for a, b in zip(above, below, strict=True)]
+            return [a - 2 * here + b for a, here, b in zip(above, self.base, below, strict=True)]
+
+    def rightward(self, weights: dict[int, int], order: int) -> list[Real]:
+        """Return the forward difference along all weighted inputs; see `symmetric`."""
+        with self.mp.workdps(self.digits):
+            above = self.moved(*weights.items())
+            if order == 1:
+                return [a - here for a, here in zip(above, self.base, strict=True)]
+            far = self.moved(*((i, 2 * weight) for i, weight in weights.items()))
+            return [f - 2 * a + here for f, a, here in zip(far, above, self.base, strict=True)]
+
+    def weight(self, unit: Unit, weights: dict[int, int]) -> Real:
+        """Return the factor of a unit's derivative in `directional`."""
+        with self.mp.workdps(self.digits):
+            factor = self.mp.mpf(1)
+            for i in unit:
+                factor *= weights[i] * self.steps[i]
+            return 2 * factor if len(unit) == 2 and unit[0] != unit[1] else factor

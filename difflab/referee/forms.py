@@ -1,0 +1,185 @@
+"""A function as steps that can be evaluated again in part: on single numbers where that can be.
+
+On numbers, one input that moves reaches a few steps only, also where the function is written on
+whole arrays. A function with an operation that is none on numbers, or with too many of them, has
+a step for each node of its graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from difflab.core.primitive import Primitive
+from difflab.errors import UnsupportedError
+from difflab.execute.lower.schedule import Schedule, Step
+from difflab.execute.lower.unrolled import unrolled
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
+from difflab.graph.repetition import element_places
+
+__all__ = ["Form", "Output", "by_nodes", "form"]
+
+MOST = 300_000  # steps on numbers
+
+
+class Output(NamedTuple):
+    """Where a result goes: the flattened outputs that it is, and the shape to read it in."""
+
+    rows: Sequence[int]
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Form:
+    """Steps in topological order; a value has a place, and is a number or an array.
+
+    Attributes
+    ----------
+    size : int
+        How many values there are.
+    steps : dict of int to Step
+        How to compute each value that is neither an input nor a constant.
+    constants : dict of int to (number, str or None)
+        The numbers, and the names of those that have one.
+    inputs : list of (int, int)
+        For each packed input its value, and its position there; -1 where it is the value.
+    outputs : dict of int to list of Output
+        The values that are outputs.
+    elements : dict of int to int
+        The values that take one number of an input, and its position.
+    shapes : sequence of tuple
+        The shape of each value; empty where all are numbers.
+    """
+
+    size: int
+    steps: dict[int, Step]
+    constants: dict[int, tuple[Number, str | None]]
+    inputs: list[tuple[int, int]]
+    outputs: dict[int, list[Output]] = field(default_factory=dict)
+    elements: dict[int, int] = field(default_factory=dict)
+    shapes: Sequence[Shape] = ()
+
+    @cached_property
+    def users(self) -> list[list[int]]:
+        """The values that each value goes into."""
+        found: list[list[int]] = [[] for _ in range(self.size)]
+        for place, step in self.steps.items():
+            for arg in step.args:
+                found[arg].append(place)
+        return found
+
+    def reach(self, moved: Sequence[int]) -> list[int]:
+        """Return the steps that are made of packed inputs, in topological order."""
+        users, found = self.users, set[int]()
+        for position in moved:
+            place, within = self.inputs[position]
+            elements = self.elements
+            found.update(
+                [
+                    user
+                    for user in users[place]
+                    if within < 0 or elements.get(user, -1) in (-1, within)
+                ]
+            )
+        front = list(found)
+        while front:
+            for user in users[front.pop()]:
+                if user not in found:
+                    found.add(user)
+                    front.append(user)
+        return sorted(found)
+
+
+def form(function: Function) -> Form:
+    """Return the steps of a function: on numbers where it can be written so.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("x: [4]; sum(sin(x)*x)")
+    >>> steps = form(f)
+    >>> len(steps.steps), len(steps.reach([0]))
+    (11, 4)
+    """
+    try:
+        return _by_numbers(function)
+    except UnsupportedError:
+        return by_nodes(function)
+
+
+def by_nodes(function: Function) -> Form:
+    """Return a step for each node of the graph."""
+    graph = function.graph
+    found = Form(
+        len(graph),
+        {step.node: step for step in _steps(function)},
+        {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
+        [
+            (node, place if shape else -1)
+            for node, shape in zip(function.input_nodes, function.input_shapes, strict=True)
+            for place in range(math.prod(shape))
+        ],
+        shapes=[graph.shape(node) for node in range(len(graph))],
+    )
+    inputs = set(function.input_nodes)
+    elements = element_places(graph).tolist()
+    found.elements.update(
+        (node, elements[node])
+        for node, step in found.steps.items()
+        if elements[node] >= 0 and inputs.issuperset(step.args)
+    )
+    start = 0
+    for node, shape in zip(function.outputs, function.output_shapes, strict=True):
+        size = math.prod(shape)
+        found.outputs.setdefault(node, []).append(Output(range(start, start + size), shape))
+        start += size
+    return found
+
+
+def _by_numbers(function: Function) -> Form:
+    """Return the steps on numbers; constants stay what they are, not what float64 makes of them."""
+    graph = function.graph
+    schedule = Schedule(
+        function,
+        _steps(function),
+        {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
+        list(function.outputs),
+    )
+    program = unrolled(schedule, MOST)
+    places = [step.node for step in program.steps] + list(program.known)
+    found = Form(
+        max([function.n - 1, *places]) + 1,
+        {step.node: step for step in program.steps},
+        {place: _constant(value) for place, value in program.known.items()},
+        [(position, -1) for position in range(function.n)],
+    )
+    cells = [cell for output in program.outputs for cell in output.ravel().tolist()]
+    for row, cell in enumerate(cells):
+        found.outputs.setdefault(cell, []).append(Output([row], ()))
+    return found
+
+
+def _steps(function: Function) -> list[Step]:
+    graph = function.graph
+    params = [dict(entry) for entry in graph.param_table]
+    ids = graph.param_ids.tolist()
+    rows: Sequence[Primitive] = graph.primitives
+    return [
+        Step(node, rows[opcode - FIRST_ROW], tuple(args), params[ids[node]])
+        for node, (opcode, args) in enumerate(graph.rows())
+        if opcode >= FIRST_ROW and opcode != CONSTANT
+    ]
+
+
+def _constant(value: Any) -> tuple[Number, str | None]:
+    """Return a constant of the program; a whole number has no rounding."""
+    if isinstance(value, tuple):
+        return value
+    number = float(value)
+    return (int(number) if np.isfinite(number) and number == int(number) else number), None

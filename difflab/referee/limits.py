@@ -1,0 +1,179 @@
+"""What a sequence of differences over shrinking steps tends to, and what that says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from difflab.referee.differences import CONFIRMING, Sample
+
+__all__ = ["DIGITS", "Entry", "Limit", "Regularity", "classify", "limit", "smooth"]
+
+Real = Any  # an mpmath number
+
+DIGITS = 25  # two successive precisions must agree in so many digits
+_ALIKE = 20  # derivatives from both sides that agree in so many digits are one derivative
+_DECAY = 10  # a difference that loses so many powers of ten a level, twice, tends to zero
+_GROWTH = 1.5  # steps of 10^-k: a logarithmic pole grows with k, which doubles
+
+
+class Regularity(StrEnum):
+    """What the function is like at the point, in one entry of its derivative."""
+
+    SMOOTH = "smooth"
+    ONE_SIDED = "one-sided"
+    KINK = "kink"
+    SINGULAR = "singular"
+    JUMP = "jump"
+    UNDEFINED = "undefined"
+    UNSETTLED = "unsettled"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Where differences from one side tend: a number, ±inf, nowhere, or not known yet.
+
+    Attributes
+    ----------
+    value : mpf or None
+        The limit; nan where the side has no values; None where it is open.
+    bound : mpf
+        How far the last two levels are apart.
+    """
+
+    value: Real | None
+    bound: Real
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the derivative, settled.
+
+    Attributes
+    ----------
+    regularity : Regularity
+        What the function is like here.
+    value : mpf
+        The derivative; at a domain's edge the one-sided one; nan where there is none.
+    left, right : mpf
+        The derivatives from either side; at a jump those of the pieces.
+    bound : mpf
+        Bound on the error of `value`.
+    """
+
+    regularity: Regularity
+    value: Real
+    left: Real
+    right: Real
+    bound: Real
+
+
+def smooth(mp: Any, sample: Sample) -> bool:
+    """Return whether both sides of one sample show the same derivative, not zero."""
+    if not mp.isfinite(sample.left + sample.right + sample.centre):
+        return False
+    size = abs(sample.centre)
+    alike = mp.mpf(10) ** -_ALIKE * size
+    return bool(
+        size > sample.noise
+        and abs(sample.right - sample.left) <= alike
+        and abs(sample.right - sample.centre) <= alike
+    )
+
+
+def limit(mp: Any, values: Sequence[Real], noises: Sequence[Real], *, final: bool) -> Limit:
+    """Return where `values`, over successive levels, tend.
+
+    Parameters
+    ----------
+    mp : module or context
+        mpmath's.
+    values, noises : sequence of mpf
+        One a level, and what rounding may have done to each.
+    final : bool
+        Whether the last step is short enough to speak of zero and of infinity.
+    """
+    new, old = values[-1], values[-2]
+    if mp.isnan(new) or mp.isnan(old):
+        missing = mp.isnan(new) and mp.isnan(old)
+        return Limit(mp.nan if missing else None, mp.inf)
+    change = abs(new - old)
+    if change <= mp.mpf(10) ** -DIGITS * abs(new) and abs(new) > noises[-1]:
+        return Limit(new, change)
+    if final:
+        return _extreme(mp, values, noises)
+    return Limit(None, mp.inf)
+
+
+def _extreme(mp: Any, values: Sequence[Real], noises: Sequence[Real]) -> Limit:
+    """Return the limit zero or infinity, where the last three values show it."""
+    new = values[-1]
+    if abs(new) <= noises[-1]:
+        return Limit(mp.mpf(0), noises[-1])
+    if len(values) < 3 or mp.isnan(values[-3]):
+        return Limit(None, mp.inf)
+    sizes = [abs(value) for value in values[-3:]]
+    drop = mp.mpf(10) ** -_DECAY
+    if sizes[2] <= drop * sizes[1] and (sizes[1] <= drop * sizes[0] or not sizes[0]):
+        return Limit(mp.mpf(0), sizes[2])
+    signs = {mp.sign(value) for value in values[-3:]}
+    # Growth may end at the function's own scale, so it must last to the next level.
+    lasting = len(values) > CONFIRMING + 1 and len(signs) == 1
+    if lasting and sizes[2] >= _GROWTH * sizes[1] and sizes[1] >= _GROWTH * sizes[0]:
+        return Limit(mp.inf * signs.pop(), mp.mpf(0))
+    return Limit(None, mp.inf)
+
+
+def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> Entry | None:
+    """Return what the samples of successive levels show; None while it is open.
+
+    Kinks, poles and jumps are named only at a `final` level, whose step is shorter than any
+    distance between doubles: √(x² + 1e-300) is smooth at 0.
+    """
+    noises = [sample.noise for sample in history]
+    left, right, centre = (
+        limit(mp, [getattr(sample, side) for sample in history], noises, final=final)
+        for side in ("left", "right", "centre")
+    )
+    if left.value is None or right.value is None:
+        return None
+    both = _one(mp, left.value, right.value)
+    if both and centre.value is not None and _one(mp, left.value, centre.value):
+        bound = max(centre.bound, abs(right.value - left.value))
+        return Entry(Regularity.SMOOTH, centre.value, left.value, right.value, bound)
+    return _rough(mp, history, left, right) if final else None
+
+
+def _one(mp: Any, a: Real, b: Real) -> bool:
+    """Return whether two limits are finite and one number."""
+    if not mp.isfinite(a + b):
+        return False
+    return bool(abs(a - b) <= mp.mpf(10) ** -_ALIKE * max(abs(a), abs(b)))
+
+
+def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> Entry:
+    """Return the entry of a point where there is no two-sided finite derivative."""
+    sides = [(side.value, side.bound) for side in (left, right) if not mp.isnan(side.value)]
+    if not sides:
+        return Entry(Regularity.UNDEFINED, mp.nan, mp.nan, mp.nan, mp.inf)
+    if any(mp.isinf(value) for value, _ in sides):
+        same = len({value for value, _ in sides}) == 1
+        value = sides[0][0] if same else mp.nan
+        jumps = _jumps(mp, [sample.gap_left for sample in history]) or _jumps(
+            mp, [sample.gap_right for sample in history]
+        )
+        regularity = Regularity.JUMP if jumps else Regularity.SINGULAR
+        value = mp.nan if jumps else value
+        return Entry(regularity, value, left.value, right.value, mp.mpf(0))
+    bound = max(bound for _, bound in sides)
+    if len(sides) == 1:
+        return Entry(Regularity.ONE_SIDED, sides[0][0], left.value, right.value, bound)
+    return Entry(Regularity.KINK, mp.nan, left.value, right.value, bound)
+
+
+def _jumps(mp: Any, gaps: Sequence[Real]) -> bool:
+    """Return whether the value stays away from its limit: 1/log h halves, √h shrinks more."""
+    new, old = gaps[-1], gaps[-2]
+    return bool(mp.isfinite(new) and new > 0 and new >= 0.75 * old)

@@ -1,0 +1,322 @@
+"""How a derivative settles: entries stay open until a level of the ladder decides them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from time import perf_counter
+from typing import Any
+
+from difflab.errors import UnsupportedError
+from difflab.referee.differences import (
+    CONFIRMING,
+    LADDER,
+    ZERO,
+    BudgetSpent,
+    Sample,
+    Sampler,
+    Stage,
+    Unit,
+)
+from difflab.referee.limits import DIGITS, Entry, Regularity, classify, limit, smooth
+
+__all__ = ["Key", "Settling"]
+
+Real = Any  # an mpmath number
+Key = tuple[int, int]  # the output, and the position in the list of units
+
+_JOINT = 10  # powers of ten that the rest of a joint direction loses from level to level
+_NEGLIGIBLE = 20  # digits of the entries' sum beyond which the rest says nothing
+_FIRST = 3  # units from whose time that of all is projected
+_BLOCK = 256  # units that one joint direction checks
+_SHARE = 0.25  # of the time, for the first samples of a block
+_PATIENCE = 3.0  # how far beyond the time budget a projection may lie before it is believed
+
+
+class Settling:
+    """The referee's work on one derivative.
+
+    Attributes
+    ----------
+    units : list of tuple
+        The inputs ``(i,)`` to differentiate by, or the pairs ``(i, j)`` with ``i <= j``.
+    entries : dict
+        What has settled, by output and unit; what no input of a unit reaches is left out.
+    rows : dict of int to list of int
+        For each unit that was looked at, the outputs that it reaches.
+    judged : list of int
+        The units that all is known of that could be found out.
+    ended : bool
+        Whether the time ended before all units were judged.
+    value : list of mpf
+        The outputs, of the highest precision used.
+    linear : list of bool
+        For each output, whether its entries predict a joint direction.
+    level : int
+        The highest level of the ladder that a derivative needed.
+    """
+
+    def __init__(self, sampler: Sampler, order: int) -> None:
+        self.sampler = sampler
+        self.mp = sampler.mp
+        self.order = order
+        n = len(sampler.point)
+        self.units: list[Unit] = (
+            [(i,) for i in range(n)]
+            if order == 1
+            else [(i, j) for i in range(n) for j in range(i, n)]
+        )
+        self.entries: dict[Key, Entry] = {}
+        self.judged: list[int] = []
+        self.ended = False
+        self.value: list[Real] = []
+        self.linear: list[bool] = []
+        self.level = 0
+        self._highest = 0
+        self._stages: dict[int, Stage] = {}
+        self._history: dict[Key, list[Sample]] = {}
+        self.rows: dict[int, list[int]] = {}
+        self._firsts: dict[int, dict[int, Sample]] = {}
+        self._draw = Random(1)
+        self._weights: dict[int, int] = {}
+        self._all_weights: dict[int, int] = {}
+
+    def run(self) -> None:
+        """Settle what settles within the time, some units after the others."""
+        try:
+            with self.mp.workdps(60):
+                self._evaluate()
+                for positions in self._blocks():
+                    self._settle(positions)
+                self._weights = self._all_weights
+                self._judge_joint()
+        except BudgetSpent:
+            self.ended = True
+
+    def defined(self, row: int) -> bool:
+        """Return whether an output has a value at the point."""
+        return bool(self.mp.isfinite(self._stage(0).base[row]))
+
+    def _stage(self, level: int) -> Stage:
+        if level not in self._stages:
+            self._stages[level] = Stage(self.sampler, LADDER[level], self.order)
+        return self._stages[level]
+
+    def _evaluate(self) -> None:
+        """Take the value."""
+        self.value = self._stage(0).base
+        if self.order == 2 and len(self.value) != 1:
+            raise UnsupportedError(f"a Hessian is of one output, not of {len(self.value)}")
+        self.linear = [True] * len(self.value)
+
+    def _blocks(self) -> Iterator[list[int]]:
+        """Yield the units in blocks, as many as can be settled in a part of the time.
+
+        When the time ends, what was settled before counts; the blocks are spread over the
+        units, so that it is not the first ones only. Pairs of inputs are checked together by one
+        direction, and are one block.
+        """
+        began = perf_counter()
+        for position in range(min(_FIRST, len(self.units))):
+            self._sample(position)
+        seconds = (perf_counter() - began) / _FIRST
+        size = len(self.units)
+        if self.order == 1 and seconds > 0:
+            fitting = int(_SHARE * self.sampler.remaining() / seconds)
+            size = min(max(fitting, 1), _BLOCK) if min(fitting, _BLOCK) < size else size
+        else:
+            self.sampler.expect(seconds * size, _PATIENCE)
+        count = -(-len(self.units) // size) if size else 0
+        for block in range(count):
+            yield list(range(block, len(self.units), count))
+
+    def _settle(self, positions: Sequence[int]) -> None:
+        """Settle some units."""
+        self._history = {}
+        for position in positions:
+            samples = self._sample(position)
+            self._history.update({(row, position): [s] for row, s in samples.items()})
+        self._check(sorted({i for position in positions for i in self.units[position]}))
+        self._settle_zeros()
+        self._climb()
+        self.judged += positions
+
+    def _sample(self, position: int) -> dict[int, Sample]:
+        """Return a unit's first samples, of the outputs that it reaches; the first are kept."""
+        if position not in self._firsts:
+            unit = self.units[position]
+            rows = self.rows[position] = self._outputs_of(unit)
+            samples = self._stage(0).sample(unit, rows) if rows else {}
+            if position >= _FIRST:
+                return samples
+            self._firsts[position] = samples
+        return self._firsts[position]
+
+    def _outputs_of(self, unit: Unit) -> list[int]:
+        """Return the outputs that all inputs of `unit` reach."""
+        found = set(range(len(self.value)))
+        for i in unit:
+            rows = self.sampler.reached(i)
+            if rows is not None:
+                found.intersection_update(rows)
+        return sorted(found)
+
+    def _is_zero(self, sample: Sample) -> bool:
+        sides = (sample.left, sample.right, sample.centre)
+        return all(abs(side) <= sample.noise for side in sides)
+
+    def _check(self, inputs: Sequence[int]) -> None:
+        """Settle smooth entries that predict a joint direction at twice the digits."""
+        calm = {key: smooth(self.mp, history[0]) for key, history in self._history.items()}
+        still = {
+            i
+            for key, history in self._history.items()
+            if self.defined(key[0]) and not calm[key] and not self._is_zero(history[0])
+            for i in self.units[key[1]]
+        }
+        draw = self._draw
+        weights = {i: draw.choice((-1, 1)) * draw.randrange(2**20, 2**21) for i in inputs}
+        self._weights = {i: weight for i, weight in weights.items() if i not in still}
+        self._all_weights |= self._weights
+        first, stage = self._stage(0).base, self._stage(1)
+        self._take_value(1)
+        if not self._weights:
+            return
+        steady = [
+            bool(abs(new - old) <= self.mp.mpf(10) ** -30 * abs(new))
+            for new, old in zip(stage.base, first, strict=True)
+        ]
+        found = {key: self._history[key][0].centre for key, yes in calm.items() if yes}
+        residuals = [
+            abs(gap) for gap in self._gaps(1, found, stage.symmetric(self._weights, self.order))
+        ]
+        for key in self._history:
+            if calm[key] and steady[key[0]] and self._moves(key):
+                self._accept(key, residuals[key[0]])
+
+    def _moves(self, key: Key) -> bool:
+        """Return whether the joint direction moves all inputs of an entry."""
+        return all(i in self._weights for i in self.units[key[1]])
+
+    def _gaps(self, level: int, found: dict[Key, Real], along: Sequence[Real]) -> list[Real]:
+        """Return a joint difference minus what the entries found so far predict of it."""
+        stage = self._stage(level)
+        gaps = list(along)
+        with self.mp.workdps(stage.digits):
+            for key, value in found.items():
+                if self._moves(key):
+                    gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
+        return gaps
+
+    def _accept(self, key: Key, residual: Real) -> None:
+        """Settle a smooth entry if the joint check leaves it enough digits."""
+        sample = self._history[key][0]
+        weight = self._stage(1).weight(self.units[key[1]], self._weights)
+        bound = abs(residual / weight)
+        if bound <= self.mp.mpf(10) ** -DIGITS * abs(sample.centre):
+            self.entries[key] = Entry(
+                Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
+            )
+
+    def _settle_zeros(self) -> None:
+        """Settle what rounding cannot tell from zero, by digits that could."""
+        stage = Stage(self.sampler, ZERO, self.order)
+        zeros: dict[int, list[Key]] = {}
+        for key, history in self._history.items():
+            if key not in self.entries and self._is_zero(history[0]):
+                zeros.setdefault(key[1], []).append(key)
+        for position, keys in zeros.items():
+            samples = stage.sample(self.units[position], [row for row, _ in keys])
+            for key in keys:
+                sample = samples[key[0]]
+                if self._is_zero(sample):
+                    zero = self.mp.mpf(0)
+                    self.entries[key] = Entry(Regularity.SMOOTH, zero, zero, zero, sample.noise)
+
+    def _climb(self) -> None:
+        """Take what is open from level to level."""
+        self._undefined_rows()
+        for level in range(1, len(LADDER)):
+            waiting: dict[int, list[Key]] = {}
+            for key in self._history:
+                if key not in self.entries:
+                    waiting.setdefault(key[1], []).append(key)
+            if not waiting:
+                return
+            stage = self._stage(level)
+            for position, keys in waiting.items():
+                samples = stage.sample(self.units[position], [row for row, _ in keys])
+                for key in keys:
+                    self._history[key].append(samples[key[0]])
+                    self._decide(key, level)
+            self._take_value(level)
+
+    def _take_value(self, level: int) -> None:
+        """Keep the outputs of the highest precision used."""
+        if level > self._highest:
+            self._highest, self.value = level, self._stage(level).base
+
+    def _decide(self, key: Key, level: int) -> None:
+        entry = classify(self.mp, self._history[key], final=level >= CONFIRMING)
+        if entry is None:
+            return
+        if entry.regularity is Regularity.JUMP and self.order == 1:
+            entry = self._pieces(key, entry, level)
+        self.entries[key] = entry
+        self.level = max(self.level, level)
+
+    def _pieces(self, key: Key, entry: Entry, level: int) -> Entry:
+        """Give an entry at a jump the derivatives of the pieces on both sides."""
+        row, position = key
+        unit = self.units[position]
+        slopes = [self._stage(k).piece_slopes(unit[0])[row] for k in range(level + 1)]
+        noises = [sample.noise for sample in self._history[key]]
+        sides = []
+        for side in range(2):
+            found = limit(self.mp, [pair[side] for pair in slopes], noises, final=True)
+            sides.append(self.mp.nan if found.value is None else found.value)
+        return Entry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
+
+    def _undefined_rows(self) -> None:
+        """Mark outputs without a value; a symmetric limit of their derivative may exist."""
+        mp = self.mp
+        for key, history in self._history.items():
+            row, position = key
+            if self.defined(row):
+                continue
+            history.append(self._stage(1).sample(self.units[position], [row])[row])
+            found = limit(mp, [s.centre for s in history], [mp.mpf(0)] * 2, final=False)
+            value = mp.nan if found.value is None else found.value
+            self.entries[key] = Entry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
+
+    def _judge_joint(self) -> None:
+        """See whether the entries predict a direction that moves all inputs at once.
+
+        What a smooth function leaves over is of a higher order in the step and falls faster
+        than the step; what √|xy| leaves over at 0 does not.
+        """
+        if len(self._weights) < 2:
+            return
+        mp = self.mp
+        found = {key: e.value for key, e in self.entries.items() if mp.isfinite(e.value)}
+        coarse, fine = (self._left_over(level, found) for level in range(2))
+        drop = mp.mpf(10) ** -_JOINT
+        for row, (before, after) in enumerate(zip(coarse, fine, strict=True)):
+            if self.defined(row):
+                self.linear[row] = bool(after[0] <= max(drop * before[0], after[1]))
+
+    def _left_over(self, level: int, found: dict[Key, Real]) -> list[tuple[Real, Real]]:
+        """Return per step what the joint direction leaves over, and what of it says nothing."""
+        mp, stage = self.mp, self._stage(level)
+        gaps = self._gaps(level, found, stage.rightward(self._weights, self.order))
+        scale = max(stage.steps) ** self.order
+        sizes = [mp.mpf(0)] * len(gaps)
+        for key, value in found.items():
+            if self._moves(key):
+                weight = stage.weight(self.units[key[1]], self._weights)
+                sizes[key[0]] += abs(value * weight)
+        negligible = mp.mpf(10) ** -_NEGLIGIBLE
+        return [
+            (abs(gap) / scale, negligible * size / scale + stage.noise(scale, value))
+            for gap, size, value in zip(gaps, sizes, self.value, strict=True)
+        ]

@@ -1,0 +1,134 @@
+"""Errors of a float64 against a value of high precision: absolute, relative, in ULPs.
+
+Everything is computed exactly, as a ratio of integers, and rounded once at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+__all__ = ["Errors", "errors", "exact", "nearest", "ulp_distance"]
+
+# Beyond these binary exponents a number rounds to infinity or to zero, and an exact ratio of
+# integers would only be long.
+_LARGEST, _SMALLEST = 1100, -1200
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors entry by entry, each of the shape of the derivative.
+
+    Attributes
+    ----------
+    absolute : ndarray
+        ``|value - truth|``.
+    relative : ndarray
+        ``|value - truth| / |truth|``; infinite for a wrong value where the truth is zero.
+    ulps : ndarray
+        ``|value - truth|`` over the spacing of float64 at the truth; the spacing of the
+        subnormal numbers, 5e-324, is the smallest.
+    """
+
+    absolute: NDArray[float64]
+    relative: NDArray[float64]
+    ulps: NDArray[float64]
+
+
+def exact(number: Any) -> Fraction | float:
+    """Return a float or an mpmath real as a fraction; inf and nan as floats.
+
+    Numbers far outside the range of float64 come back as what they round to.
+
+    Examples
+    --------
+    >>> exact(0.5), exact(float("inf"))
+    (Fraction(1, 2), inf)
+    """
+    parts = getattr(number, "_mpf_", None)
+    if parts is None:
+        value = float(number)
+        return Fraction(value) if math.isfinite(value) else value
+    sign, mantissa, exponent, bits = parts
+    if not mantissa:
+        return Fraction(0) if not exponent else float(number)
+    if exponent + bits > _LARGEST:
+        return -math.inf if sign else math.inf
+    if exponent + bits < _SMALLEST:
+        return Fraction(0)
+    size = Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
+    return -size if sign else size
+
+
+def nearest(number: Any) -> float:
+    """Return the float64 nearest to an mpmath real, rounded once, subnormal numbers included.
+
+    Examples
+    --------
+    >>> from mpmath import mpf
+    >>> nearest(mpf("1e-400")), nearest(mpf("1e400"))
+    (0.0, inf)
+    """
+    return _rounded(exact(number))
+
+
+def _rounded(number: Fraction | float) -> float:
+    if isinstance(number, float):
+        return number
+    try:
+        return number.numerator / number.denominator
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def ulp_distance(value: float, truth: Any) -> float:
+    """Return ``|value - truth|`` in units in the last place of the truth.
+
+    Examples
+    --------
+    >>> ulp_distance(1.0, 1.0 + 2**-52), ulp_distance(0.0, 5e-324), ulp_distance(1.0, 0.0) > 1e300
+    (1.0, 1.0, True)
+    """
+    return _distances(value, exact(truth))[2]
+
+
+def errors(value: NDArray[float64], truth: NDArray[Any]) -> Errors:
+    """Return the errors of an array of float64 against one of mpmath numbers.
+
+    Where the truth is nan, or the value is, every error is nan.
+
+    Parameters
+    ----------
+    value : ndarray of float64
+        What a method gave.
+    truth : ndarray of object
+        mpmath numbers (or floats) of the same shape.
+    """
+    found = np.array(
+        [_distances(v, exact(t)) for v, t in zip(value.ravel().tolist(), truth.flat, strict=True)],
+        dtype=float64,
+    ).reshape(-1, 3)
+    absolute, relative, ulps = (found[:, column].reshape(value.shape) for column in range(3))
+    return Errors(absolute, relative, ulps)
+
+
+def _distances(value: float, truth: Fraction | float) -> tuple[float, float, float]:
+    if math.isnan(value) or truth != truth:
+        return math.nan, math.nan, math.nan
+    closest = _rounded(truth)
+    if math.isinf(closest) or math.isinf(value):
+        # A truth beyond the largest double is rightly given as infinity.
+        distance = 0.0 if value == closest else math.inf
+        return distance, distance, distance
+    gap = abs(Fraction(value) - Fraction(truth))
+    if not gap:
+        return 0.0, 0.0, 0.0
+    ulp = Fraction(math.ulp(closest)) if closest else Fraction(math.ulp(0.0))
+    relative = _rounded(gap / abs(Fraction(truth))) if truth else math.inf
+    return _rounded(gap), relative, _rounded(gap / ulp)

@@ -1,0 +1,1 @@
+"""A comparison as a table, a page, Markdown, CSV and a picture."""

@@ -1,0 +1,272 @@
+"""A comparison as one picture: accuracy against cost, and what preparing and calling take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from difflab.report.canvas import FAINT, INK, saved, style
+from difflab.report.comparison.labels import place_labels
+from difflab.report.comparison.view import Row, View, view
+from difflab.report.style import FAMILIES, PLAIN, Family, count, seconds, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+__all__ = ["figure", "inline_svg", "picture"]
+
+# Length, text at the end, colour, opacity.
+Bar = tuple[float | None, str, str, float]
+
+# An error of exactly zero has no place on a logarithmic axis; it gets a row of its own.
+_EXACT = 0.05
+_GOOD = "#009E73"
+
+
+def picture(comparison: Any, kind: str) -> bytes:
+    """Return the picture of a comparison as the bytes of a file.
+
+    Parameters
+    ----------
+    comparison : Comparison or mapping
+        The record of a comparison, or its dictionary.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Raises
+    ------
+    InputError
+        The format is none of these.
+    """
+    with style():
+        return saved(figure(comparison), kind)
+
+
+def inline_svg(comparison: Any) -> str:
+    """Return the picture as an ``<svg>`` element that takes its ink from the page around it."""
+    with style():
+        text = saved(figure(comparison, titled=False), "svg", transparent=True).decode("utf-8")
+    # Only the page knows whether it is dark: what is drawn in ink is drawn in its text colour.
+    return text[text.index("<svg") :].replace(INK, "currentColor")
+
+
+def figure(comparison: Any, *, titled: bool = True) -> Figure:
+    """Return the picture of a comparison as a matplotlib figure.
+
+    Left: the largest error, in units in the last place, against the time of a call. Right:
+    what preparing and calling cost. Without timing: the errors, and the sizes of the
+    derivatives.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    shown = view(comparison)
+    timed = any(row.call is not None for row in shown.rows)
+    room = 0.885 if titled else 1.0
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, room), w_pad=0.08, wspace=0.03)
+    canvas = Figure(figsize=(10.5, 4.9 + titled * 0.4), layout=layout)
+    if titled:
+        _title(canvas, shown)
+    left, right = canvas.subplots(1, 2, width_ratios=(1.25, 1))
+    if timed:
+        _times(right, shown.rows)
+        _accuracy_against_cost(left, shown.rows)
+    else:
+        _errors(left, shown.rows)
+        _sizes(right, shown.rows)
+    return canvas
+
+
+def _title(canvas: Figure, shown: View) -> None:
+    """Write what was differentiated above the panels, which leave that room free."""
+    lines = (
+        (0.98, f"{shown.derivative_name} of {shorten(shown.expression, 68)}", 13, INK, "bold"),
+        (0.932, f"at {shorten(shown.point, 110)}", 9.5, FAINT, "normal"),
+    )
+    for height, text, size, colour, weight in lines:
+        canvas.text(
+            0.012,
+            height,
+            text,
+            va="top",
+            fontsize=size,
+            color=colour,
+            fontweight=weight,
+            parse_math=False,
+        )
+
+
+def _family(row: Row) -> Family:
+    return FAMILIES.get(row.family, PLAIN)
+
+
+def _height(ulps: float | None, top: float) -> float:
+    """Return where an error stands on its axis, zero and infinity included."""
+    if ulps is None or not math.isfinite(ulps):
+        return top
+    return max(ulps, _EXACT)
+
+
+def _top(rows: Sequence[Row]) -> float:
+    """Return the end of the error axis: a decade above the largest finite error."""
+    finite = [row.max_ulp_error for row in rows if row.max_ulp_error is not None]
+    largest = max((ulps for ulps in finite if math.isfinite(ulps)), default=1.0)
+    return float(10.0 ** math.ceil(math.log10(max(largest, 10.0)) + 0.5))
+
+
+def _accuracy_against_cost(axes: Axes, rows: Sequence[Row]) -> None:
+    drawn = [row for row in rows if row.call is not None and row.computed]
+    times = [row.call for row in drawn if row.call is not None] or [1e-6]
+    top = _top(drawn)
+    axes.set(xscale="log", yscale="log", xlim=(min(times) / 4, max(times) * 6))
+    axes.set_title("accuracy against cost: best is below and left", loc="left", fontsize=10)
+    _time_axis(axes, "time of a call")
+    _error_axis(axes.yaxis, drawn, top)
+    axes.axhspan(_EXACT / 6, 2.0, color=_GOOD, alpha=0.10, lw=0)
+    axes.set_ylim(_EXACT / 6, top * 2)
+    points = [(row.call or min(times), _height(row.max_ulp_error, top)) for row in drawn]
+    for point, row in zip(points, drawn, strict=True):
+        _mark(axes, point, row)
+    _legend(axes, drawn)
+    place_labels(axes, points, [shorten(row.name, 20) for row in drawn], INK)
+
+
+def _mark(axes: Axes, point: tuple[float, float], row: Row) -> None:
+    """Draw one method; a wrong one is crossed out, so that colour is not all that says so."""
+    family = _family(row)
+    axes.plot(*point, family.marker, color=family.colour, ms=8, mec=INK, mew=0.5, zorder=3)
+    if row.outcome == "disagree":
+        axes.plot(*point, "x", color=INK, ms=13, mew=1.4, zorder=4)
+
+
+def _error_axis(axis: Axis, rows: Sequence[Row], top: float) -> None:
+    """Lay out an axis of errors: exact, then decades of units in the last place."""
+    last = round(math.log10(top))
+    powers = range(0, last, max(1, math.ceil(last / 8)))
+    ticks = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
+    if any(_height(row.max_ulp_error, top) == top for row in rows):
+        ticks[top] = "∞"
+    _ticks(axis, ticks)
+    axis.set_label_text("largest error, in units in the last place (ULP)")
+
+
+def _power(power: int) -> str:
+    return {0: "1", 1: "10", 2: "100"}.get(power, f"$10^{{{power}}}$")
+
+
+def _time_axis(axes: Axes, label: str) -> None:
+    """Write the decades of a time axis as 1 µs, 10 µs, 100 µs."""
+    low, high = axes.get_xlim()
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    step = max(1, math.ceil((last - first) / 6))
+    decades = [10.0**power for power in range(first, last + 1, step)]
+    _ticks(axes.xaxis, {t: seconds(t).replace(".00", "").replace(".0", "") for t in decades})
+    axes.set_xlim(low, high)
+    axes.set_xlabel(label)
+
+
+def _ticks(axis: Axis, ticks: dict[float, str]) -> None:
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_major_formatter(FixedFormatter(list(ticks.values())))
+    axis.set_minor_locator(NullLocator())
+    axis.grid(visible=True)
+
+
+def _legend(axes: Axes, rows: Sequence[Row]) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    families = dict.fromkeys(row.family for row in rows)
+    handles: list[Artist] = []
+    for name in families:
+        look = FAMILIES.get(name, PLAIN)
+        handles.append(
+            Line2D(
+                [], [], ls="", marker=look.marker, color=look.colour, mec=INK, mew=0.5, label=name
+            )
+        )
+    handles.append(Patch(color=_GOOD, alpha=0.2, label="within 2 ULP"))
+    if any(row.outcome == "disagree" for row in rows):
+        handles.append(Line2D([], [], ls="", marker="x", color=INK, label="disagrees"))
+    axes.figure.legend(
+        handles=handles,
+        loc="outside lower left",
+        ncols=len(handles),
+        frameon=False,
+        fontsize=9,
+        handletextpad=0.4,
+    )
+
+
+def _times(axes: Axes, rows: Sequence[Row]) -> None:
+    """Draw a pair of bars for every method: preparing faint, calling full."""
+    timed = [row for row in rows if row.call is not None or row.prepare is not None]
+    times = [t for row in timed for t in (row.prepare, row.call) if t]
+    low, high = min(times) / 3, max(times) * 12
+    axes.set(xscale="log", xlim=(low, high))
+    axes.set_title("faint: to prepare once · full: to call", loc="left", fontsize=10)
+    _time_axis(axes, "time")
+    bars: list[tuple[str, list[Bar]]] = []
+    for row in timed:
+        colour = _family(row).colour
+        pair = [(row.prepare, seconds(row.prepare), colour, 0.35)]
+        pair.append((row.call, seconds(row.call), colour, 1.0))
+        bars.append((row.name, pair))
+    _bars(axes, bars, low)
+
+
+def _sizes(axes: Axes, rows: Sequence[Row]) -> None:
+    """Draw the operations of a call where they are known, else the size of the derivative."""
+    sized = [row for row in rows if row.operations or row.size.get("dag")]
+    largest = max((row.operations or row.size.get("dag") or 1 for row in sized), default=1)
+    axes.set(xlim=(0, float(min(largest, 10**300)) * 1.2))
+    axes.set_title("operations of a call", loc="left", fontsize=10)
+    bars: list[tuple[str, list[Bar]]] = []
+    for row in sized:
+        amount = row.operations or row.size.get("dag") or 0
+        bars.append((row.name, [(amount, count(amount), _family(row).colour, 1.0)]))
+    _bars(axes, bars, 0)
+
+
+def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float) -> None:
+    """Draw groups of horizontal bars from the top down, each with its figure at its end."""
+    for place, (_, bars) in enumerate(groups):
+        height = 0.8 / len(bars)
+        for offset, (length, text, colour, alpha) in enumerate(bars):
+            if not length:
+                continue
+            y = place - 0.4 + height * (offset + 0.5)
+            axes.barh(y, length - origin, height * 0.92, origin, color=colour, alpha=alpha)
+            axes.annotate(
+                text, (length, y), (3, 0), textcoords="offset points", va="center", fontsize=7.5
+            )
+    axes.set_yticks(range(len(groups)), [shorten(name, 20) for name, _ in groups])
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+    axes.set_ylim(len(groups) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=False, axis="y")
+
+
+def _errors(axes: Axes, rows: Sequence[Row]) -> None:
+    """Draw the error of every method on a line of its own."""
+    drawn = [row for row in rows if row.computed]
+    top = _top(drawn)
+    axes.set(xscale="log")
+    axes.set_title("accuracy: best is left", loc="left", fontsize=10)
+    _error_axis(axes.xaxis, drawn, top)
+    axes.axvspan(_EXACT / 6, 2.0, color=_GOOD, alpha=0.10, lw=0)
+    axes.set_xlim(_EXACT / 6, top * 2)
+    for place, row in enumerate(drawn):
+        _mark(axes, (_height(row.max_ulp_error, top), place), row)
+    axes.set_yticks(range(len(drawn)), [shorten(row.name, 20) for row in drawn])
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+    axes.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
+    _legend(axes, drawn)

@@ -1,0 +1,1 @@
+"""Evaluation traces: a function and its derivative, one elementary step at a time."""

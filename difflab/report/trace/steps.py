@@ -1,0 +1,215 @@
+"""The rows of an evaluation trace, and the record that holds them.
+
+Large traces keep their first and last rows; what a dropped row would have said is never
+written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+__all__ = ["Adjoint", "Collector", "Rows", "Step", "Trace", "plain"]
+
+Row = TypeVar("Row")
+Named = tuple[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of a primal or tangent trace: ``v₁ = ln v₋₁ = ln 2 = 0.693147``.
+
+    Attributes
+    ----------
+    name, shown : str
+        ``v1``, printed v₁; its tangent is ``v1_dot``.
+    formula, numbers : str
+        The rule with names and with numbers in it.
+    value : number or array
+    """
+
+    name: str
+    shown: str
+    formula: str
+    numbers: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """A line of a reverse trace: one contribution to one adjoint.
+
+    Attributes
+    ----------
+    name, shown : str
+        The adjoint that receives: ``v0_bar``, printed v̄₀.
+    partial : str
+        Which product arrives: ``v̄₃ ∂v₃/∂v₀``.
+    formula, numbers : str
+        The rule with names and with numbers in it.
+    contribution, value : number or array
+        What arrives, and the adjoint after it.
+    accumulates : bool
+        Whether something had arrived before.
+    mask : truth value or array, or None
+        Where the branch that it passes was taken; None outside of branches.
+    """
+
+    name: str
+    shown: str
+    partial: str
+    formula: str
+    numbers: str
+    contribution: Any
+    value: Any
+    accumulates: bool = False
+    mask: Any = None
+
+
+@dataclass(frozen=True)
+class Rows(Generic[Row]):
+    """The first and the last rows, and how many between them are left out."""
+
+    head: tuple[Row, ...]
+    tail: tuple[Row, ...] = ()
+    skipped: int = 0
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.head + self.tail)
+
+    def __len__(self) -> int:
+        return len(self.head) + len(self.tail)
+
+
+class Collector(Generic[Row]):
+    """Takes rows as functions, and calls those of the rows that are kept."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.first = math.inf if limit is None else limit - limit // 3
+        self.head: list[Callable[[], Row]] = []
+        self.tail: deque[Callable[[], Row]] = deque(maxlen=0 if limit is None else limit // 3)
+        self.count = 0
+
+    def add(self, row: Callable[[], Row]) -> None:
+        """Take one more row."""
+        self.count += 1
+        (self.head if len(self.head) < self.first else self.tail).append(row)
+
+    def rows(self) -> Rows[Row]:
+        """Write the rows that are kept."""
+        head, tail = tuple(row() for row in self.head), tuple(row() for row in self.tail)
+        return Rows(head, tail, self.count - len(head) - len(tail))
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The evaluation trace of a function at a point.
+
+    Attributes
+    ----------
+    expression : str
+        The text of the function.
+    point, outputs : tuple of (str, value)
+        The inputs and the outputs.
+    primal : Rows of Step
+        v₁, v₂, … in the order of evaluation.
+    seed, tangents, directional
+        The input that moves, its tangents, and ẏ of every output; None, None and () without
+        forward mode.
+    output, adjoints, gradient
+        The output whose adjoint is 1, the contributions, and its derivative with respect to
+        every input; None, None and () without reverse mode.
+    notes : tuple of str
+        Which inputs of a small function have a derivative that is exactly 0, and why.
+    """
+
+    expression: str
+    point: tuple[Named, ...]
+    outputs: tuple[Named, ...]
+    primal: Rows[Step]
+    seed: str | None = None
+    tangents: Rows[Step] | None = None
+    directional: tuple[Named, ...] = ()
+    output: str | None = None
+    adjoints: Rows[Adjoint] | None = None
+    gradient: tuple[Named, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as the values of strict JSON, schema ``difflab.trace/1``."""
+        record: dict[str, Any] = {
+            "schema": "difflab.trace/1",
+            "expression": self.expression,
+            "point": _mapping(self.point),
+            "outputs": _mapping(self.outputs),
+            "primal": _steps(self.primal),
+        }
+        if self.tangents is not None:
+            record["forward"] = {
+                "seed": self.seed,
+                "tangents": _steps(self.tangents),
+                "derivative": _mapping(self.directional),
+            }
+        if self.adjoints is not None:
+            record["reverse"] = {
+                "output": self.output,
+                "adjoints": _adjoints(self.adjoints),
+                "gradient": _mapping(self.gradient),
+            }
+        if self.notes:
+            record["notes"] = list(self.notes)
+        return record
+
+
+def plain(value: Any) -> Any:
+    """Return a number or truth value of Python's own for a single one, else the array."""
+    array = np.asarray(value)
+    return array.item() if array.ndim == 0 else array
+
+
+def _mapping(pairs: tuple[Named, ...]) -> dict[str, Any]:
+    return {name: _strict(value) for name, value in pairs}
+
+
+def _strict(value: Any) -> Any:
+    """Return lists of numbers; numbers that JSON has not are strings."""
+    if value is None:
+        return None
+    array = np.asarray(value)
+    if array.dtype != bool and not np.isfinite(array).all():
+        shown = [entry if math.isfinite(entry) else str(entry) for entry in array.ravel().tolist()]
+        return np.array(shown, dtype=object).reshape(array.shape).tolist()
+    return array.tolist()
+
+
+def _steps(rows: Rows[Step]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.name,
+            "formula": row.formula,
+            "numbers": row.numbers,
+            "value": _strict(row.value),
+        }
+        for row in rows
+    ]
+
+
+def _adjoints(rows: Rows[Adjoint]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.name,
+            "accumulates": row.accumulates,
+            "partial": row.partial,
+            "formula": row.formula,
+            "numbers": row.numbers,
+            "contribution": _strict(row.contribution),
+            "value": _strict(row.value),
+            "mask": _strict(row.mask),
+        }
+        for row in rows
+    ]

@@ -1,0 +1,385 @@
+"""Evaluation traces: a function and its derivative, one elementary step at a time.
+
+As in Tables 2 and 3 of Baydin, Pearlmutter, Radul & Siskind (2018), *Automatic Differentiation
+in Machine Learning: a Survey*, JMLR 18(153): in forward mode every step v₁, v₂, … has a tangent
+v̇ᵢ = ∂vᵢ/∂x; in reverse mode the adjoints v̄ᵢ = ∂y/∂vᵢ are collected from the output back, one
+contribution at a time, so that the sums at every fan-out are seen to grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from difflab.diagnose.domain import check_domain
+from difflab.diagnose.zero_gradients import flat_inputs
+from difflab.drawing.order import (
+    BAR,
+    DOT,
+    evaluation_order,
+    marked,
+    output_labels,
+    short,
+    subscript,
+    trace_names,
+)
+from difflab.errors import InputError, PointError
+from difflab.graph.function import Function, evaluate_all
+from difflab.graph.ir import CONSTANT, FIRST_ROW
+from difflab.graph.names import shortened
+from difflab.report.trace.rules import Formula, Rules, operation_at
+from difflab.report.trace.steps import Adjoint, Collector, Rows, Step, Trace, plain
+
+__all__ = ["MODES", "SHOWN", "point_values", "trace"]
+
+Mode = Literal["forward", "reverse", "both"]
+Place = tuple[int, tuple[int, ...]]
+
+MODES = ("both", "forward", "reverse")
+SHOWN = 45
+DIGITS = 4
+LOOKED_INTO = 1000
+"""Nodes of a function for which it is said why a derivative is 0."""
+
+
+def trace(
+    function: Function,
+    point: Mapping[str, Any],
+    *,
+    mode: Mode = "both",
+    seed: str | None = None,
+    limit: int | None = SHOWN,
+) -> Trace:
+    """Return the evaluation trace of a function.
+
+    Parameters
+    ----------
+    function : Function
+        What is traced.
+    point : mapping of str to number or array
+        A value for every input, of the input's shape.
+    mode : {"both", "forward", "reverse"}
+        Which derivatives to show.
+    seed : str, optional
+        In forward mode the input that moves, in reverse mode the output that is
+        differentiated; an entry of an array as ``x[3]``. The first one by default.
+    limit : int, optional
+        Rows to keep of every table; None keeps all.
+
+    Returns
+    -------
+    Trace
+        The steps, and the derivatives that they end in.
+
+    Raises
+    ------
+    InputError
+        `mode` or `seed` is unknown.
+    PointError
+        A value is missing, unknown or of the wrong shape.
+    DomainError
+        The function is undefined at the point.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> steps = trace(dl.parse("ln(x1) + x1*x2 - sin(x2)"), {"x1": 2, "x2": 5})
+    >>> [step.formula for step in steps.primal][2:5]
+    ['ln v₋₁', 'v₋₁ × v₀', 'sin v₀']
+    >>> dict(steps.gradient)
+    {'x1': 5.5, 'x2': 1.7163378145367738}
+    """
+    if mode not in MODES:
+        raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
+    values = point_values(function, point)
+    check_domain(function, values)
+    source, target = _chosen(function, mode, seed)
+    run = _Run(function, values, limit)
+    parts: dict[str, Any] = {}
+    with np.errstate(all="ignore"):
+        if mode != "reverse":
+            parts |= run.forward(source)
+        if mode != "forward":
+            parts |= run.reverse(target)
+    results = [plain(run.values[node]) for node in function.outputs]
+    return Trace(
+        expression=function.text or "",
+        point=tuple(zip(function.inputs, map(plain, values), strict=True)),
+        outputs=tuple(zip(output_labels(function), results, strict=True)),
+        primal=run.primal(),
+        **parts,
+        notes=_notes(function, values, parts.get("gradient", ())),
+    )
+
+
+def _notes(
+    function: Function, values: Sequence[Any], gradient: Sequence[tuple[str, Any]]
+) -> tuple[str, ...]:
+    """Return which derivatives are exactly 0, and what stops them, where that is cheap to say."""
+    if not gradient or len(function.graph) > LOOKED_INTO or len(function.outputs) > 1:
+        return ()
+    bars = {function.inputs.index(name): bar for name, bar in gradient}
+    with np.errstate(all="ignore"):
+        return tuple(map(str, flat_inputs(function, values, bars, function.graph.place)))
+
+
+def point_values(function: Function, point: Mapping[str, Any]) -> list[Any]:
+    """Return one value per input, each of its input's shape.
+
+    Raises
+    ------
+    PointError
+        A value is missing, unknown or of the wrong shape.
+    """
+    values = [np.asarray(value, dtype=np.float64) for value in function.arranged((), point)]
+    for name, value, shape in zip(function.inputs, values, function.input_shapes, strict=True):
+        if value.shape != shape:
+            raise PointError(f"the input '{name}' has the shape {shape}, its value {value.shape}")
+    return values
+
+
+def _chosen(function: Function, mode: str, seed: str | None) -> tuple[Place, Place]:
+    """Return the input that moves and the output that is differentiated."""
+    sides = {
+        "input": (function.inputs, function.input_shapes),
+        "output": (output_labels(function), function.output_shapes),
+    }
+    found = {what: _place(*side, seed) for what, side in sides.items()}
+    asked = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
+    if seed is not None and all(found[what] is None for what in asked):
+        names = [name for what in asked for name in sides[what][0]]
+        near = get_close_matches(seed, names[:1000], 1)
+        raise InputError(
+            f"the function has no {' or '.join(asked)} {seed!r} to start from",
+            hint=f"did you mean {near[0]!r}?" if near else f"one of: {shortened(names)}",
+        )
+    first = {what: _place(*side, None) for what, side in sides.items()}
+    return found["input"] or first["input"] or (0, ()), found["output"] or first["output"] or (
+        0,
+        (),
+    )
+
+
+def _place(
+    names: Sequence[str], shapes: Sequence[tuple[int, ...]], text: str | None
+) -> Place | None:
+    """Return the variable that `text` names and the entry of it; the first one for None."""
+    if text is None:
+        return (0, (0,) * len(shapes[0])) if names else None
+    name, bracket, rest = text.strip().partition("[")
+    if name not in names:
+        return None
+    shape = shapes[names.index(name)]
+    key = (0,) * len(shape)
+    if bracket:
+        parts = [part.strip() for part in rest.removesuffix("]").split(",")]
+        key = tuple(int(part) if part.isdecimal() else -1 for part in parts)
+    inside = len(key) == len(shape) and all(0 <= k < n for k, n in zip(key, shape, strict=True))
+    return (names.index(name), key) if inside else None
+
+
+def _entry(names: Sequence[str], place: Place) -> str:
+    """Return ``x`` or ``x[3]``."""
+    if not names:
+        return ""
+    which, key = place
+    return names[which] + (f"[{','.join(map(str, key))}]" if key else "")
+
+
+class _Run:
+    """One evaluation: the values of all nodes, their names, and the sweeps over them."""
+
+    def __init__(self, function: Function, values: Sequence[Any], limit: int | None) -> None:
+        self.function, self.graph, self.limit = function, function.graph, limit
+        order = evaluation_order(function)
+        self.names = trace_names(function, order)
+        self.values = evaluate_all(function, values)
+        self.rules = Rules()
+        self.operations = {
+            node: operation_at(self.graph, node)
+            for node in order
+            if self.graph.opcode[node] >= FIRST_ROW
+        }
+
+    def primal(self) -> Rows[Step]:
+        """Return the forward evaluation trace."""
+        rows = Collector[Step](self.limit)
+        for name, node in zip(self.function.inputs, self.function.input_nodes, strict=True):
+            rows.add(partial(self._step, node, "", name, "", self.values[node]))
+        for node, operation in self.operations.items():
+            formula = self.rules.result(operation)
+            rows.add(partial(self._written, node, "", formula, {}, self.values[node]))
+        return rows.rows()
+
+    def forward(self, source: Place) -> dict[str, Any]:
+        """Return the tangents with respect to one input, and those of the outputs."""
+        function, rows = self.function, Collector[Step](self.limit)
+        dots: dict[int, Any] = {}
+        for which, node in enumerate(function.input_nodes):
+            dots[node] = np.zeros(self.graph.shape(node))
+            if which == source[0]:
+                dots[node][source[1]] = 1.0
+            name = function.inputs[which]
+            rows.add(partial(self._step, node, DOT, marked(name, DOT), "", dots[node]))
+        for node, operation in self.operations.items():
+            args = self.graph.arguments(node)
+            moving = tuple(arg in dots for arg in args)
+            formula = self.rules.tangent(operation, moving) if any(moving) else None
+            if formula is None:
+                still = np.zeros(self.graph.shape(node))
+                rows.add(partial(self._step, node, DOT, "0", "", still))
+                continue
+            tangents = {f"d{place}": dots[arg] for place, arg in enumerate(args) if moving[place]}
+            value = formula(self._arguments(node) | tangents)
+            dots[node] = _spread(value, self.graph.shape(node))
+            rows.add(partial(self._written, node, DOT, formula, tangents, dots[node]))
+        ends = [plain(dots.get(node, 0.0)) for node in function.outputs]
+        return {
+            "seed": _entry(function.inputs, source),
+            "tangents": rows.rows(),
+            "directional": tuple(zip(output_labels(function), ends, strict=True)),
+        }
+
+    def reverse(self, target: Place) -> dict[str, Any]:
+        """Return every contribution to every adjoint, and the gradient of one output."""
+        function, rows = self.function, Collector[Adjoint](self.limit)
+        start = function.outputs[target[0]]
+        seed = np.zeros(self.graph.shape(start))
+        seed[target[1]] = 1.0
+        bars: dict[int, tuple[Any, Any]] = {start: (seed, None)}
+        name = output_labels(function)[target[0]]
+        rows.add(partial(self._seeded, start, marked(name, BAR), seed))
+        active = self._active()
+        for node in reversed(self.operations):
+            if node not in bars or node not in active:
+                continue
+            for place, arg in enumerate(self.graph.arguments(node)):
+                if arg not in active:
+                    continue
+                formula = self.rules.cotangent(self.operations[node], place)
+                if formula is None:
+                    continue
+                part, mask = self._contribution(node, place, formula, *bars[node])
+                before = bars.get(arg)
+                bars[arg] = (part, mask) if before is None else _sum(before, (part, mask))
+                rows.add(
+                    partial(
+                        self._received, node, place, formula, bars[node][0], part, mask,
+                        bars[arg][0], before is not None,
+                    )
+                )  # fmt: skip
+        ends = [
+            plain(bars[node][0] if node in bars else np.zeros(self.graph.shape(node)))
+            for node in function.input_nodes
+        ]
+        return {
+            "output": _entry(output_labels(function), target),
+            "adjoints": rows.rows(),
+            "gradient": tuple(zip(function.inputs, ends, strict=True)),
+        }
+
+    def _active(self) -> set[int]:
+        """Return the nodes that depend on an input."""
+        active = set(self.function.input_nodes)
+        for node in self.operations:
+            if not active.isdisjoint(self.graph.arguments(node)):
+                active.add(node)
+        return active
+
+    def _contribution(
+        self, node: int, place: int, formula: Formula, bar: Any, mask: Any
+    ) -> tuple[Any, Any]:
+        """Return what one argument receives, exactly zero where its branch was not taken."""
+        operation = self.operations[node]
+        slots = self._arguments(node)
+        shape = self.graph.shape(self.graph.arguments(node)[place])
+        part = _spread(formula(slots | {"t": bar}), shape)
+        if mask is not None and self.rules.moves_data(operation):
+            mask = _spread(formula(slots | {"t": mask * 1.0}), shape) != 0
+        condition = self.rules.condition(operation, place)
+        if condition is not None:
+            taken = _spread(condition(slots), shape)
+            mask = taken if mask is None else mask & taken
+        return (part if mask is None else np.where(mask, part, 0.0)), mask
+
+    def _arguments(self, node: int) -> dict[str, Any]:
+        return {f"a{k}": self.values[arg] for k, arg in enumerate(self.graph.arguments(node))}
+
+    def _shown(self, node: int, mark: str = "") -> str:
+        """Return a name as it is printed: v₃, v̇₃, v̄₃."""
+        constant = self.graph.opcode[node] == CONSTANT
+        return subscript(self.names[node], "" if constant else mark)
+
+    def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> Step:
+        name = self.names[node] + {"": "", DOT: "_dot"}[mark]
+        return Step(name, self._shown(node, mark), formula, numbers, plain(value))
+
+    def _written(
+        self, node: int, mark: str, formula: Formula, tangents: Mapping[str, Any], value: Any
+    ) -> Step:
+        """Write a step with names and with numbers."""
+        names, numbers = self._texts(node)
+        args = self.graph.arguments(node)
+        names |= {slot: self._shown(args[int(slot[1:])], DOT) for slot in tangents}
+        numbers |= {slot: _numeral(dot) for slot, dot in tangents.items()}
+        return self._step(node, mark, formula.text(names), formula.text(numbers), value)
+
+    def _texts(self, node: int) -> tuple[dict[str, str], dict[str, str]]:
+        """Return what stands in the slots of a formula: names, and numbers."""
+        args = self.graph.arguments(node)
+        names = {f"a{k}": self._shown(arg) for k, arg in enumerate(args)}
+        numbers = {f"a{k}": _numeral(self.values[arg]) for k, arg in enumerate(args)}
+        return names | {"y": self._shown(node)}, numbers | {"y": _numeral(self.values[node])}
+
+    def _seeded(self, node: int, text: str, value: Any) -> Adjoint:
+        name, shown = self.names[node] + "_bar", self._shown(node, BAR)
+        return Adjoint(name, shown, text, text, "", plain(value), plain(value))
+
+    def _received(
+        self, node: int, place: int, formula: Formula, bar: Any, part: Any, mask: Any,
+        total: Any, accumulates: bool,
+    ) -> Adjoint:  # fmt: skip
+        """Write a contribution with names and with numbers."""
+        args = self.graph.arguments(node)
+        arg = args[place]
+        names, numbers = self._texts(node)
+        names["t"], numbers["t"] = self._shown(node, BAR), _numeral(bar)
+        product = f"{names['t']} ∂{self._shown(node)}/∂{self._shown(arg)}"
+        if args.count(arg) > 1:
+            product += f" (argument {place + 1})"
+        return Adjoint(
+            name=self.names[arg] + "_bar",
+            shown=self._shown(arg, BAR),
+            partial=product,
+            formula=_as_product(formula.text(names), names["t"]),
+            numbers=_as_product(formula.text(numbers), numbers["t"]),
+            contribution=plain(part),
+            value=plain(total),
+            accumulates=accumulates,
+            mask=None if mask is None else plain(mask),
+        )
+
+
+def _as_product(text: str, bar: str) -> str:
+    """Write out the factor of a sum and of a difference, as the paper does: v̄₅ × (−1)."""
+    return {bar: f"{bar} × 1", f"−{bar}": f"{bar} × (−1)"}.get(text, text)
+
+
+def _numeral(value: Any) -> str:
+    text = short(value, DIGITS)
+    return f"({text})" if text.startswith("−") else text
+
+
+def _spread(value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` with `shape`; most values are numbers and need nothing."""
+    return np.broadcast_to(value, shape) if shape else value
+
+
+def _sum(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Add two contributions; the sum counts wherever one of them does."""
+    union = None if a[1] is None or b[1] is None else a[1] | b[1]
+    return a[0] + b[0], union

@@ -1,0 +1,309 @@
+"""Values written as s·eᴸ: what the logarithm of a product, quotient or sum of them really is.
+
+While the graph is copied every node that is an exponential, or made of exponentials by
+products, quotients, powers, sums and moves of data, is given its s and its L. ``log`` of it is
+then ``log(s) + L``, in which no exponential is left that could overflow or vanish; and a
+quotient of an exponential and a sum in which it occurs is a sigmoid or a softmax.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.primitives import (
+    add,
+    broadcast,
+    concatenate,
+    diagonal,
+    divide,
+    exp,
+    index,
+    log,
+    log1mexp,
+    log_softmax,
+    logaddexp,
+    logsumexp,
+    multiply,
+    negative,
+    pack,
+    power,
+    prod,
+    reshape,
+    sigmoid,
+    softmax,
+    softplus,
+    sqrt,
+    subtract,
+    sum_,
+    take,
+    transpose,
+)
+from difflab.stabilisation.matching import number, unspread
+from difflab.stabilisation.sums import PACKED, Sums
+
+__all__ = ["Exponentials"]
+
+MOVES = frozenset({broadcast, concatenate, diagonal, index, pack, reshape, take, transpose})
+
+
+class Form(NamedTuple):
+    """A value s·eᴸ, as nodes; s is 1 where it is None."""
+
+    scale: int | None
+    log: int
+
+
+class Exponentials:
+    """The forms s·eᴸ of the nodes of a graph under construction.
+
+    Parameters
+    ----------
+    builder : Builder
+        The graph; what is written to it and not used is dropped when it is frozen.
+    sums : Sums
+        Its sums.
+    """
+
+    def __init__(self, builder: Builder, sums: Sums) -> None:
+        self.builder = builder
+        self.sums = sums
+        self.forms: dict[int, Form | None] = {}
+        self.added: dict[int, list[int]] = {}
+
+    def note(self, node: int) -> None:
+        """Give a node its form, if it has one; its operands have theirs."""
+        row = self.builder.primitive(node)
+        # A sum that one other sum takes is a part of that one.
+        alone = row is add and self.sums.uses[node] == 1
+        if row is not None and not alone and node not in self.forms:
+            self.forms[node] = self._form(row, node)
+
+    def form(self, node: int) -> Form | None:
+        """Return the form of a node, sums included; None where it has none."""
+        if node not in self.forms and self.builder.primitive(node) is add:
+            self.forms[node] = self._sum(node)
+        return self.forms.get(node)
+
+    # --- forms --------------------------------------------------------------------------------
+
+    def _form(self, row: Primitive, node: int) -> Form | None:
+        args = self.builder.arguments(node)
+        if row is exp:
+            return Form(None, args[0])
+        if row is sigmoid:
+            return Form(None, self._negative(self._emit(softplus, self._negative(args[0]))))
+        if row is softmax:
+            return Form(None, self._again(log_softmax, node, args))
+        if row is add:
+            return self._sum(node)
+        if row is multiply or row is divide:
+            return self._product(row, args)
+        if row is sum_ or row is prod:
+            return self._reduction(logsumexp if row is sum_ else sum_, node, args[0])
+        if row is power or row is sqrt:
+            return self._power(row, args)
+        return self._moved(row, node, args) if row in MOVES else None
+
+    def _product(self, row: Primitive, args: tuple[int, ...]) -> Form | None:
+        left, right = map(self.form, args)
+        if left is None and right is None:
+            return None
+        scales = [
+            form.scale if form is not None else arg
+            for form, arg in zip((left, right), args, strict=True)
+        ]
+        if left is None or right is None:
+            form = left or right
+            assert form is not None
+            turned = row is divide and left is None
+            exponent = self._negative(form.log) if turned else form.log
+        else:
+            exponent = self._emit(add if row is multiply else subtract, left.log, right.log)
+        return Form(self._combined(row, scales[0], scales[1]), exponent)
+
+    def _combined(self, row: Primitive, left: int | None, right: int | None) -> int | None:
+        if right is None:
+            return left
+        if left is None and row is multiply:
+            return right
+        return self._emit(row, self.builder.constant(1) if left is None else left, right)
+
+    def _power(self, row: Primitive, args: tuple[int, ...]) -> Form | None:
+        form = self.form(args[0])
+        if form is None or form.scale is not None:
+            return None
+        exponent = self.builder.constant(0.5) if row is sqrt else args[1]
+        return Form(None, self._emit(multiply, exponent, form.log))
+
+    def _moved(self, row: Primitive, node: int, args: tuple[int, ...]) -> Form | None:
+        logs = [self.log_of(arg) for arg in args]
+        known = [entry for entry in logs if entry is not None]
+        if len(known) < len(args) or not any(self.form(arg) for arg in args):
+            return None
+        return Form(None, self._again(row, node, tuple(known)))
+
+    def _sum(self, node: int) -> Form | None:
+        """Return the form of a sum of exponentials and positive numbers."""
+        terms = self.sums.terms(node)
+        logs = []
+        for term in terms:
+            exponent = self.log_of(term)
+            if exponent is None:
+                return None
+            logs.append(exponent)
+        if not any(self.forms.get(term) for term in terms):
+            return None
+        self.added[node] = logs
+        return Form(None, self._log_sum(logs))
+
+    def _log_sum(self, logs: list[int]) -> int:
+        if len(logs) > 2:
+            packed = self.sums.packed(logs)
+            if packed is not None:
+                return self.builder.emit(logsumexp, (packed,), PACKED)
+        result = logs[0]
+        for other in logs[1:]:
+            ones = [part for part in (result, other) if number(self.builder, part) != 0]
+            result = (
+                self._emit(softplus, ones[0])
+                if len(ones) == 1
+                else self._emit(logaddexp, result, other)
+            )
+        return result
+
+    def _reduction(self, row: Primitive, node: int, arg: int) -> Form | None:
+        """Return the form of a sum or product along axes; `row` reduces the logarithms."""
+        exponent = self.log_of(arg)
+        if self.form(arg) is None or exponent is None:
+            return None
+        return Form(None, self._again(row, node, (exponent,)))
+
+    def log_of(self, node: int) -> int | None:
+        """Return log of a node that is surely positive: of an exponential, of a number."""
+        builder = self.builder
+        value = number(builder, node)
+        if value is not None:
+            if not value > 0:
+                return None
+            return (
+                builder.constant(0) if value == 1 else builder.emit(log, (unspread(builder, node),))
+            )
+        form = self.form(node)
+        if form is None or form.scale is None:
+            return form.log if form else None
+        if number(builder, form.scale) is None:
+            return None
+        scale = self.log_of(form.scale)
+        return None if scale is None else self._emit(add, scale, form.log)
+
+    # --- what is rewritten --------------------------------------------------------------------
+
+    def logarithm(self, node: int) -> tuple[int | None, int] | None:
+        """Return (s, L) where ``log(node)`` is ``log(s) + L``."""
+        builder = self.builder
+        form = self.form(node)
+        if form is not None:
+            return form
+        if builder.primitive(node) is subtract:
+            left, right = builder.arguments(node)
+            if self.form(left) is not None and self.form(right) is not None:
+                larger, smaller = self.log_of(left), self.log_of(right)
+                if larger is not None and smaller is not None:
+                    below = self._emit(log1mexp, self._emit(subtract, smaller, larger))
+                    return None, self._emit(add, larger, below)
+        return None
+
+    def log1p(self, node: int) -> int | None:
+        """Return ``log(1 + node)`` where the node is an exponential or minus one."""
+        builder = self.builder
+        minus = builder.primitive(node) is negative
+        inner = builder.arguments(node)[0] if minus else node
+        if self.form(inner) is None:
+            return None
+        exponent = self.log_of(inner)
+        return None if exponent is None else self._emit(log1mexp if minus else softplus, exponent)
+
+    def ratio(self, node: int) -> int | None:
+        """Return a quotient by a sum of exponentials as a sigmoid or a softmax."""
+        above, below = self.builder.arguments(node)
+        sum_below = unspread(self.builder, below)
+        self.form(sum_below)
+        logs = self.added.get(sum_below)
+        top = self.form(above)
+        if logs is not None:
+            exponent = top.log if top is not None else self.log_of(above)
+            if exponent in logs:
+                share = self._share(logs, logs.index(exponent))
+                scale = top.scale if top is not None else None
+            elif len(logs) == 2 and 0 in (zero := [number(self.builder, part) for part in logs]):
+                share, scale = self._share(logs, zero.index(0)), above
+            else:
+                return None
+            return share if scale is None or share is None else self._emit(multiply, scale, share)
+        return self._quotient(above, below)
+
+    def _share(self, logs: list[int], place: int) -> int | None:
+        """Return e^logs[place] over the sum of all."""
+        if len(logs) == 2:
+            here, other = logs[place], logs[1 - place]
+            if number(self.builder, here) == 0:
+                return self._emit(sigmoid, self._negative(other))
+            return self._emit(sigmoid, self._emit(subtract, here, other))
+        packed = self.sums.packed(logs)
+        if packed is None:
+            return None
+        shares = self.builder.emit(softmax, (packed,), PACKED)
+        return self.builder.emit(index, (shares,), (("key", (place,)), ("rank", 1)))
+
+    def _quotient(self, above: int, below: int) -> int | None:
+        """Return eˣ/Σeˣ along axes as a softmax, and eᵃ/eᵇ as one exponential."""
+        builder = self.builder
+        top, bottom = self.form(above), self.form(below)
+        if top is None or bottom is None or bottom.scale is not None:
+            return None
+        total = self._reduced(bottom.log)
+        if total is not None and builder.arguments(total) == (top.log,):
+            shares = self._again(softmax, total, (top.log,))
+            return shares if top.scale is None else self._emit(multiply, top.scale, shares)
+        if all(builder.primitive(unspread(builder, part)) is exp for part in (above, below)):
+            return self._emit(exp, self._emit(subtract, top.log, bottom.log))
+        return None
+
+    def _reduced(self, node: int) -> int | None:
+        """Return the logsumexp that `node` copies along the axes that were reduced, or None."""
+        builder = self.builder
+        source = beneath = unspread(builder, node)
+        while builder.primitive(source) is reshape:
+            (source,) = builder.arguments(source)
+        if builder.primitive(source) is not logsumexp:
+            return None
+        (exponents,) = builder.arguments(source)
+        whole, axes = builder.shape(exponents), builder.params(source)["axes"]
+        rank, shape = len(whole), builder.shape(beneath)
+        kept = tuple(1 if axis - rank in axes else size for axis, size in enumerate(whole))
+        return source if (1,) * (rank - len(shape)) + shape == kept else None
+
+    # --- writing ------------------------------------------------------------------------------
+
+    def _emit(self, row: Primitive, *args: int) -> int:
+        """Write an operation through the identities, so that no -(-x) is left."""
+        self.builder.simplify = True
+        node = self.builder.emit(row, args)
+        self.builder.simplify = False
+        return node
+
+    def _negative(self, node: int) -> int:
+        """Write -node; the minus of a first factor is taken away."""
+        if self.builder.primitive(node) in (multiply, divide):
+            first, second = self.builder.arguments(node)
+            if self.builder.primitive(first) is negative:
+                row = self.builder.primitive(node)
+                assert row is not None
+                return self._emit(row, self.builder.arguments(first)[0], second)
+        return self._emit(negative, node)
+
+    def _again(self, row: Primitive, node: int, args: tuple[int, ...]) -> int:
+        """Write `row` with the parameters of `node`."""
+        return self.builder.emit(row, args, tuple(sorted(self.builder.params(node).items())))

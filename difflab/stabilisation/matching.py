@@ -1,0 +1,222 @@
+"""Find a small pattern, written as a lambda over difflab's operations, in a graph.
+
+A pattern's parameters stand for any subexpression, the same one where they occur twice. What
+is the same mathematics is the same to a pattern: operands that commute in either order,
+``x*x`` and ``x^2``, ``a + (-b)`` and ``a - b``, ``x^0.5`` and ``sqrt(x)``, numbers through a
+broadcast. Depth and width of the search are those of the pattern, not of the graph.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.ir import Number
+from difflab.graph.node import Node
+from difflab.primitives import add, broadcast, multiply, negative, power, reshape, sqrt, subtract
+from difflab.stabilisation.sums import signed_terms, signed_total
+
+__all__ = ["Pattern", "negated", "number", "square_root_of", "unspread"]
+
+Bound = dict[int, int]
+
+# What can be read as an application of another row.
+_ALSO: dict[Primitive, tuple[Primitive, ...]] = {subtract: (add,), sqrt: (power,)}
+
+
+class Pattern:
+    """What a rule looks for.
+
+    Parameters
+    ----------
+    form : callable
+        The pattern as a function of its wildcards.
+
+    Examples
+    --------
+    >>> from difflab.primitives import exp
+    >>> builder = Builder()
+    >>> x = Node(builder, builder.input("x"))
+    >>> found = Pattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
+    >>> [builder.primitive(node) for node in found]
+    [<primitive multiply>]
+    """
+
+    def __init__(self, form: Callable[..., Node]) -> None:
+        self.builder = Builder()
+        names = list(inspect.signature(form).parameters)
+        self.wildcards = [self.builder.input(name) for name in names]
+        self.root = form(*(Node(self.builder, node) for node in self.wildcards)).id
+        row = self.builder.primitive(self.root)
+        if row is None:
+            raise ValueError("a pattern applies at least one operation")
+        self.row: Primitive = row
+
+    @property
+    def rows(self) -> tuple[Primitive, ...]:
+        """The rows of nodes that can be the pattern's last operation."""
+        return (self.row, *_ALSO.get(self.row, ()))
+
+    def match(self, builder: Builder, node: int) -> list[int] | None:
+        """Return the subexpressions that the wildcards stand for, or None.
+
+        A pattern that would stand for numbers only is left to constant folding.
+        """
+        for bound in self._matches(builder, self.root, node, {}):
+            found = [bound[wildcard] for wildcard in self.wildcards]
+            if any(number(builder, part) is None for part in found):
+                return found
+        return None
+
+    def _matches(self, builder: Builder, part: int, node: int, bound: Bound) -> Iterator[Bound]:
+        """Yield the ways in which `node` is `part` of the pattern, given what is bound."""
+        row = self.builder.primitive(part)
+        if part in self.builder.names:
+            if part not in bound:
+                yield {**bound, part: node}
+            elif bound[part] == node:
+                yield bound
+        elif row is None:
+            if number(builder, node) == self.builder.constants[part][0]:
+                yield bound
+        else:
+            parts = self.builder.arguments(part)
+            if row is negative and parts[0] in bound and _opposite(builder, node, bound[parts[0]]):
+                yield bound
+            for operands in self._readings(builder, row, parts, node):
+                yield from self._all(builder, parts, operands, bound)
+
+    def _all(
+        self, builder: Builder, parts: tuple[int, ...], operands: tuple[int, ...], bound: Bound
+    ) -> Iterator[Bound]:
+        if not parts:
+            yield bound
+            return
+        for found in self._matches(builder, parts[0], operands[0], bound):
+            yield from self._all(builder, parts[1:], operands[1:], found)
+
+    def _readings(
+        self, builder: Builder, row: Primitive, parts: tuple[int, ...], node: int
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the operands with which `node` is an application of `row`."""
+        node = unspread(builder, node)
+        if row is power and self.builder.constants.get(parts[1], (0, None))[0] == 2:
+            root = square_root_of(builder, node)
+            if root is not None:
+                yield root, builder.constant(2)
+            return
+        if builder.primitive(node) is row:
+            args = builder.arguments(node)
+            yield args
+            if row.commutative:
+                yield args[::-1]
+        if row is add:
+            yield from self._apart(builder, parts, node)
+        elif builder.primitive(node) is not row:
+            yield from _otherwise(builder, row, node)
+
+    def _apart(
+        self, builder: Builder, parts: tuple[int, ...], node: int
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield a longer sum as the number that the pattern adds, and the sum of the rest."""
+        terms = signed_terms(builder, node)
+        for wanted in parts if len(terms) > 2 else ():
+            value = self.builder.constants.get(wanted, (None, None))[0]
+            for place, (sign, term) in enumerate(terms if value is not None else ()):
+                found = number(builder, term)
+                if found is not None and sign * found == value:
+                    rest = signed_total(builder, terms[:place] + terms[place + 1 :])
+                    apart = (builder.constant(value), rest)
+                    yield apart if wanted == parts[0] else apart[::-1]
+                    break
+
+
+def _otherwise(builder: Builder, row: Primitive, node: int) -> Iterator[tuple[int, ...]]:
+    """Yield the operands with which `node`, another operation, is an application of `row`."""
+    other = builder.primitive(node)
+    if row is subtract and other is add:
+        for kept, minus in (builder.arguments(node), builder.arguments(node)[::-1]):
+            taken = negated(builder, minus)
+            if taken is not None:
+                yield kept, taken
+    elif row is sqrt and other is power:
+        base, exponent = builder.arguments(node)
+        if number(builder, exponent) == 0.5:
+            yield (base,)
+    elif row is negative:
+        taken = negated(builder, node)
+        if taken is not None:
+            yield (taken,)
+
+
+def unspread(builder: Builder, node: int) -> int:
+    """Return what `node` copies along new axes, `node` itself if it does not."""
+    while builder.primitive(node) is broadcast:
+        (node,) = builder.arguments(node)
+    return node
+
+
+def number(builder: Builder, node: int) -> Number | None:
+    """Return the number that `node` is, also through a broadcast or a minus; else None."""
+    sign = 1
+    while (row := builder.primitive(node)) in (broadcast, reshape, negative):
+        sign = -sign if row is negative else sign
+        (node,) = builder.arguments(node)
+    return sign * builder.constants[node][0] if node in builder.constants else None
+
+
+def negated(builder: Builder, node: int) -> int | None:
+    """Return z where `node` is -z, or a negative number."""
+    row = builder.primitive(node)
+    if row is negative:
+        return builder.arguments(node)[0]
+    if row is multiply:
+        for factor, other in (builder.arguments(node), builder.arguments(node)[::-1]):
+            if number(builder, factor) == -1:
+                return other
+    if node in builder.constants and builder.constants[node][0] < 0:
+        return builder.constant(-builder.constants[node][0])
+    return None
+
+
+def _opposite(builder: Builder, a: int, b: int) -> bool:
+    """Whether a is -b as written: a minus, a difference turned round, a factor's sign."""
+    if negated(builder, a) == b or negated(builder, b) == a:
+        return True
+    row = builder.primitive(a)
+    if row is not builder.primitive(b):
+        return False
+    if row is subtract:
+        return builder.arguments(a) == builder.arguments(b)[::-1]
+    if row is multiply:
+        scaled = _factor(builder, a)
+        return scaled is not None and scaled == _factor(builder, b, -1)
+    return False
+
+
+def _factor(builder: Builder, node: int, sign: int = 1) -> tuple[Number, int] | None:
+    """Return ``sign`` times the number and the other factor of a product with a number."""
+    for factor, other in (builder.arguments(node), builder.arguments(node)[::-1]):
+        value = number(builder, factor)
+        if value is not None:
+            return sign * value, other
+    return None
+
+
+def square_root_of(builder: Builder, node: int) -> int | None:
+    """Return b where `node` is written as b², or is the square of an integer; else None."""
+    row = builder.primitive(node)
+    if row is power:
+        base, exponent = builder.arguments(node)
+        return base if number(builder, exponent) == 2 else None
+    if row is multiply:
+        left, right = builder.arguments(node)
+        return left if left == right else None
+    value = number(builder, node)
+    if value is None or not math.isfinite(value) or value <= 0 or value != int(value):
+        return None
+    root = math.isqrt(int(value))
+    return builder.constant(root) if root * root == int(value) else None

@@ -1,0 +1,351 @@
+"""`stabilise`: rewrite what overflows or cancels, each rewrite proved by values.
+
+A rewrite claims that two graphs are one function of real numbers. Both are evaluated in mpmath,
+with digits to spare, at points of the function's domain; what does not agree is not rewritten.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from difflab.errors import DomainError, InputError
+from difflab.graph.builder import Builder
+from difflab.graph.checks import require_function
+from difflab.graph.function import Function, evaluate_all
+from difflab.graph.interpreters import MpmathInterpreter
+from difflab.stabilisation.rewriting import Rewrite, stabilised
+from difflab.stabilisation.rule import Rule
+from difflab.stabilisation.rules import RULES
+
+__all__ = ["ProvedRewrite", "Stabilised", "stabilise"]
+
+ENOUGH = 30
+"""Decimal digits to which a rewrite must agree; no wrong rule does so by chance."""
+
+PRECISIONS = (60, 120, 480, 1920)
+"""Digits that are worked with until `ENOUGH` of them agree: the plain form cancels."""
+
+SEEDS = (0, 1, 2)
+SHOWN = 60
+DESCRIBED = 400
+_DECLARATION = re.compile(r"\w+: \[[\d, ]*\]")
+
+
+@dataclass(frozen=True)
+class ProvedRewrite:
+    """A rewrite, its place, and how far both forms agree.
+
+    Attributes
+    ----------
+    rule, why : str
+        The rule in one line, and what goes wrong without it.
+    before, after : str
+        The subexpression as it was written and as it is now.
+    span : (int, int) or None
+        Its place in the source text.
+    line, column : int or None
+        The same, counted from 1.
+    where : str
+        The file and the line, for what was traced from Python.
+    digits : int or None
+        The decimal digits to which both forms agree at every point, at least `ENOUGH`; None
+        where no point was found at which the subexpression has a value.
+    points : int
+        The number of points at which they were compared.
+    """
+
+    rule: str
+    why: str
+    before: str
+    after: str
+    span: tuple[int, int] | None
+    line: int | None
+    column: int | None
+    where: str
+    digits: int | None
+    points: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rewrite as strict JSON has it."""
+        return {
+            "rule": self.rule,
+            "why": self.why,
+            "before": self.before,
+            "after": self.after,
+            "line": self.line,
+            "column": self.column,
+            "where": self.where,
+            "digits": self.digits,
+            "points": self.points,
+        }
+
+    def __str__(self) -> str:
+        place = f"{self.where}  " if self.where else ""
+        if self.line is not None:
+            place = f"{self.line}:{self.column}  "
+        return f"{place}{self.before} → {self.after}  ({self.proof})"
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words; empty where that is not known."""
+        return self.where if self.line is None else f"line {self.line}, column {self.column}"
+
+    @property
+    def proof(self) -> str:
+        """What the referee found, in words."""
+        if self.digits is None:
+            return "not compared: no point found"
+        return f"equal to {self.digits} digits at {self.points} points"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stabilised:
+    """A function in stable forms, and what was rewritten.
+
+    Attributes
+    ----------
+    plain, function : Function
+        The function before and after.
+    refused : tuple of str
+        Rules whose rewrites the referee did not confirm; those places are as they were.
+    """
+
+    plain: Function
+    function: Function
+    refused: tuple[str, ...]
+    _rewrites: tuple[Rewrite, ...]
+    _proofs: tuple[tuple[int | None, int], ...]
+
+    def __len__(self) -> int:
+        return len(self._rewrites)
+
+    @cached_property
+    def rewrites(self) -> tuple[ProvedRewrite, ...]:
+        """Every rewrite, in the order of the program."""
+        return tuple(self._described(place) for place in range(len(self)))
+
+    def first(self, number: int) -> tuple[ProvedRewrite, ...]:
+        """Return the first rewrites only: describing each takes as long as it is long."""
+        return tuple(self._described(place) for place in range(min(number, len(self))))
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        text = self.plain.text or ""
+        return [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def _described(self, place: int) -> ProvedRewrite:
+        rewrite, (digits, points) = self._rewrites[place], self._proofs[place]
+        span = self.plain.graph.span(rewrite.before)
+        text = self.plain.text
+        line = column = None
+        if text is not None and span is not None:
+            line = bisect_right(self._line_starts, span[0])
+            column = span[0] - self._line_starts[line - 1] + 1
+            before = text[slice(*span)]
+            if len(before) > DESCRIBED:
+                before = f"{before[: DESCRIBED - 1]}…"
+        else:
+            before = _written(self.plain, rewrite.before)
+        after = _written(self.function, rewrite.after)
+        rule = rewrite.rule
+        where = self.plain.graph.place(rewrite.before).where
+        return ProvedRewrite(
+            rule.name, rule.why, before, after, span, line, column, where, digits, points
+        )
+
+    def __repr__(self) -> str:
+        lines = [str(rewrite) for rewrite in self.first(SHOWN)]
+        if len(self) > SHOWN:
+            lines.append(f"… and {len(self) - SHOWN} more")
+        return "\n".join(lines or ["nothing to stabilise"])
+
+
+def stabilise(
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    rules: Sequence[Rule] = RULES,
+) -> Stabilised:
+    """Rewrite what overflows or cancels, so that value and derivatives survive.
+
+    ``log(exp(a) + exp(b))`` becomes ``logaddexp(a, b)``, ``1/(1 + exp(-x))`` becomes
+    ``sigmoid(x)``, ``sqrt(x^2 + y^2)`` becomes ``hypot(x, y)``: the same function of real
+    numbers, computed otherwise. Every rewrite is proved equal in mpmath at points of the
+    function's domain; one that is not is taken back.
+
+    Parameters
+    ----------
+    expression : str or Function
+        A formula or a program, or what `parse` or `trace` made.
+    at : mapping, optional
+        One more point to prove the rewrites at.
+    rules : sequence of Rule
+        What is rewritten.
+
+    Returns
+    -------
+    Stabilised
+        Its `function` is differentiated, compiled and called like any other.
+
+    Raises
+    ------
+    InputError
+        The text or the point is at fault.
+
+    References
+    ----------
+    N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., chapters 1 and 2.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> found = stabilise("log(exp(a) + exp(b)) - 1/(1 + exp(-a))")
+    >>> print(found)
+    1:1  log(exp(a) + exp(b)) → logaddexp(a, b)  (equal to 60 digits at 3 points)
+    1:24  1/(1 + exp(-a)) → sigmoid(a)  (equal to 60 digits at 3 points)
+    >>> dl.gradient(found.function)(1000.0, -1000.0).tolist()
+    [1.0, 0.0]
+    """
+    if isinstance(expression, str):
+        from difflab.language import parse
+
+        function: Function = parse(expression)
+    else:
+        require_function(expression, "stabilise")
+        function = expression
+    if not isinstance(rules, list | tuple) or not all(isinstance(rule, Rule) for rule in rules):
+        raise InputError(
+            "rules of stabilise is a list of rules",
+            hint="see difflab.stabilisation.rules.RULES",
+        )
+    points = _points(function, at)
+    refused: dict[int, Rule] = {}
+    while True:
+        stable, rewrites = stabilised(function, rules=rules, refused=refused)
+        proofs = _Proof(function, stable, rewrites).at(points)
+        wrong = {
+            rewrite.before: rewrite.rule
+            for rewrite, (digits, _) in zip(rewrites, proofs, strict=True)
+            if digits is not None and digits < ENOUGH
+        }
+        if not wrong:
+            names = tuple(dict.fromkeys(rule.name for rule in refused.values()))
+            return Stabilised(function, stable, names, rewrites, tuple(proofs))
+        # What is wrong inside makes wrong what is around it: one rule at a time is taken back.
+        first = wrong[min(wrong)]
+        refused |= {before: rule for before, rule in wrong.items() if rule is first}
+
+
+def _points(function: Function, at: Mapping[str, Any] | None) -> list[list[Any]]:
+    """Return the points of the domain at which rewrites are compared."""
+    from difflab.diagnose.point_check import checked_point
+    from difflab.diagnose.points import choose_point
+
+    given = [] if at is None else [checked_point(function, at)]
+    for seed in SEEDS if function.n else ():
+        try:
+            given.append(choose_point(function, seed))
+        except DomainError:
+            break
+    return [[point[name] for name in function.inputs] for point in given or [{}] * (not function.n)]
+
+
+class _Proof:
+    """Compares the subexpressions that were rewritten, in both graphs."""
+
+    def __init__(self, plain: Function, stable: Function, rewrites: Sequence[Rewrite]) -> None:
+        import mpmath
+
+        self.mp = mpmath.mp
+        self.plain = plain
+        self.stable = stable
+        self.rewrites = rewrites
+
+    def at(self, points: Sequence[Sequence[Any]]) -> list[tuple[int | None, int]]:
+        """Return for each rewrite the digits that agree at all points, and their number."""
+        found: list[list[int]] = [[] for _ in self.rewrites]
+        for point in points if self.rewrites else ():
+            for place, digits in self._agreement(point).items():
+                found[place].append(digits)
+        return [(min(digits, default=None), len(digits)) for digits in found]
+
+    def _agreement(self, point: Sequence[Any]) -> dict[int, int]:
+        """Return the digits that agree at one point, for the rewrites that have a value there."""
+        agreed: dict[int, int] = {}
+        for precision in PRECISIONS:
+            with self.mp.workdps(precision):
+                values = [_exactly(self.mp, value) for value in point]
+                interpreter = MpmathInterpreter()
+                before = evaluate_all(self.plain, values, interpreter)
+                after = evaluate_all(self.stable, values, interpreter)
+                for place, rewrite in enumerate(self.rewrites):
+                    digits = self._digits(before[rewrite.before], after[rewrite.after])
+                    if digits is not None:
+                        agreed[place] = max(agreed.get(place, 0), digits)
+            if all(digits >= ENOUGH for digits in agreed.values()):
+                break
+        return agreed
+
+    def _digits(self, plain: Any, stable: Any) -> int | None:
+        """Return how many digits of two values agree; None where the plain one is undefined."""
+        mp, worst = self.mp, self.mp.dps
+        for a, b in np.broadcast(np.asarray(plain, object), np.asarray(stable, object)):
+            if not mp.isfinite(a):
+                return None
+            if not mp.isfinite(b):
+                return 0
+            if a != b:
+                # Against an exact zero only the size of the other value says anything.
+                scale = max(abs(a), abs(b)) if a and b else 1
+                worst = min(worst, int(-mp.log10(abs(a - b) / scale)))
+        return max(int(worst), 0)
+
+
+def _exactly(mp: Any, value: Any) -> Any:
+    array = np.frompyfunc(mp.mpf, 1, 1)(np.asarray(value, dtype=float))
+    return array if isinstance(array, np.ndarray) else +array
+
+
+def _written(function: Function, node: int) -> str:
+    """Return one subexpression as text of the language, on one line."""
+    part = _part(function, node)
+    if part is None:
+        return f"(more than {DESCRIBED} operations)"
+    from difflab.language.printers import text
+
+    lines = text(part).splitlines()
+    return "; ".join(line for line in lines if not _DECLARATION.fullmatch(line))
+
+
+def _part(function: Function, node: int) -> Function | None:
+    """Return the function that ends at `node`; None where it is too long to be read."""
+    graph = function.graph
+    needed: set[int] = set()
+    pending = [node]
+    while pending:
+        place = pending.pop()
+        if place not in needed:
+            needed.add(place)
+            pending += graph.arguments(place)
+        if len(needed) > DESCRIBED:
+            return None
+    builder, copied = Builder(), dict[int, int]()
+    for place in sorted(needed):
+        row = graph.primitive(place)
+        if row is not None:
+            params = graph.param_table[graph.param_ids[place]]
+            args = [copied[arg] for arg in graph.arguments(place)]
+            copied[place] = builder.emit(row, args, params)
+        elif place in graph.constants:
+            copied[place] = builder.constant(*graph.constants[place])
+        else:
+            copied[place] = builder.input(graph.input_name(place), graph.shape(place))
+    inputs = [copied[place] for place in function.input_nodes if place in needed]
+    return Function.build(builder, inputs, [copied[node]], ["y"])

@@ -1,0 +1,236 @@
+"""Stabilisation: rewrite what overflows or cancels, so that value and derivative survive.
+
+The rewrites keep the function of real numbers and change its rounding, so this pass is never
+applied unasked. The derivative needs no rule of its own: it is that of the stable form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from difflab.core.primitive import Primitive
+from difflab.graph.builder import Builder
+from difflab.graph.copying import copy_labels
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
+from difflab.graph.node import Node
+from difflab.primitives import (
+    add,
+    cos,
+    erf,
+    erfc,
+    exp,
+    hypot,
+    log,
+    multiply,
+    negative,
+    power,
+    sigmoid,
+    sqrt,
+    square_difference,
+    subtract,
+    tanh,
+)
+from difflab.stabilisation.exponentials import Exponentials
+from difflab.stabilisation.matching import negated, number
+from difflab.stabilisation.rule import Rule
+from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
+from difflab.stabilisation.squares import root_of_squares, variance
+from difflab.stabilisation.sums import Sums, signed_terms, signed_total
+
+__all__ = ["Rewrite", "stabilised"]
+
+
+CANCELLING = frozenset(
+    {cos, erf, erfc, exp, hypot, multiply, power, sigmoid, sqrt, square_difference, tanh}
+)
+"""The rows of the terms of which differences are rewritten."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One place where a rule was applied.
+
+    Attributes
+    ----------
+    rule : Rule
+        The rule.
+    before : int
+        The node of the plain graph.
+    after : int
+        The node of the stabilised graph that took its place.
+    """
+
+    rule: Rule
+    before: int
+    after: int
+
+
+def stabilised(
+    function: Function, *, rules: Sequence[Rule] = RULES, refused: Collection[int] = ()
+) -> tuple[Function, tuple[Rewrite, ...]]:
+    """Return `function` in stable forms, and where it was rewritten.
+
+    Linear in the size of the graph: every node is looked at once, and what a rule looks at
+    below it is as large as the rule.
+
+    Parameters
+    ----------
+    function : Function
+        What is rewritten.
+    rules : sequence of Rule
+        The rules, the first that applies is taken.
+    refused : collection of int
+        Nodes of the function's graph that stay as they are.
+
+    Returns
+    -------
+    Function, tuple of Rewrite
+        The function and the rewrites that are a part of it, in the order of the plain graph.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> stable, rewrites = stabilised(dl.parse("log(exp(a) + exp(b))"))
+    >>> float(stable(1000.0, 1000.0)), rewrites[0].rule.plain
+    (1000.6931471805599, 'log(Σeˣ), log(s·eˣ), log(softmax)')
+    """
+    return _Stabiliser(function, rules, frozenset(refused)).run()
+
+
+class _Stabiliser:
+    """Copies the graph, rewriting each node once its operands are rewritten."""
+
+    def __init__(self, function: Function, rules: Sequence[Rule], refused: frozenset[int]) -> None:
+        self.function = function
+        self.refused = refused
+        self.builder = Builder(function.graph.source)
+        # √2 is exact as an operation, and rounded as a number.
+        self.builder.folds = False
+        self.sums = Sums(self.builder)
+        self.exponentials = Exponentials(self.builder, self.sums)
+        self.rules: dict[Primitive, list[Rule]] = {}
+        for rule in rules:
+            for row in rule.roots:
+                self.rules.setdefault(row, []).append(rule)
+        self.rewritten: list[Rewrite] = []
+        self.changed: dict[int, Rule] = {}
+
+    def run(self) -> tuple[Function, tuple[Rewrite, ...]]:
+        function, builder = self.function, self.builder
+        graph = function.graph
+        uses = [0] * len(graph)
+        for node in (*graph.args.tolist(), *function.outputs):
+            uses[node] += 1
+        copied: list[int] = []
+        spans = graph.spans.tolist()
+        for node, (opcode, args) in enumerate(graph.rows()):
+            builder.span = spans[node]
+            if opcode == INPUT:
+                copied.append(builder.input(graph.input_name(node), graph.shape(node)))
+            elif opcode == CONSTANT:
+                copied.append(builder.constant(*graph.constants[node]))
+            else:
+                row = graph.primitives[opcode - FIRST_ROW]
+                params = graph.param_table[graph.param_ids[node]]
+                copied.append(self._copy(node, row, tuple([copied[arg] for arg in args]), params))
+            self.sums.uses[copied[node]] += uses[node]
+            self.exponentials.note(copied[node])
+        copy_labels(builder, graph, copied)
+        outputs = [copied[node] for node in function.outputs]
+        inputs = [copied[node] for node in function.input_nodes]
+        stable = Function.build(builder, inputs, outputs, function.output_names, function.structure)
+        numbers = builder.renumbered(outputs)
+        return stable, tuple(
+            Rewrite(rewrite.rule, rewrite.before, int(numbers[rewrite.after]))
+            for rewrite in self.rewritten
+            if numbers[rewrite.after] >= 0
+        )
+
+    def _copy(self, node: int, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+        """Append a node of the plain graph, in its stable form where a rule knows one."""
+        builder = self.builder
+        plain = builder.emit(row, args, params)
+        rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
+        if row is negative and args[0] in self.changed:
+            # -log(sigmoid(x)) is softplus(-x): its minus meets the one that the rule wrote.
+            stable = self._written(lambda x: -x, [args[0]])
+            rule = self.changed[args[0]] if stable != plain else None
+        if rule is not None:
+            self.rewritten.append(Rewrite(rule, node, stable))
+            self.changed[stable] = rule
+        return stable
+
+    def _stable(self, node: int) -> tuple[Rule | None, int]:
+        """Return the first rule that applies to a node and what it writes; else the node."""
+        builder = self.builder
+        row = builder.primitive(node)
+        if row is None:
+            return None, node
+        if row is not add or any(map(self._minus, builder.arguments(node))):
+            for rule in self.rules.get(row, ()):
+                found = self._applied(rule, node)
+                if found is not None and found != node:
+                    return rule, builder.spread(found, builder.shape(node))
+        return self._cancelling(node) if row in (add, subtract) else (None, node)
+
+    def _cancelling(self, node: int) -> tuple[Rule | None, int]:
+        """Look for a pair that cancels in a longer sum: the last term and one before it."""
+        builder = self.builder
+        terms = signed_terms(builder, node)
+        if len(terms) < 3 or not self._may_cancel(terms[-1][1]):
+            return None, node
+        last, final = terms.pop()
+        for place, (sign, term) in enumerate(terms):
+            if sign == last or not self._may_cancel(term):
+                continue
+            pair = (term, final) if sign > 0 else (final, term)
+            rule, found = self._stable(builder.emit(subtract, pair))
+            if rule is not None:
+                rest = signed_total(builder, terms[:place] + terms[place + 1 :])
+                return rule, builder.emit(add, (rest, found))
+        return None, node
+
+    def _may_cancel(self, node: int) -> bool:
+        """Whether a rule about differences can have this term: 1, or what such a rule names."""
+        return self.builder.primitive(node) in CANCELLING or number(self.builder, node) == 1
+
+    def _minus(self, node: int) -> bool:
+        """Whether adding `node` is subtracting: most additions are not looked at further."""
+        return negated(self.builder, node) is not None
+
+    def _applied(self, rule: Rule, node: int) -> int | None:
+        builder, exponentials = self.builder, self.exponentials
+        (first, *_) = builder.arguments(node)
+        if rule.compiled is not None and rule.replacement is not None:
+            parts = rule.compiled.match(builder, node)
+            return None if parts is None else self._written(rule.replacement, parts)
+        if rule is LOGARITHM:
+            found = exponentials.logarithm(first)
+            return None if found is None else self._logarithm(*found)
+        if rule is LOG1P:
+            return exponentials.log1p(first)
+        if rule is RATIO:
+            return exponentials.ratio(node)
+        if rule is VARIANCE:
+            return variance(builder, node)
+        assert rule is SQUARES, rule
+        root = builder.primitive(node) is not power
+        if root or number(builder, builder.arguments(node)[1]) == 0.5:
+            return root_of_squares(builder, self.sums, first)
+        return None
+
+    def _written(self, form: Callable[..., Node], parts: list[int]) -> int:
+        """Write a replacement through the identities, so that no -(-x) is left."""
+        self.builder.simplify = True
+        node = form(*(Node(self.builder, part) for part in parts)).id
+        self.builder.simplify = False
+        return node
+
+    def _logarithm(self, scale: int | None, exponent: int) -> int:
+        """Write ``log(scale) + exponent``; the first logarithm may have a stable form, too."""
+        if scale is None:
+            return exponent
+        _, factor = self._stable(self.builder.emit(log, (scale,)))
+        return self._written(lambda a, b: a + b, [factor, exponent])

@@ -1,0 +1,416 @@
+"""What stabilisation rewrites: the table of rules.
+
+A rule of the table is a pattern and what takes its place, both written with difflab's
+operations; operands are rewritten first, so a pattern is spelled in forms that are stable
+already (``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is taken.
+
+Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., ch. 1 and 2;
+M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012; P. Blanchard, D. J. Higham and
+N. J. Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, 2021.
+"""
+
+from __future__ import annotations
+
+from typing import Any, SupportsIndex
+
+from difflab.primitives import (
+    acosh,
+    asinh,
+    atanh,
+    cos,
+    cosh,
+    dhypot,
+    divide,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    hypot,
+    log,
+    log1mexp,
+    log1p,
+    logcosh,
+    power,
+    sech,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    square_difference,
+    subtract,
+    tanh,
+    versine,
+)
+from difflab.stabilisation.rule import Rule
+
+__all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
+
+
+class TableRule(Rule):
+    """A rule of the table. It is pickled by its name, for functions cannot be pickled."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if rule_of_table(self.name) is self:
+            return rule_of_table, (self.name,)
+        return super().__reduce_ex__(protocol)
+
+
+def rule_of_table(name: str) -> Rule | None:
+    """Return the rule of the table with that name."""
+    return next((rule for rule in RULES if rule.name == name), None)
+
+
+_OVERFLOW = "the exponential overflows or vanishes before the logarithm brings it back"
+_CANCEL = "two nearly equal numbers are subtracted"
+_ROUNDED = "1 + x rounds the digits of a small x away"
+
+LOGARITHM = TableRule(
+    "log(Σeˣ), log(s·eˣ), log(softmax)",
+    "logsumexp(x), log(s) + x, log_softmax",
+    _OVERFLOW,
+    "log(exp(a) + exp(b) + exp(c))",
+    {"a": 1000.0, "b": 999.0, "c": -1000.0},
+    rows=(log,),
+)
+LOG1P = TableRule(
+    "log1p(eˣ), log1p(-eˣ)",
+    "softplus(x), log1mexp(x)",
+    _OVERFLOW,
+    "log1p(exp(x))",
+    {"x": 1000.0},
+    rows=(log1p,),
+)
+RATIO = TableRule(
+    "eˣ/Σeˣ, a/(1 + eˣ), eᵃ/eᵇ",
+    "softmax(x), a·sigmoid(-x), exp(a - b)",
+    "the sum overflows, and in reverse mode its square does at half of that",
+    "1/(1 + exp(-x))",
+    {"x": -700.0},
+    rows=(divide,),
+)
+SQUARES = TableRule(
+    "sqrt(x² + y² + …)",
+    "hypot(x, y), norm",
+    "the squares overflow or vanish at half the exponents that the root has",
+    "sqrt(x^2 + y^2)",
+    {"x": 1e200, "y": 1e200},
+    rows=(sqrt, power),
+)
+
+VARIANCE = TableRule(
+    "mean(x²) - mean(x)²",
+    "mean((x - mean(x))²)",
+    _CANCEL,
+    "v: [4]; mean(v^2) - mean(v)^2",
+    {"v": [1e8, 100000001.0, 100000002.0, 100000004.0]},
+    rows=(subtract,),
+)
+
+RULES: tuple[Rule, ...] = (
+    # --- quotients of exponentials, whole functions first -------------------------------------
+    TableRule(
+        "(eˣ - e⁻ˣ)/(eˣ + e⁻ˣ)",
+        "tanh(x)",
+        "the exponentials overflow, and cancel near 0",
+        "(exp(x) - exp(-x))/(exp(x) + exp(-x))",
+        {"x": 800.0},
+        lambda x: (2 * sinh(x)) / (exp(x) + exp(-x)),
+        lambda x: tanh(x),
+    ),
+    TableRule(
+        "sinh(x)/cosh(x)",
+        "tanh(x)",
+        "both overflow",
+        "sinh(x)/cosh(x)",
+        {"x": 800.0},
+        lambda x: sinh(x) / cosh(x),
+        lambda x: tanh(x),
+    ),
+    TableRule(
+        "(eˣ - 1)/(eˣ + 1)",
+        "tanh(x/2)",
+        "the exponentials overflow, and cancel near 0",
+        "(exp(x) - 1)/(exp(x) + 1)",
+        {"x": 800.0},
+        lambda x: expm1(x) / (exp(x) + 1),
+        lambda x: tanh(0.5 * x),
+    ),
+    TableRule(
+        "(1 - eˣ)/(1 + eˣ)",
+        "-tanh(x/2)",
+        "the exponentials overflow, and cancel near 0",
+        "(1 - exp(-2*x))/(1 + exp(-2*x))",
+        {"x": -400.0},
+        lambda x: -expm1(x) / (1 + exp(x)),
+        lambda x: -tanh(0.5 * x),
+    ),
+    TableRule(
+        "(eˣ - e⁻ˣ)/2",
+        "sinh(x)",
+        _CANCEL,
+        "(exp(x) - exp(-x))/2",
+        {"x": 1e-9},
+        lambda x: (2 * sinh(x)) / 2,
+        lambda x: sinh(x),
+    ),
+    TableRule(
+        "x/sqrt(x² + y²)",
+        "the derivative of hypot(x, y)",
+        "the derivative is a difference of nearly equal numbers",
+        "x/sqrt(x^2 + y^2)",
+        {"x": 1.0, "y": 1e-9},
+        lambda x, y: x / hypot(x, y),
+        lambda x, y: dhypot(x, y),
+    ),
+    RATIO,
+    # --- logarithms ---------------------------------------------------------------------------
+    TableRule(
+        "log(1 - eˣ)",
+        "log1mexp(x)",
+        "1 - eˣ cancels for small x, and is 1 for large negative x",
+        "log(1 - exp(x))",
+        {"x": -1e-12},
+        lambda x: log(-expm1(x)),
+        lambda x: log1mexp(x),
+    ),
+    TableRule(
+        "log(eˣ - 1)",
+        "x + log1mexp(-x)",
+        "the exponential overflows, and cancels near 0",
+        "log(exp(x) - 1)",
+        {"x": 800.0},
+        lambda x: log(expm1(x)),
+        lambda x: x + log1mexp(-x),
+    ),
+    TableRule(
+        "log(cosh(x))",
+        "logcosh(x)",
+        "cosh overflows, and is 1 near 0",
+        "log(cosh(x))",
+        {"x": 800.0},
+        lambda x: log(cosh(x)),
+        lambda x: logcosh(x),
+    ),
+    LOGARITHM,
+    TableRule(
+        "log((1 + x)/(1 - x))",
+        "2·atanh(x)",
+        _ROUNDED,
+        "log((1 + x)/(1 - x))",
+        {"x": 1e-12},
+        lambda x: log((1 + x) / (1 - x)),
+        lambda x: 2 * atanh(x),
+    ),
+    TableRule(
+        "log(x + sqrt(x² + 1))",
+        "asinh(x)",
+        "the sum cancels for negative x and is 1 near 0",
+        "log(x + sqrt(x^2 + 1))",
+        {"x": -1e5},
+        lambda x: log(x + hypot(x, 1)),
+        lambda x: asinh(x),
+    ),
+    TableRule(
+        "log(x + sqrt(x² - 1))",
+        "acosh(x)",
+        "the square overflows, and the sum is 1 near 1",
+        "log(x + sqrt(x^2 - 1))",
+        {"x": 1e200},
+        lambda x: log(x + sqrt(square_difference(x, 1))),
+        lambda x: acosh(x),
+    ),
+    TableRule(
+        "log(1 + x)",
+        "log1p(x)",
+        _ROUNDED,
+        "log(1 + x)",
+        {"x": 1e-12},
+        lambda x: log(1 + x),
+        lambda x: log1p(x),
+    ),
+    TableRule(
+        "log(1 - x)",
+        "log1p(-x)",
+        _ROUNDED,
+        "log(1 - x)",
+        {"x": 1e-12},
+        lambda x: log(1 - x),
+        lambda x: log1p(-x),
+    ),
+    LOG1P,
+    # --- differences --------------------------------------------------------------------------
+    VARIANCE,
+    TableRule(
+        "eˣ - 1",
+        "expm1(x)",
+        _CANCEL,
+        "exp(x) - 1",
+        {"x": 1e-12},
+        lambda x: exp(x) - 1,
+        lambda x: expm1(x),
+    ),
+    TableRule(
+        "1 - eˣ",
+        "-expm1(x)",
+        _CANCEL,
+        "1 - exp(x)",
+        {"x": 1e-12},
+        lambda x: 1 - exp(x),
+        lambda x: -expm1(x),
+    ),
+    TableRule(
+        "eˣ - e⁻ˣ",
+        "2·sinh(x)",
+        _CANCEL,
+        "exp(x) - exp(-x)",
+        {"x": 1e-9},
+        lambda x: exp(x) - exp(-x),
+        lambda x: 2 * sinh(x),
+    ),
+    TableRule(
+        "1 - cos(x)",
+        "versine(x) = 2·sin(x/2)²",
+        _CANCEL,
+        "1 - cos(x)",
+        {"x": 1e-6},
+        lambda x: 1 - cos(x),
+        lambda x: versine(x),
+    ),
+    TableRule(
+        "cos(x) - 1",
+        "-versine(x) = -2·sin(x/2)²",
+        _CANCEL,
+        "cos(x) - 1",
+        {"x": 1e-6},
+        lambda x: cos(x) - 1,
+        lambda x: -versine(x),
+    ),
+    TableRule(
+        "1 - cos(x)²",
+        "sin(x)²",
+        _CANCEL,
+        "1 - cos(x)^2",
+        {"x": 1e-6},
+        lambda x: 1 - cos(x) ** 2,
+        lambda x: sin(x) ** 2,
+    ),
+    TableRule(
+        "1 - sin(x)²",
+        "cos(x)²",
+        _CANCEL,
+        "1 - sin(x)^2",
+        {"x": 1.5707},
+        lambda x: 1 - sin(x) ** 2,
+        lambda x: cos(x) ** 2,
+    ),
+    TableRule(
+        "1 - tanh(x)²",
+        "sech(x)²",
+        _CANCEL,
+        "1 - tanh(x)^2",
+        {"x": 20.0},
+        lambda x: 1 - tanh(x) ** 2,
+        lambda x: sech(x) ** 2,
+    ),
+    TableRule(
+        "x² - y²",
+        "square_difference(x, y) = (x - y)·(x + y)",
+        "the squares are nearly equal, and rounded",
+        "x^2 - y^2",
+        {"x": 1.0000001, "y": 1.0},
+        lambda x, y: x**2 - y**2,
+        lambda x, y: square_difference(x, y),
+    ),
+    TableRule(
+        "1 - sigmoid(x)",
+        "sigmoid(-x)",
+        _CANCEL,
+        "1 - sigmoid(x)",
+        {"x": 30.0},
+        lambda x: 1 - sigmoid(x),
+        lambda x: sigmoid(-x),
+    ),
+    TableRule(
+        "1 - tanh(x)",
+        "2·sigmoid(-2x)",
+        _CANCEL,
+        "1 - tanh(x)",
+        {"x": 15.0},
+        lambda x: 1 - tanh(x),
+        lambda x: 2 * sigmoid(-2 * x),
+    ),
+    TableRule(
+        "1 - erf(x)",
+        "erfc(x)",
+        _CANCEL,
+        "1 - erf(x)",
+        {"x": 5.0},
+        lambda x: 1 - erf(x),
+        lambda x: erfc(x),
+    ),
+    TableRule(
+        "1 - erfc(x)",
+        "erf(x)",
+        _CANCEL,
+        "1 - erfc(x)",
+        {"x": 1e-9},
+        lambda x: 1 - erfc(x),
+        lambda x: erf(x),
+    ),
+    # --- roots --------------------------------------------------------------------------------
+    TableRule(
+        "sqrt(x² + 1) - 1",
+        "x·(x/(hypot(x, 1) + 1))",
+        _CANCEL,
+        "sqrt(1 + x^2) - 1",
+        {"x": 1e-7},
+        lambda x: hypot(x, 1) - 1,
+        lambda x: x * (x / (hypot(x, 1) + 1)),
+    ),
+    TableRule(
+        "sqrt(1 + x) - 1",
+        "x/(sqrt(1 + x) + 1)",
+        _CANCEL,
+        "sqrt(1 + x) - 1",
+        {"x": 1e-12},
+        lambda x: sqrt(1 + x) - 1,
+        lambda x: x / (sqrt(1 + x) + 1),
+    ),
+    TableRule(
+        "1 - sqrt(1 - x²)",
+        "x·(x/(1 + sqrt(1 - x²)))",
+        _CANCEL,
+        "1 - sqrt(1 - x^2)",
+        {"x": 1e-7},
+        lambda x: 1 - sqrt(square_difference(1, x)),
+        lambda x: x * (x / (1 + sqrt(square_difference(1, x)))),
+    ),
+    TableRule(
+        "1 - sqrt(1 - x)",
+        "x/(1 + sqrt(1 - x))",
+        _CANCEL,
+        "1 - sqrt(1 - x)",
+        {"x": 1e-12},
+        lambda x: 1 - sqrt(1 - x),
+        lambda x: x / (1 + sqrt(1 - x)),
+    ),
+    TableRule(
+        "sqrt(x + a) - sqrt(x)",
+        "a/(sqrt(x + a) + sqrt(x))",
+        _CANCEL,
+        "sqrt(x + 1) - sqrt(x)",
+        {"x": 1e14},
+        lambda x, a: sqrt(x + a) - sqrt(x),
+        lambda x, a: a / (sqrt(x + a) + sqrt(x)),
+    ),
+    TableRule(
+        "sqrt(a) - sqrt(b)",
+        "(a - b)/(sqrt(a) + sqrt(b))",
+        _CANCEL,
+        "sqrt(a) - sqrt(b)",
+        {"a": 2.0000000001, "b": 2.0},
+        lambda a, b: sqrt(a) - sqrt(b),
+        lambda a, b: (a - b) / (sqrt(a) + sqrt(b)),
+    ),
+    SQUARES,
+)

@@ -1,0 +1,115 @@
+"""Sums of many terms: what an addition adds up when its operands are additions, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from difflab.graph.builder import Builder
+from difflab.graph.ir import Params
+from difflab.primitives import add, negative, pack, subtract
+
+__all__ = ["PACKED", "Sums", "signed_terms", "signed_total"]
+
+NEAR = 8
+"""Terms of a sum among which two that cancel are looked for: each sum is read again and again."""
+
+PACKED: Params = (("axes", (-1,)), ("rank", 1))
+"""The parameters of a reduction of all that `Sums.packed` packs."""
+
+Term = tuple[int, int]
+
+
+class Sums:
+    """The terms of the sums of one graph.
+
+    An addition that only another addition takes is a part of it, so every addition is a part
+    of one sum and all sums together are as long as the graph.
+
+    Parameters
+    ----------
+    builder : Builder
+        The graph under construction.
+
+    Attributes
+    ----------
+    uses : Counter of int
+        How often the finished graph takes each node of `builder`.
+    """
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.uses: Counter[int] = Counter()
+
+    def terms(self, node: int) -> list[int]:
+        """Return what `node` adds up, from left to right; itself where it adds nothing.
+
+        Examples
+        --------
+        >>> builder = Builder()
+        >>> x, y, z = map(builder.input, "xyz")
+        >>> sums = Sums(builder)
+        >>> part = builder.emit(add, (x, y))
+        >>> sums.uses[part] = 1
+        >>> sums.terms(builder.emit(add, (part, z))) == [x, y, z]
+        True
+        """
+        builder, found, pending = self.builder, [], [node]
+        while pending:
+            part = pending.pop()
+            within = part == node or self.uses[part] == 1
+            if within and builder.primitive(part) is add:
+                pending += builder.arguments(part)[::-1]
+            else:
+                found.append(part)
+        return found
+
+    def total(self, terms: list[int]) -> int:
+        """Return the node of the sum of `terms`, added from left to right."""
+        result = terms[0]
+        for term in terms[1:]:
+            result = self.builder.emit(add, (result, term))
+        return result
+
+    def packed(self, terms: list[int]) -> int | None:
+        """Return the vector of `terms`; None where one of them is an array."""
+        if any(self.builder.shape(term) for term in terms):
+            return None
+        return self.builder.emit(pack, terms, (("ranks", (0,) * len(terms)),))
+
+
+def signed_terms(builder: Builder, node: int) -> list[Term]:
+    """Return the last few terms of a sum of sums and differences, each with its sign.
+
+    Examples
+    --------
+    >>> builder = Builder()
+    >>> x, y, z = map(builder.input, "xyz")
+    >>> node = builder.emit(subtract, (builder.emit(add, (x, y)), z))
+    >>> signed_terms(builder, node) == [(1, x), (1, y), (-1, z)]
+    True
+    """
+    found: list[Term] = []
+    pending = [(1, node)]
+    while pending:
+        sign, part = pending.pop()
+        row = builder.primitive(part)
+        if row in (add, subtract) and len(found) + len(pending) + 2 <= NEAR:
+            left, right = builder.arguments(part)
+            pending += [(sign, left), (sign if row is add else -sign, right)]
+        elif row is negative:
+            pending.append((-sign, builder.arguments(part)[0]))
+        elif part in builder.constants and builder.constants[part][0] < 0:
+            found.append((-sign, builder.constant(-builder.constants[part][0])))
+        else:
+            found.append((sign, part))
+    return found[::-1]
+
+
+def signed_total(builder: Builder, terms: list[Term]) -> int:
+    """Return the node of a sum of signed terms, from left to right."""
+    (sign, total), *others = terms
+    if sign < 0:
+        total = builder.emit(negative, (total,))
+    for sign, term in others:
+        total = builder.emit(add if sign > 0 else subtract, (total, term))
+    return total

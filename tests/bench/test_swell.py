@@ -1,0 +1,84 @@
+"""Sizes against depth are SymPy's published counts, and both modes stay within their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from difflab.bench import swell
+from difflab.bench.swell import LAYOUT, tasks, tree_operations
+from difflab.graph.counts import count
+from difflab.lab.problems import FAMILIES
+from difflab.lab.sweep import Row, run
+from difflab.language import parse
+
+Read = Callable[[str], Any]
+
+
+def measured(folder: Path, **depths: tuple[int, ...]) -> dict[tuple[Any, Any], Row]:
+    """Measure all series but SymPy's simplified one, which ends with its time; none else does."""
+    every = tasks(depths, 1000.0)
+    chosen = [task for task in every if task.key["series"] != "symbolic simplified"]
+    rows = run(folder / "swell.csv", LAYOUT, chosen)
+    return {(row["depth"], row["series"]): row for row in rows}
+
+
+def test_logistic_map_swells_as_counted_by_sympy(tmp_path: Path, reference: Read) -> None:
+    expected = reference("baydin")["swell_sympy"]["rows"][:6]
+    found = measured(tmp_path, logistic=tuple(row["n"] for row in expected))
+    for row in expected:
+        n = row["n"]
+        assert found[n, "symbolic tree"]["operations"] == row["sympy_count_ops_diff_raw"]
+        assert found[n, "symbolic cse"]["operations"] == row["sympy_cse_ops"]
+        # 7 operations per iteration: 3 of the map, 4 of the tangent.
+        for mode in ("forward", "reverse"):
+            assert found[n, mode]["operations"] <= row["forward_AD_ops"] + 2
+
+
+def test_product_swells_in_truth(tmp_path: Path) -> None:
+    """∏ of 40: 1,520 operations written out, 780 after cse, 114 = 3n - 6 in reverse mode."""
+    found = measured(tmp_path, product=(40,))
+    assert found[40, "symbolic tree"]["operations"] == 1520
+    assert found[40, "symbolic cse"]["operations"] == 780
+    assert found[40, "reverse"]["operations"] == 114
+    assert found[40, "function"]["operations"] == 39
+
+
+def test_nested_sine_swells_as_a_tree_only(tmp_path: Path) -> None:
+    found = measured(tmp_path, nested=(40,))
+    assert found[40, "symbolic tree"]["operations"] == 1719
+    assert int(found[40, "symbolic cse"]["operations"] or 0) <= 200
+    assert int(found[40, "reverse"]["operations"] or 0) <= 200
+
+
+def test_a_timeout_is_a_row_and_greater_depths_are_not_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    prepare = swell.SYMBOLIC.prepare
+
+    def counted(problem: Any) -> Any:
+        asked.append(count(problem.function).operations)
+        return prepare(problem)
+
+    monkeypatch.setattr(swell.SYMBOLIC, "prepare", counted)
+    rows = run(tmp_path / "swell.csv", LAYOUT, tasks({"logistic": (15, 16, 17)}, 0.1))
+    symbolic = [row for row in rows if str(row["series"]).startswith("symbolic")]
+    assert {row["status"] for row in symbolic} == {"timeout"}
+    assert len(asked) == 1
+    assert "not tried: at depth 15" in str(symbolic[-1]["message"])
+    others = [row for row in rows if row["series"] in ("forward", "reverse", "function tree")]
+    assert {row["status"] for row in others} == {"ok"}
+
+
+def test_tree_operations_agree_with_writing_out() -> None:
+    for family, depth in (("logistic", 6), ("product", 9), ("nested", 7)):
+        text = FAMILIES[family].text(depth)
+        function = parse(text)
+        leaves = count(function).tree - tree_operations(function)
+        # A tree of binary operations has one leaf more than operations; sines have one operand.
+        sines = text.count("sin")
+        assert leaves == tree_operations(function) - sines + 1

@@ -1,0 +1,253 @@
+"""Machine code for one point of arrays: the evaluator's values, and loops that stay loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.execute.lower.schedule import Schedule
+from difflab.graph.function import Function
+
+pytest.importorskip("llvmlite")
+
+from difflab.execute.targets.llvm import NativeArrays
+from difflab.execute.targets.llvm.arrays.expansion import instructions
+from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.loop_detection import rolled
+from difflab.execute.targets.llvm.arrays.strides import reshaped
+
+RNG = np.random.default_rng(7)
+A, B = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 5))
+S, T = RNG.normal(size=(6, 3, 4)), RNG.normal(size=(6, 4, 2))
+V, W = RNG.normal(size=4), RNG.normal(size=3)
+ODD = np.array([2, 0, 1, 1, 0])
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "matrices": (lambda a, b: a @ b, (A, B)),
+    "matrix and vector": (lambda a, v: a @ v, (A, V)),
+    "vector and matrix": (lambda w, a: w @ a, (W, A)),
+    "vectors": (lambda v, a: np.sum(v * a[1]) + v @ a[2], (V, A)),
+    "stacks": (lambda s, t: s @ t, (S, T)),
+    "stack and matrix": (lambda s, b: s @ b, (S, B)),
+    "matrix and stack": (lambda a, t: a @ t, (A, T)),
+    "transposed": (lambda a, b: b.T @ a.T, (A, B)),
+    "both steps": (lambda a: a[::2, ::-1] @ a[:2, 1:].T if a.shape[1] == 3 else a[::2, ::-1], (A,)),
+    "sums": (lambda s: [np.sum(s, axis=k) for k in (0, 1, 2, (0, 2), None)], (S,)),
+    "kept sums": (lambda s: s - np.sum(s, axis=1, keepdims=True), (S,)),
+    "extremes": (lambda s: [np.max(s, axis=0), np.min(s, axis=2), np.max(s)], (S,)),
+    "softmax": (lambda s: dl.arrays.softmax(s, axis=1), (S,)),
+    "logsumexp": (lambda s: dl.arrays.logsumexp(s, axis=2), (S,)),
+    "reshaped": (lambda a: np.sin(np.reshape(a.T, (2, 6))) * np.reshape(a, (6, 2)).T, (A,)),
+    "joined": (lambda a, v: np.concatenate([a, 2.0 * a[1:], v[None]], axis=0), (A, V)),
+    "stacked": (lambda v, w: np.stack([v[:3], w, w * v[1]], axis=1), (V, W)),
+    "taken": (lambda a: a[ODD] * 2.0, (A,)),
+    "where": (lambda a: np.where(a > 0.1, np.sqrt(np.abs(a)), -a), (A,)),
+    "truths": (lambda a, v: [a > v, v[0] > v[1]], (A, V)),
+    "numbers": (lambda a, x: [a * np.sin(x) + 1.0 / x, x * a[1, 2], np.log(x)], (A, 1.3)),
+    "as they came": (lambda a, v: [a, a.T, v[2], 0.0 * v + 3.0], (A, V)),
+    "functions": (lambda a: np.tanh(a) + np.exp(a) * np.hypot(a, 1.0) + np.cbrt(a), (A,)),
+    "nothing": (lambda a: [a[:0] + 1.0, a[:, 2:2] * 2.0], (A,)),
+}
+
+
+def held(f: Function, values: tuple[Any, ...], tolerance: float = 1e-14) -> None:
+    """Hold machine code to the evaluator."""
+    compiled = NativeArrays(Schedule.of(f))
+    given = [np.asarray(value) for value in values]
+    wanted = f(*values)
+    listed = list(wanted) if len(f.outputs) > 1 else [wanted]
+    for _ in range(2):  # the second call finds memory that is written already
+        for found, right in zip(compiled(given), listed, strict=True):
+            assert np.shape(found) == np.shape(right)
+            assert np.asarray(found).dtype == np.asarray(right).dtype
+            np.testing.assert_allclose(found, right, rtol=tolerance, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str) -> None:
+    held(dl.trace(PROGRAMS[name][0], *PROGRAMS[name][1]), PROGRAMS[name][1])
+
+
+@pytest.mark.parametrize("name", ["matrices", "stacks", "softmax", "reshaped", "taken", "where"])
+def test_their_derivatives(name: str) -> None:
+    text, values = PROGRAMS[name]
+
+    def total(*given: Any) -> Any:
+        return np.sum(np.sin(text(*given)))
+
+    held(dl.gradient(dl.trace(total, *values)), values)
+    held(dl.jacobian(dl.trace(text, *values), mode="forward"), values)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 8, 9, 14, 31, 33, 40, 47, 130])
+def test_every_length_of_vectors_and_of_what_is_left(size: int) -> None:
+    x = RNG.normal(size=size)
+    held(dl.trace(lambda x: [np.exp(x) * x, np.sum(x * x), x[::-1] + x], x), (x,))
+    a = RNG.normal(size=(3, size))
+    held(dl.trace(lambda a: [np.sum(a, axis=0), np.sum(a, axis=1), a @ a.T, a.T @ a], a), (a,))
+
+
+@pytest.mark.parametrize("size", [3, 14, 40])
+def test_what_is_written_backward_is_not_wiped_out(size: int) -> None:
+    """The gradient fills with zeros and then writes from the end: not in one nest."""
+    x = RNG.normal(size=size)
+    held(dl.gradient(dl.trace(lambda x: np.sum(np.exp(x[::-1])), x)), (x,))
+    held(dl.gradient(dl.trace(lambda x: np.sum(np.exp(x[::-1]) * x), x)), (x,))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 5, 11])
+@pytest.mark.parametrize("columns", [2, 7, 48, 50, 101, 200])
+def test_blocks_of_results(rows: int, columns: int) -> None:
+    """Products and reductions whose rows and columns do and do not fill blocks of registers."""
+    a, b, s = RNG.normal(size=(rows, 9)), RNG.normal(size=(9, columns)), RNG.normal(size=(2, 9, 3))
+    f = dl.trace(lambda a, b: [a @ b, b.T @ a.T, np.max(b, axis=0), np.min(-b, axis=0)], a, b)
+    held(f, (a, b), tolerance=1e-13)
+    held(dl.trace(lambda b, s: [np.sum(b * 2.0, axis=0), s @ b[:3]], b, s), (b, s), tolerance=1e-13)
+
+
+def test_an_extreme_of_nan_is_nan_and_infinities_stay() -> None:
+    f = dl.trace(lambda x: [np.max(x), np.min(x), np.sum(x[2:])], np.ones(5))
+    for x in ([1, np.nan, 2, 3, 4], [np.nan, 1, np.inf, 0, 1], [1, 2, -np.inf, 5, np.inf]):
+        given = np.array(x, dtype=np.float64)
+        np.testing.assert_array_equal(NativeArrays(Schedule.of(f))([given]), list(f(given)))
+
+
+def test_arrays_that_do_not_lie_side_by_side() -> None:
+    f = dl.trace(lambda a: a @ a.T, A)
+    wide = np.zeros((3, 8))
+    wide[:, ::2] = A
+    found = NativeArrays(Schedule.of(f))([wide[:, ::2]])
+    np.testing.assert_allclose(found[0], A @ A.T, rtol=1e-14)
+
+
+def test_results_are_the_callers_own() -> None:
+    compiled = dl.compile(dl.trace(lambda a: [a, a * 2.0], A), "native")
+    given = A.copy()
+    first = compiled(given)
+    first[0][:] = 0.0
+    again = compiled(given)
+    first[1][:] = 0.0
+    np.testing.assert_array_equal(again[0], A)
+    np.testing.assert_array_equal(again[1], 2.0 * A)
+
+
+# --- recurrences ------------------------------------------------------------------------------
+
+
+def recurrent(steps: int) -> tuple[Function, tuple[Any, ...]]:
+    """Return the loss of a small network that runs along a sequence."""
+    weights, sequence = RNG.normal(size=(3, 5)) / 2, RNG.normal(size=(steps, 5))
+
+    def loss(weights: Any, sequence: Any) -> Any:
+        state, total = 0.1 * weights[2], 0.0
+        for k in range(steps - 1):
+            state = np.tanh(sequence[k] * weights[0] + state * weights[1])
+            guess = np.exp(state)
+            total = total + np.sum(sequence[k + 1] * state) - np.log(np.sum(guess))
+        return total
+
+    return dl.trace(loss, weights, sequence), (weights, sequence)
+
+
+@pytest.mark.parametrize("steps", [2, 3, 5, 6, 7, 40])
+def test_recurrences_and_their_gradients(steps: int) -> None:
+    f, values = recurrent(steps)
+    held(f, values)
+    held(dl.gradient(f), values)
+
+
+def test_steps_are_turns_of_loops_forward_and_backward() -> None:
+    """The code does not grow with the steps; memory grows by what is kept of each."""
+
+    def size(steps: int) -> tuple[int, int, int]:
+        program = instructions(Schedule.of(dl.gradient(recurrent(steps)[0])))
+        cut = rolled(program)
+        layout = Layout(program, cut)
+        turns = sum(segment.count * segment.period for segment in cut.segments)
+        assert turns == len(program.code)
+        return sum(segment.period for segment in cut.segments), turns, layout.room
+
+    (short, few, _), (long, many, room), (_, _, more) = size(50), size(200), size(350)
+    assert many > 3.5 * few
+    assert long < 1.2 * short
+    assert long < many / 20
+    assert more - room < 150 * 5 * 20
+
+
+def test_a_turn_that_reads_two_steps_back_and_a_fixed_value() -> None:
+    x = RNG.normal(size=(3, 6))
+
+    def fibonacci(x: Any) -> Any:
+        older, old, fixed = x[0], x[1], np.sin(x[2])
+        for _ in range(30):
+            older, old = old, 0.5 * np.cos(older) + 0.3 * old * fixed
+        return old
+
+    f = dl.trace(fibonacci, x)
+    held(f, (x,))
+    held(dl.jacobian(f), (x,))
+    assert any(segment.count > 20 for segment in rolled(instructions(Schedule.of(f))).segments)
+
+
+def test_steps_that_differ_in_a_number_are_loops_and_in_kind_are_not() -> None:
+    x = RNG.normal(size=4)
+
+    def waves(x: Any) -> Any:
+        for k in range(24):
+            x = np.sin(x * (1.0 + 0.1 * k))
+        return x
+
+    def mixed(x: Any) -> Any:
+        for k in range(24):
+            x = np.sin(x) if k % 7 == k * k % 5 else np.cos(2.0 * x)
+        return x
+
+    for text in (waves, mixed):
+        held(dl.trace(text, x), (x,), tolerance=1e-12)  # 24 sines on top of each other
+
+
+# --- what is refused --------------------------------------------------------------------------
+
+
+def test_what_has_no_machine_code_is_refused() -> None:
+    for text in (np.cumsum, np.linalg.inv, lambda a: np.argmax(a)):
+        with pytest.raises(UnsupportedError, match="no machine code"):
+            NativeArrays(Schedule.of(dl.trace(text, np.eye(3))))
+
+
+def test_too_much_that_is_different_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("difflab.execute.targets.llvm.arrays.LARGEST", 3)
+    with pytest.raises(UnsupportedError, match="more than 3 different operations"):
+        NativeArrays(Schedule.of(dl.trace(lambda a: np.sin(np.cos(a * 2.0) + a * a), A)))
+
+
+def test_reshaped_steps() -> None:
+    for shape, order, wanted in [
+        ((4, 3), (0, 1), (2, 2, 3)),
+        ((4, 3), (0, 1), (2, 6)),
+        ((2, 3, 4), (0, 2, 1), (2, 2, 2, 3)),
+        ((2, 3, 4), (1, 0, 2), (3, 8)),
+        ((2, 3, 4), (2, 1, 0), (24,)),
+        ((6, 1, 2), (0, 1, 2), (3, 1, 4)),
+        ((6, 4), (1, 0), (4, 2, 3)),
+    ]:
+        array = np.arange(np.prod(shape), dtype=np.float64).reshape(shape).transpose(order)
+        strides = [stride // 8 for stride in array.strides]
+        found = reshaped(array.shape, strides, wanted)
+        moved = np.reshape(array, wanted)
+        assert (found is None) == (not np.shares_memory(moved, array))
+        if found is not None:
+            seen = np.lib.stride_tricks.as_strided(array, wanted, [8 * s for s in found])
+            np.testing.assert_array_equal(seen, moved)
+
+
+def test_reshaped_arrays_of_nothing() -> None:
+    assert reshaped((0, 2), (2, 1), (2, 0, 3)) == (0, 3, 1)
+    empty = np.empty((0, 3))
+    gradient = dl.gradient(dl.trace(lambda x: np.sum(np.sin(x)), empty))
+    assert dl.compile(gradient, target="native")(empty).shape == (0,)

@@ -1,0 +1,114 @@
+"""No access outside of an array: checked when code is written, and by the code where asked."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import difflab as dl
+from difflab.errors import ConsistencyError
+
+pytest.importorskip("llvmlite")
+
+from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.targets.llvm import NativeArrays, NativeTarget
+from difflab.execute.targets.llvm.arrays import expansion
+from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.instructions import Instructions
+from difflab.execute.targets.llvm.arrays.strides import contiguous, seen
+
+ENTRIES: list[Any] = [0, -1, (None, None, None), (1, None, 2), (None, None, -1), (2, 2, 1)]
+STEPS = dl.trace(lambda x: 2.0 * np.sum(x[1:] * x[:-1]) + x[1], np.ones(5))
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 2), (2, 3, 2)])
+def test_views_begin_and_step_as_numpys_do(shape: tuple[int, ...]) -> None:
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    for key in itertools.product(ENTRIES, repeat=len(shape)):
+        for opened in (key, (None, *key), (*key, None), (Ellipsis, *key), key[:-1]):
+            picked = numbers[tuple(slice(*e) if isinstance(e, tuple) else e for e in opened)]
+            offset, strides, found = seen(shape, contiguous(shape), ("index", opened))
+            assert found == picked.shape
+            places = offset + sum(
+                np.indices(found)[axis] * stride for axis, stride in enumerate(strides)
+            )
+            np.testing.assert_array_equal(np.broadcast_to(places, found), picked)
+
+
+def test_transposed_views_step_as_numpys_do() -> None:
+    assert seen((2, 3, 4), (12, 4, 1), ("transpose", (2, 0, 1))) == (0, (1, 12, 4), (4, 2, 3))
+
+
+@pytest.mark.parametrize("key", [(3, 0), (-4, 0), (0, 0, 0)])
+def test_keys_outside_are_refused(key: tuple[int, ...]) -> None:
+    with pytest.raises(ConsistencyError):
+        seen((3, 2), (2, 1), ("index", key))
+
+
+def test_a_number_is_added_at_its_place() -> None:
+    point = np.array([1.0, 2.0, 3.0])
+    gradient = dl.gradient(dl.parse("x: [3]; sum(x*x) + sin(x[1])"))
+    wanted = 2 * point + [0.0, np.cos(2.0), 0.0]
+    np.testing.assert_allclose(dl.compile(gradient, target="native")(point), wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_forward_mode_in_three_dimensions(checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if checked:
+        monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
+    point = np.linspace(-1.0, 1.0, 12).reshape(2, 2, 3)
+    gradient = dl.gradient(dl.trace(lambda x: np.sum(x * x), point), mode="forward")
+    found = dl.compile(gradient, target="native")(point)
+    np.testing.assert_allclose(found, 2 * point.ravel(), rtol=1e-15)
+
+
+def wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shifted(shape: Any, strides: Any, view: Any) -> Any:
+        offset, *rest = seen(shape, strides, view)
+        return (offset + 7, *rest)
+
+    monkeypatch.setattr(expansion, "seen", shifted)
+
+
+def test_places_outside_are_found_when_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_places(monkeypatch)
+    with pytest.raises(ConsistencyError, match="places 8 to 11 of 5 numbers"):
+        NativeArrays(Schedule.of(STEPS))
+    monkeypatch.setattr(Instructions, "check", lambda *args: None)
+    with pytest.raises(ConsistencyError, match="comes to 8 to 11 of Address"):
+        NativeArrays(Schedule.of(STEPS))
+
+
+def test_places_outside_are_found_by_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong_places(monkeypatch)
+    monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
+    monkeypatch.setattr(Instructions, "check", lambda *args: None)
+    monkeypatch.setattr(Layout, "check", lambda *args: None)
+    target = NativeArrays(Schedule.of(STEPS))
+    with pytest.raises(ConsistencyError, match=r"would leave its arrays: multiply over \(4,\)"):
+        target([np.ones(5)])
+
+
+def test_loops_of_a_recurrence_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def steps(x: Any) -> Any:
+        for k in range(20):
+            x = np.sin(x) * 0.5 + x[k % 3]
+        return np.sum(x)
+
+    monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
+    gradient = dl.gradient(dl.trace(steps, np.ones(3)))
+    point = np.array([0.1, 0.2, 0.3])
+    target = NativeArrays(Schedule.of(gradient))
+    np.testing.assert_allclose(target([point])[0], gradient(point), rtol=1e-14)
+
+
+@pytest.mark.parametrize("points", [1, 3, 100, 70_001])
+def test_batches_are_checked(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
+    schedule = Schedule.of(dl.parse("x*y + y"))
+    target = NativeTarget(Program.of(schedule), schedule.function.input_shapes, threads=1)
+    x = np.arange(2.0 * points)[::2]
+    np.testing.assert_array_equal(target([x, np.float64(3.0)], (points,))[0], 3 * x + 3)

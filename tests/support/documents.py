@@ -1,0 +1,133 @@
+"""Markdown that is run: Python examples, commands, and the comparison of what they print.
+
+- A ```python block with ``>>>`` is a doctest; those of a document share one namespace, in order.
+- A ```console block holds commands of difflab after ``$`` and what they print. Times differ from
+  run to run, the last digits of errors from processor to processor: they are compared by their
+  places only, and so are runs of blanks, line ends and rules. From how many calls on another
+  method costs less is not compared. A line ``...`` in the document stands for any text.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = [
+    "ROOT",
+    "Block",
+    "Session",
+    "blocks",
+    "links",
+    "matches",
+    "python_failures",
+    "run",
+    "sessions",
+]
+
+ROOT = Path(__file__).parents[2]
+
+TIME = re.compile(r"\b\d[\d.,]*(e[+-]?\d+)?\s?(ns|µs|ms|s|min)\b")
+SMALL = re.compile(r"\b\d[\d.]*e[+-]?\d+\b")
+JUDGED = re.compile(r"\b(agree|disagree|convention|inconclusive)\s+\S+\s+\S+")
+# Whether a method that is prepared more slowly is called faster is the machine's to say.
+LATER = re.compile(r"; from about [\d,]+ calls on, \S+ costs less \([^)]*\)")
+# A command that takes a while, as on a busy machine, says on standard error how far it is.
+PROGRESS = re.compile(r"^\d+ of \d+: .*\n", re.MULTILINE)
+RULE = re.compile(r"[─━═]{2,}")
+
+
+class Block(NamedTuple):
+    line: int
+    language: str
+    text: str
+
+
+class Session(NamedTuple):
+    line: int
+    command: str
+    output: str
+
+
+def blocks(document: str) -> list[Block]:
+    fenced = re.finditer(r"^```(\w+)\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
+    return [Block(document.count("\n", 0, m.start()) + 1, m[1], m[2]) for m in fenced]
+
+
+def sessions(document: str) -> list[Session]:
+    found = []
+    for block in blocks(document):
+        if block.language != "console":
+            continue
+        for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append(Session(block.line, command, output))
+    return found
+
+
+def links(document: str) -> list[str]:
+    """Return the files that a document links to or shows."""
+    return re.findall(r"\]\((?!https?:|#)([^)#]+)\)", document)
+
+
+def python_failures(document: str, name: str) -> str:
+    """Run the Python examples where the process is, and return what went wrong."""
+    source = "".join(
+        # Blank lines keep the line numbers of failures those of the document.
+        "\n" * (block.line - previous.line - previous.text.count("\n")) + block.text
+        for previous, block in _consecutive(document)
+    )
+    test = doctest.DocTestParser().get_doctest(source, {"__name__": "document"}, name, None, 0)
+    assert test.examples
+    report: list[str] = []
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    doctest.DocTestRunner(verbose=False, optionflags=flags).run(test, out=report.append)
+    return "".join(report)
+
+
+def _consecutive(document: str) -> list[tuple[Block, Block]]:
+    chosen = [
+        block for block in blocks(document) if block.language == "python" and ">>>" in block.text
+    ]
+    return list(zip([Block(0, "python", ""), *chosen], chosen, strict=False))
+
+
+def masked(text: str) -> str:
+    text = " ".join(text.split())
+    for pattern, shown in (
+        (LATER, ""),
+        (TIME, "<time>"),
+        (JUDGED, r"\1 <error> <ulp>"),
+        (SMALL, "<small>"),
+        (RULE, "─"),
+    ):
+        text = pattern.sub(shown, text)
+    return text
+
+
+def matches(expected: str, actual: str) -> bool:
+    pattern = re.escape(masked(expected)).replace(r"\ \.\.\.\ ", " .* ")
+    return re.fullmatch(pattern, masked(actual)) is not None
+
+
+def run(command: str, where: Path) -> str:
+    """Run `command` without a shell; the only shell syntax is a final ``; echo $?``."""
+    command, asks, _ = command.partition("; echo $?")
+    name, *arguments = shlex.split(command)
+    assert name == "difflab"
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-m", "difflab", *arguments],
+        cwd=where,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return PROGRESS.sub("", done.stdout) + (f"{done.returncode}\n" if asks else "")
