@@ -129,6 +129,12 @@ def _table(*calls: Call) -> Mapping[str, Call]:
     return {call.name: call for call in calls}
 
 
+RECIPROCALS = (
+    *("sec", "csc", "cot", "csch", "coth"),
+    *("asec", "acsc", "acot", "asech", "acsch", "acoth"),
+)
+"""Functions of `arrays.trigonometric`, under their own names."""
+
 CALLS: Mapping[str, Call] = _table(
     _along("sum", arrays.sum),
     _along("prod", arrays.prod),
@@ -163,6 +169,7 @@ CALLS: Mapping[str, Call] = _table(
     _plain("leaky_relu", arrays.leaky_relu, 1),
     _plain("gelu", arrays.gelu, 1),
     _plain("mse", arrays.mse, 2),
+    *(_plain(name, getattr(arrays, name), 1) for name in RECIPROCALS),
     Call("cross_entropy", _entropy, 1, 2, "the classes"),
     _plain("layer_norm", arrays.layer_norm, 1, 3),
     _plain("batch_norm", arrays.batch_norm, 1, 3),
