@@ -168,10 +168,11 @@ def _steep(row: Primitive, operands: list[Any], value: Array) -> Array:
     steep = np.full(value.shape, False)
     with np.errstate(all="ignore"):
         for place, x in enumerate(operands):
-            step = np.where(x == 0, 1e-300, np.abs(x) * 2.0**-30)
-            moved = [x + step if k == place else other for k, other in enumerate(operands)]
-            slope = np.abs(row.computer(np)(*moved) - value) / step
-            steep |= ~(slope <= STEEP)
+            size = np.where(x == 0, 1e-300, np.abs(x) * 2.0**-30)
+            for step in (size, -size):  # beyond the edge of a domain is nan
+                moved = [x + step if k == place else other for k, other in enumerate(operands)]
+                slope = np.abs(row.computer(np)(*moved) - value) / size
+                steep |= ~(slope <= STEEP)
     return steep
 
 
