@@ -63,7 +63,8 @@ _HEAVISIDE = """{r}.p = fcmp ogt {v} {0}, {zero}
 {r}.b = select {b} {r}.n, {v} {zero}, {v} {r}.a
 {r} = select {b} {r}.p, {v} {one}, {v} {r}.b"""
 
-# The remainder of division by truncation, moved to the divisor's side of zero.
+# The remainder of division by truncation, moved to the divisor's side of zero. The last line is for
+# LLVM 22: its code generator folds the remainder of a vector of zeros to zero, whatever divides.
 _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.z = fcmp oeq {v} {r}.m, {zero}
 {r}.k = call {v} @llvm.copysign{w}({v} {zero}, {v} {1})
@@ -72,7 +73,9 @@ _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.o = xor {b} {r}.d, {r}.s
 {r}.t = fadd {v} {r}.m, {1}
 {r}.u = select {b} {r}.o, {v} {r}.t, {v} {r}.m
-{r} = select {b} {r}.z, {v} {r}.k, {v} {r}.u"""
+{r}.v = select {b} {r}.z, {v} {r}.k, {v} {r}.u
+{r}.n = fcmp ueq {v} {1}, {zero}
+{r} = select {b} {r}.n, {v} {nan}, {v} {r}.v"""
 
 # max(a, b) + log1p(exp(-|a - b|)); equal infinities have no difference.
 _LOGADDEXP = """{r}.g = fcmp ogt {v} {0}, {1}

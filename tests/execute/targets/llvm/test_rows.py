@@ -192,3 +192,11 @@ def test_an_untaken_branch_has_derivative_zero() -> None:
     x = np.array([0.0, -1.0, 1.0, -np.inf])
     assert gradient([x], (4,))[0].ravel().tolist() == [0.0, 0.0, 1.0, 0.0]
     assert gradient.point(np.zeros(1))[0].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("text", ["t = (x > x); mod(t, t)", "mod(x > x, y)"])
+def test_the_remainder_of_known_zeros_by_zero_or_nan_is_nan(text: str) -> None:
+    f = dl.parse(text)
+    points = [np.array([0.0, np.nan, 0.0, -0.0, 0.0])] * f.n
+    found = dl.compile(f, "native")(*points)
+    assert np.all(np.isnan(found))
