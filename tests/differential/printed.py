@@ -171,4 +171,4 @@ def _compiled(sources: Sequence[str], folder: Path) -> Path:
 
 PROGRAMS = st.lists(formulas(), min_size=1, max_size=FORMULAS)
 
-FAMILY = Family("printed", PROGRAMS, check, fixed=800, fresh=80)
+FAMILY = Family("printed", PROGRAMS, check, fixed=1500, fresh=100)
