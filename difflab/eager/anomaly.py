@@ -24,8 +24,8 @@ from difflab.core.primitive import Primitive
 from difflab.diagnose.explanation import Explanation, Run
 from difflab.diagnose.findings import Finding, Kind
 from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.record import Recorded
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.errors import AnomalyError, TapeError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -47,20 +47,20 @@ class Watch:
         self.notes: dict[int, Note] = {}
 
     def note(
-        self, row: Primitive, args: Sequence[Any], params: Mapping[str, Any], step: Step
+        self, row: Primitive, args: Sequence[Any], params: Mapping[str, Any], step: TapeStep
     ) -> None:
         """Keep what a step did, to what, and in which line of Python."""
         kept: list[Any] = []
         for arg in args:
-            made = arg._step if isinstance(arg, Recorded) else None
-            if isinstance(made, Step) and made.number in self.notes:
+            made = arg._step if isinstance(arg, TapedArray) else None
+            if isinstance(made, TapeStep) and made.number in self.notes:
                 kept.append(made.number)
             else:
-                kept.append((made, arg._data if isinstance(arg, Recorded) else arg))
+                kept.append((made, arg._data if isinstance(arg, TapedArray) else arg))
         self.notes[step.number] = row, tuple(kept), tuple(params.items()), python_spot()
 
     def explain(
-        self, tensor: Recorded, leaves: Mapping[str, Recorded] | None = None
+        self, tensor: TapedArray, leaves: Mapping[str, TapedArray] | None = None
     ) -> Explanation:
         """Return what went wrong on the way to a tensor, and which leaves get no gradient.
 
@@ -93,13 +93,13 @@ class Watch:
         [('w', True, (0,)), ('b', False, ())]
         """
         step = tensor._step
-        numbers = _before(self.notes, step.number) if isinstance(step, Step) else [0]
+        numbers = _before(self.notes, step.number) if isinstance(step, TapeStep) else [0]
         if not self.notes.keys() >= set(numbers):
             raise TapeError(
                 "this tensor was not computed under detect_anomaly(), or backward() freed it",
                 hint="compute it inside the block, and explain it before backward()",
             )
-        shadow = _Shadow(self.notes, numbers, leaves or {})
+        shadow = _NotedGraph(self.notes, numbers, leaves or {})
         run = Run(shadow.function, shadow.leaf_places, shadow.function.graph.place)
         with np.errstate(all="ignore"):
             found = run.single(shadow.values, None)
@@ -109,7 +109,7 @@ class Watch:
         return replace(found, flat=tuple(flat for flat in found.flat if flat.path))
 
     def check_custom(
-        self, gate: Step, spot: Spot | None, bars: Sequence[Any], found: Sequence[Any]
+        self, gate: TapeStep, spot: Spot | None, bars: Sequence[Any], found: Sequence[Any]
     ) -> None:
         """Raise if a custom function's backward made a nan or an infinity of finite cotangents.
 
@@ -124,17 +124,17 @@ class Watch:
                 f"the backward of {gate.name} made a nan or an infinity of finite cotangents",
             )
         for edge in edges:
-            if isinstance(edge, Step) and edge.number in self.notes:
-                self.check(Recorded(None, edge), keep=True)
+            if isinstance(edge, TapeStep) and edge.number in self.notes:
+                self.check(TapedArray(None, edge), keep=True)
 
-    def check(self, tensor: Recorded, *, keep: bool) -> None:
+    def check(self, tensor: TapedArray, *, keep: bool) -> None:
         """Raise or warn of what went wrong on the way to a tensor, before it goes backward.
 
         Unless it is to `keep` them, the notes go with the tape. Where some went before, the
         tape did too, and `backward` says so.
         """
         step = tensor._step
-        if not isinstance(step, Step) or step.number not in self.notes:
+        if not isinstance(step, TapeStep) or step.number not in self.notes:
             return
         numbers = _before(self.notes, step.number)
         if not all(number in self.notes for number in numbers):
@@ -173,7 +173,7 @@ def _before(notes: Mapping[int, Note], last: int) -> list[int]:
     return sorted(seen)
 
 
-class _Shadow:
+class _NotedGraph:
     """The graph of what a tensor came from.
 
     Attributes
@@ -192,7 +192,7 @@ class _Shadow:
         self,
         notes: Mapping[int, Note],
         numbers: Sequence[int],
-        leaves: Mapping[str, Recorded],
+        leaves: Mapping[str, TapedArray],
     ) -> None:
         self.builder = Builder()
         self.names = {id(leaf._step): name for name, leaf in leaves.items() if leaf._step}

@@ -10,10 +10,10 @@ import numpy as np
 from difflab.arrays.given import shape_of
 from difflab.autodiff.engine.masked import either
 from difflab.core.place import Spot, python_spot
-from difflab.eager.multi_output import Arrived, make_gate, make_portal
+from difflab.eager.multi_output import OutputCotangents, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.record import Recorded
-from difflab.eager.recording.tape import Step, storage_of
+from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.tape import TapeStep, storage_of
 from difflab.eager.sweep.backward import Contributions
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
@@ -22,29 +22,31 @@ from difflab.graph.custom.call import Call, Context, Ran, read_only
 __all__ = ["record_custom"]
 
 
-def record_custom(kind: type[Recorded], call: Call, args: Sequence[Any]) -> tuple[list[Any], bool]:
+def record_custom(
+    kind: type[TapedArray], call: Call, args: Sequence[Any]
+) -> tuple[list[Any], bool]:
     """Return the outputs of a custom function on tensors, and whether they are one."""
-    data = [_given(arg._data if isinstance(arg, Recorded) else arg) for arg in args]
-    edges = [arg._step if isinstance(arg, Recorded) else None for arg in args]
+    data = [_given(arg._data if isinstance(arg, TapedArray) else arg) for arg in args]
+    edges = [arg._step if isinstance(arg, TapedArray) else None for arg in args]
     flows = any(edge is not None for edge in edges)
     ran = call.run(data, [edge is not None for edge in edges])
     values = [_own(output) for output in ran.outputs]
     if not (flows and MODE.enabled):
-        MODE.met |= flows
+        MODE.saw_grad |= flows
         return [kind(value) for value in values], ran.single
     watched = WATCHED and MODE.watch is not None
-    visit = _Visit(kind, call, ran, data, python_spot() if watched else None)
+    visit = _CustomCall(kind, call, ran, data, python_spot() if watched else None)
     # What is kept is in slots, which are let go when the tape is freed.
     slots = [ran.context, *visit.needed(data), *ran.context.kept]
     shapes = tuple([shape_of(value) for value in data])
-    gate = make_gate(call.name, edges, slots, visit.pull, shapes)
+    gate = make_multi_output_step(call.name, edges, slots, visit.pull, shapes)
     made = [
-        make_portal(kind, gate, place, value) if value.dtype.kind == "f" else kind(value)
+        make_output(kind, gate, place, value) if value.dtype.kind == "f" else kind(value)
         for place, value in enumerate(values)
     ]
     kept = {id(value) for value in ran.context.kept}
     seen = zip([*data, *ran.outputs], [*args, *made], strict=True)
-    storages = [storage_of(t) for v, t in seen if id(v) in kept and isinstance(t, Recorded)]
+    storages = [storage_of(t) for v, t in seen if id(v) in kept and isinstance(t, TapedArray)]
     gate.guards = tuple([(storage, storage.changes) for storage in storages])
     return made, ran.single
 
@@ -60,7 +62,7 @@ def _own(output: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-class _Visit:
+class _CustomCall:
     """A custom function that was computed, and what goes back through it.
 
     Of the values that are saved it knows which argument or output they are, by their ``id``.
@@ -68,7 +70,7 @@ class _Visit:
 
     def __init__(
         self,
-        kind: type[Recorded],
+        kind: type[TapedArray],
         call: Call,
         ran: Ran,
         data: Sequence[Any],
@@ -92,7 +94,9 @@ class _Visit:
         known = self.kept <= set(found)
         return [None if known and id(value) not in self.kept else value for value in data]
 
-    def pull(self, gate: Step, arrived: Arrived, calculator: Calculator) -> Contributions:
+    def pull(
+        self, gate: TapeStep, arrived: OutputCotangents, calculator: Calculator
+    ) -> Contributions:
         """Run the user's backward, on tensors if the sweep is recorded."""
         bars = [
             calculator.settled(*arrived[place][:2])
@@ -120,12 +124,12 @@ class _Visit:
             if all(mask is not None for mask in masks):
                 reached = [calculator.reached(mask, shape) for mask in masks]
                 live = either(calculator, reached)
-            if live is not None and type(edge) is not Step:
+            if live is not None and type(edge) is not TapeStep:
                 bar, live = calculator.settled(bar, live), None
             contributions.append((edge, bar, live))
         return contributions
 
-    def _on_tensors(self, gate: Step, arrived: Arrived, context: Context) -> Context:
+    def _on_tensors(self, gate: TapeStep, arrived: OutputCotangents, context: Context) -> Context:
         """Return the context with tensors, through which derivatives of the gradient flow."""
         edges = gate.edges or ()
         inputs = [self.kind(data, edge) for data, edge in zip(gate.slots[1:], edges, strict=False)]
@@ -155,9 +159,9 @@ class _Visit:
 
     def _tensor(self, value: Any) -> Any:
         """Return numbers as a tensor."""
-        return value if isinstance(value, Recorded) else self.kind(value)
+        return value if isinstance(value, TapedArray) else self.kind(value)
 
 
 def _array(value: Any) -> Any:
     """Return a tensor's numbers, or numbers as they are."""
-    return value._data if isinstance(value, Recorded) else value
+    return value._data if isinstance(value, TapedArray) else value

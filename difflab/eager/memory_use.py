@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.eager.recording.plan import Plan
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.plan import BackwardPlan
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
@@ -27,7 +27,7 @@ __all__ = ["Kept", "MemoryAccount", "memory"]
 
 SHOWN = 40
 
-Array = tuple[Any, str, int]
+KeptArray = tuple[Any, str, int]
 """What identifies the memory, whose it is, and its bytes."""
 
 
@@ -147,7 +147,7 @@ def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
         raise InputError("points of memory is how many points, an integer from 1 on")
     if isinstance(subject, Function):
         return _account(_of_function(subject, points))
-    if isinstance(subject, Tensor) and isinstance(subject._step, Step):
+    if isinstance(subject, Tensor) and isinstance(subject._step, TapeStep):
         if subject._step.edges is None:
             raise InputError(
                 "nothing goes backward any more: the tape was freed by backward()",
@@ -161,10 +161,10 @@ def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
     )
 
 
-Entry = tuple[int, str, Shape, list[tuple[str, Array]]]
+StepEntry = tuple[int, str, Shape, list[tuple[str, KeptArray]]]
 
 
-def _account(entries: Iterator[Entry]) -> MemoryAccount:
+def _account(entries: Iterator[StepEntry]) -> MemoryAccount:
     """Add up what operations keep, an array at the first that keeps it."""
     seen: set[Any] = set()
     totals = {"computed": 0, "input": 0, "constant": 0}
@@ -186,14 +186,14 @@ def _role(slot: int, arity: int) -> str:
     return "input" if arity == 1 else f"input {slot - 1}"
 
 
-def _of_function(function: Function, points: int) -> Iterator[Entry]:
+def _of_function(function: Function, points: int) -> Iterator[StepEntry]:
     """Yield what each node keeps where a derivative flows through it."""
     graph = function.graph
     active = graph.reached_from(function.input_nodes)
     opcodes = graph.opcode.tolist()
     home = list(range(len(graph)))
     turned: set[int] = set()  # views that do not show all numbers in their order
-    plans: dict[Any, Plan] = {}
+    plans: dict[Any, BackwardPlan] = {}
     params = graph.param_ids.tolist()
     for node, (_, args) in enumerate(graph.rows()):
         row = graph.primitive(node)
@@ -209,7 +209,7 @@ def _of_function(function: Function, points: int) -> Iterator[Entry]:
         needs = sum(1 << place for place, arg in enumerate(args) if active[arg])
         key = (row, needs, params[node], shapes)
         if key not in plans:
-            plans[key] = Plan(row, needs, graph.params(node), shapes, graph.shape(node))
+            plans[key] = BackwardPlan(row, needs, graph.params(node), shapes, graph.shape(node))
         values = [*args, node]
         kept = []
         for slot, source in plans[key].keep:
@@ -236,13 +236,13 @@ def _nbytes(function: Function, node: int, points: int) -> int:
     return copies * size * math.prod(function.graph.shape(node))
 
 
-def _of_tape(last: Step) -> Iterator[Entry]:
+def _of_tape(last: TapeStep) -> Iterator[StepEntry]:
     """Yield what each step before `last` keeps, in the order in which they were made."""
     steps = {last.number: last}
     open_steps = [last]
     while open_steps:
         for edge in open_steps.pop().edges or ():
-            if isinstance(edge, Step) and edge.number not in steps:
+            if isinstance(edge, TapeStep) and edge.number not in steps:
                 steps[edge.number] = edge
                 open_steps.append(edge)
     for number in sorted(steps):
@@ -256,7 +256,7 @@ def _of_tape(last: Step) -> Iterator[Entry]:
         yield number, step.name, _shape_of(step), kept
 
 
-def _shape_of(step: Step) -> Shape:
+def _shape_of(step: TapeStep) -> Shape:
     """Return the shape of what a step computed."""
     plan = step.plan
     if plan.row.shape is None:
@@ -264,7 +264,7 @@ def _shape_of(step: Step) -> Shape:
     return plan.row.shape(plan.shapes, **plan.params)
 
 
-def _memory_of(step: Step, slot: int, value: Any) -> Array:
+def _memory_of(step: TapeStep, slot: int, value: Any) -> KeptArray:
     """Return an array's own memory, or that of the array it is a view of."""
     whole = value
     while isinstance(getattr(whole, "base", None), np.ndarray):

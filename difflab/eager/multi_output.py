@@ -17,39 +17,46 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.eager.recording.plan import Plan
-from difflab.eager.recording.record import Recorded
-from difflab.eager.recording.tape import Accumulation, Step, Storage
+from difflab.eager.recording.plan import BackwardPlan
+from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.tape import Accumulation, Storage, TapeStep
 from difflab.eager.sweep.backward import SPREAD, Contributions, Narrow
 from difflab.eager.sweep.values import Calculator
 
-__all__ = ["Arrived", "Edge", "Opened", "made_again", "make_gate", "make_portal"]
+__all__ = [
+    "Edge",
+    "OutputCotangents",
+    "PullBack",
+    "make_multi_output_step",
+    "make_output",
+    "recomputed",
+]
 
-Edge = Step | Accumulation | None
-Arrived = dict[int, tuple[Any, Any, Step]]
+Edge = TapeStep | Accumulation | None
+OutputCotangents = dict[int, tuple[Any, Any, TapeStep]]
 """By the place of each portal that was come to: its cotangent, its mask, its step."""
-Opened = Callable[[Step, Arrived, Calculator], Contributions]
+PullBack = Callable[[TapeStep, OutputCotangents, Calculator], Contributions]
 """Goes on from a gate."""
 
 _NOTHING = np.float64(0.0)  # what a gate is called with; the cotangents wait in its mailbox
 
 
-class _Gate:
+class _MultiOutputRule:
     """What stands for the rule of a gate."""
 
 
-class _Portal:
+class _OutputRule:
     """What stands for the rule of a portal."""
 
 
-class _Mailbox:
+class _PendingCotangents:
     """The cotangents that have arrived at a gate in one sweep, by the place of their portal."""
 
     __slots__ = ("arrived", "sweep")
 
     def __init__(self) -> None:
         self.sweep: Calculator | None = None
-        self.arrived: Arrived = {}
+        self.arrived: OutputCotangents = {}
 
 
 @cache
@@ -58,9 +65,9 @@ def _row(kind: type, name: str) -> Primitive:
     return Primitive(name=name, arity=1, kernel=lambda xp, x: x, rule=kind())
 
 
-def make_gate(
-    name: str, edges: Sequence[Edge], slots: Sequence[Any], opened: Opened, shapes: Any = ()
-) -> Step:
+def make_multi_output_step(
+    name: str, edges: Sequence[Edge], slots: Sequence[Any], opened: PullBack, shapes: Any = ()
+) -> TapeStep:
     """Return a gate.
 
     Parameters
@@ -76,21 +83,21 @@ def make_gate(
     shapes : tuple of tuple of int
         The inputs' shapes, where `opened` asks for them.
     """
-    params = {"opened": opened, "mailbox": _Mailbox()}
-    gate = Step(Plan(_row(_Gate, name), 0, params, shapes, ()), tuple(edges))
+    params = {"opened": opened, "mailbox": _PendingCotangents()}
+    gate = TapeStep(BackwardPlan(_row(_MultiOutputRule, name), 0, params, shapes, ()), tuple(edges))
     gate.slots = list(slots)
     return gate
 
 
-def make_portal(
-    kind: type[Recorded], gate: Step, place: int, data: Any, storage: Storage | None = None
+def make_output(
+    kind: type[TapedArray], gate: TapeStep, place: int, data: Any, storage: Storage | None = None
 ) -> Any:
     """Return the tensor of a value that comes out of a gate."""
-    plan = Plan(_row(_Portal, gate.name), 0, {"place": place}, (), (), data.dtype)
-    return kind(data, Step(plan, (gate,)), storage)
+    plan = BackwardPlan(_row(_OutputRule, gate.name), 0, {"place": place}, (), (), data.dtype)
+    return kind(data, TapeStep(plan, (gate,)), storage)
 
 
-def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
+def recomputed(again: Callable[[TapeStep, bool], Sequence[Edge]]) -> PullBack:
     """Return what opens a gate to a part of the tape that `again` records.
 
     Parameters
@@ -100,7 +107,7 @@ def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
         nothing flows; `differentiable` says that the sweep itself is recorded.
     """
 
-    def opened(gate: Step, arrived: Arrived, calculator: Calculator) -> Contributions:
+    def opened(gate: TapeStep, arrived: OutputCotangents, calculator: Calculator) -> Contributions:
         edges = again(gate, calculator.kernels is None)
         return [
             (edges[place], bar, mask)
@@ -112,11 +119,11 @@ def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
 
 
 def _deliver(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Put a portal's cotangent into its gate's mailbox."""
     (gate,) = step.edges or ()
-    mailbox: _Mailbox = gate.plan.params["mailbox"]  # type: ignore[union-attr]
+    mailbox: _PendingCotangents = gate.plan.params["mailbox"]  # type: ignore[union-attr]
     if mailbox.sweep is not calculator:  # what a sweep that was broken off left there is void
         mailbox.sweep, mailbox.arrived = calculator, {}
     mailbox.arrived[step.plan.params["place"]] = (value, mask, step)
@@ -124,14 +131,14 @@ def _deliver(
 
 
 def _open(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Go on from a gate with what has arrived."""
-    mailbox: _Mailbox = step.plan.params["mailbox"]
+    mailbox: _PendingCotangents = step.plan.params["mailbox"]
     arrived, mailbox.sweep, mailbox.arrived = mailbox.arrived, None, {}
-    opened: Opened = step.plan.params["opened"]
+    opened: PullBack = step.plan.params["opened"]
     return opened(step, arrived, calculator)
 
 
-SPREAD[_Gate] = _open
-SPREAD[_Portal] = _deliver
+SPREAD[_MultiOutputRule] = _open
+SPREAD[_OutputRule] = _deliver

@@ -12,9 +12,9 @@ import numpy as np
 
 from difflab.eager.checkpoints.checkpoint import checkpoint, unrecorded
 from difflab.eager.checkpoints.revolve import kept_states
-from difflab.eager.multi_output import Edge, made_again, make_gate, make_portal
+from difflab.eager.multi_output import Edge, make_multi_output_step, make_output, recomputed
 from difflab.eager.recording.mode import MODE, enable_grad
-from difflab.eager.recording.tape import Step, Storage, storage_of
+from difflab.eager.recording.tape import Storage, TapeStep, storage_of
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError, TapeError
 from difflab.graph.checks import require_callable
@@ -22,19 +22,19 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = ["checkpoint_chain"]
 
-State = list[Any]
+ChainState = list[Any]
 """The leaves of a state; those that are tensors without their steps."""
 
 
-class _Kept(NamedTuple):
+class _SnapshotStack(NamedTuple):
     """A stack of states, of which gates keep different tops and share the rest."""
 
     place: int
-    state: State
+    state: ChainState
     size: int
-    below: _Kept | None
+    below: _SnapshotStack | None
 
-    def before(self, step: int) -> _Kept:
+    def before(self, step: int) -> _SnapshotStack:
         """Return the stack up to the last state that comes before `step`."""
         top = self
         while top.place >= step and top.below is not None:
@@ -44,7 +44,7 @@ class _Kept(NamedTuple):
     def arrays(self) -> list[Any]:
         """Return the arrays of all states."""
         found: list[Any] = []
-        top: _Kept | None = self
+        top: _SnapshotStack | None = self
         while top is not None:
             found += [leaf._data for leaf in top.state if isinstance(leaf, Tensor)]
             top = top.below
@@ -134,7 +134,7 @@ def checkpoint_chain(
     guards = tuple([(storage, storage.changes) for storage in storages])
     chain = _Chain(step, structure, snapshots, leaves, guards)
     first = [_bare(leaf) for leaf in leaves]
-    last, kept, met = chain.advanced(_Kept(0, first, 1, None), steps)
+    last, kept, met = chain.advanced(_SnapshotStack(0, first, 1, None), steps)
     flows = met or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
     return step(steps - 1, chain.entered(steps - 1, last, kept, flows, kept.arrays()))
 
@@ -164,7 +164,7 @@ class _Chain:
     origin: list[Any]
     guards: tuple[tuple[Storage, int], ...]
 
-    def advanced(self, kept: _Kept, end: int) -> tuple[State, _Kept, bool]:
+    def advanced(self, kept: _SnapshotStack, end: int) -> tuple[ChainState, _SnapshotStack, bool]:
         """Run from the last kept state to that before step ``end - 1``, unrecorded.
 
         Returns
@@ -179,10 +179,10 @@ class _Chain:
             used |= met
             here = place
             if place < end - 1:
-                kept = _Kept(place, state, kept.size + 1, kept)
+                kept = _SnapshotStack(place, state, kept.size + 1, kept)
         return state, kept, used
 
-    def _run(self, start: int, end: int, state: State) -> State:
+    def _run(self, start: int, end: int, state: ChainState) -> ChainState:
         for k in range(start, end):
             tree = unflatten(self.structure, [_tensor(leaf) for leaf in state])
             leaves, structure = flatten(self.step(k, tree))
@@ -195,7 +195,12 @@ class _Chain:
         return state
 
     def entered(
-        self, k: int, state: State, kept: _Kept, flows: bool, listed: Sequence[Any] = ()
+        self,
+        k: int,
+        state: ChainState,
+        kept: _SnapshotStack,
+        flows: bool,
+        listed: Sequence[Any] = (),
     ) -> Any:
         """Return the state before step k as tensors whose gradients go on to step ``k - 1``.
 
@@ -205,17 +210,19 @@ class _Chain:
             return unflatten(self.structure, self.origin)
         if not flows:
             return unflatten(self.structure, [_tensor(leaf) for leaf in state])
-        gate = make_gate("checkpoint", [], [(k, kept.before(k)), *listed], made_again(self._again))
+        gate = make_multi_output_step(
+            "checkpoint", [], [(k, kept.before(k)), *listed], recomputed(self._again)
+        )
         gate.guards = self.guards
         leaves = [
-            make_portal(Tensor, gate, place, _shielded(leaf._data))
+            make_output(Tensor, gate, place, _shielded(leaf._data))
             if isinstance(leaf, Tensor) and leaf.dtype.kind == "f"
             else _tensor(leaf)
             for place, leaf in enumerate(state)
         ]
         return unflatten(self.structure, leaves)
 
-    def _again(self, gate: Step, differentiable: bool) -> Sequence[Edge]:
+    def _again(self, gate: TapeStep, differentiable: bool) -> Sequence[Edge]:
         """Record the step before the gate's state, or all of them to be differentiated again."""
         end, kept = gate.slots[0]
         if differentiable:

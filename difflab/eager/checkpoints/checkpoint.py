@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.eager.multi_output import Edge, made_again, make_gate, make_portal
+from difflab.eager.multi_output import Edge, make_multi_output_step, make_output, recomputed
 from difflab.eager.recording.mode import MODE, enable_grad, no_grad
-from difflab.eager.recording.tape import Step, storage_of
+from difflab.eager.recording.tape import TapeStep, storage_of
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
@@ -92,21 +92,21 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             )
     if not met and all(tensor._step is None for tensor in inputs):
         return result
-    block = _Block(function, structure, others, places)
+    block = _CheckpointedCall(function, structure, others, places)
     edges, data = [t._step for t in inputs], [t._data for t in inputs]
-    gate = make_gate("checkpoint", edges, data, made_again(block.again))
+    gate = make_multi_output_step("checkpoint", edges, data, recomputed(block.again))
     gate.guards = guards
     return block.returned(gate, result)
 
 
 def unrecorded(run: Callable[[], Any]) -> tuple[Any, bool]:
     """Return what `run` does unrecorded, and whether it used anything that requires grad."""
-    before, MODE.met = MODE.met, False
+    before, MODE.saw_grad = MODE.saw_grad, False
     try:
         with no_grad():
-            return run(), MODE.met
+            return run(), MODE.saw_grad
     finally:
-        MODE.met = before
+        MODE.saw_grad = before
 
 
 def _as_it_is(leaf: Any) -> Any:
@@ -114,7 +114,7 @@ def _as_it_is(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, np.ndarray) and leaf.flags.writeable else leaf
 
 
-class _Sums(NamedTuple):
+class _Checksums(NamedTuple):
     """What is remembered of a result, to see whether the second run gives the same."""
 
     shape: tuple[int, ...]
@@ -122,11 +122,11 @@ class _Sums(NamedTuple):
     size: float
 
     @classmethod
-    def of(cls, data: Any) -> _Sums:
+    def of(cls, data: Any) -> _Checksums:
         with np.errstate(all="ignore"):
             return cls(data.shape, float(data.sum()), float(abs(data).sum()))
 
-    def fits(self, other: _Sums) -> bool:
+    def fits(self, other: _Checksums) -> bool:
         if self.shape != other.shape:
             return False
         if not np.isfinite(self.total + other.total):  # nan and inf have no nearness
@@ -134,7 +134,7 @@ class _Sums(NamedTuple):
         return abs(self.total - other.total) <= SAME * max(self.size, other.size)
 
 
-class _Block:
+class _CheckpointedCall:
     """A function that is run twice, and its arguments apart from the tensors."""
 
     def __init__(
@@ -148,9 +148,9 @@ class _Block:
         self.structure = structure
         self.others = others
         self.places = places
-        self.wanted: list[tuple[int, _Sums]] = []
+        self.wanted: list[tuple[int, _Checksums]] = []
 
-    def returned(self, gate: Step, result: Any) -> Any:
+    def returned(self, gate: TapeStep, result: Any) -> Any:
         """Return the result with portals in place of what has been computed inside."""
         leaves, structure = flatten(result)
         portals: dict[int, Tensor] = {}
@@ -159,11 +159,11 @@ class _Block:
                 continue
             if id(leaf) not in portals:
                 place = len(self.wanted)
-                portals[id(leaf)] = make_portal(Tensor, gate, place, leaf._data, storage_of(leaf))
-                self.wanted.append((position, _Sums.of(leaf._data)))
+                portals[id(leaf)] = make_output(Tensor, gate, place, leaf._data, storage_of(leaf))
+                self.wanted.append((position, _Checksums.of(leaf._data)))
         return unflatten(structure, [portals.get(id(leaf), leaf) for leaf in leaves])
 
-    def again(self, gate: Step, differentiable: bool) -> list[Edge]:
+    def again(self, gate: TapeStep, differentiable: bool) -> list[Edge]:
         """Run the function recorded, and return the steps of what the portals stand for."""
         leaves = list(self.others)
         edges = gate.edges or ()
@@ -175,7 +175,7 @@ class _Block:
         found: list[Edge] = []
         for position, sums in self.wanted:
             result = results[position] if position < len(results) else None
-            if not isinstance(result, Tensor) or not sums.fits(_Sums.of(result._data)):
+            if not isinstance(result, Tensor) or not sums.fits(_Checksums.of(result._data)):
                 raise TapeError(
                     "the checkpointed function gave another result when it was run again",
                     hint="draw random numbers outside and pass them in, and do not change what it"

@@ -13,7 +13,7 @@ class _Mode(threading.local):
     """Every thread has its own, and starts with recording switched on."""
 
     enabled = True
-    met = False
+    saw_grad = False
     """Whether something that requires grad was used while nothing was recorded."""
     watch: Any = None
     """What `detect_anomaly` notes the recorded operations in."""

@@ -23,12 +23,12 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, power
 
-__all__ = ["NUMBERS", "REMEMBERED", "Plan", "Recipe", "recipe", "recipe_of"]
+__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Recipe", "recipe", "recipe_of"]
 
 POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]
-Step = tuple[Primitive, tuple[int, ...], Params]
+RecipeStep = tuple[Primitive, tuple[int, ...], Params]
 Bound = tuple[Map, int, int]
 NUMBERS = (int, float)
 REMEMBERED = 4096
@@ -49,7 +49,7 @@ class Recipe:
     __slots__ = ("bound", "constants", "inputs", "reads", "results", "steps")
 
     def __init__(
-        self, inputs: int, constants: list[float], steps: list[Step], results: tuple[int, ...]
+        self, inputs: int, constants: list[float], steps: list[RecipeStep], results: tuple[int, ...]
     ) -> None:
         self.inputs = inputs
         self.constants = constants
@@ -109,7 +109,7 @@ def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = (
     """
     if not numbers:
         found = template(rule_map, arity)
-        steps: list[Step] = [(row, operands, ()) for row, operands in found.steps]
+        steps: list[RecipeStep] = [(row, operands, ()) for row, operands in found.steps]
         return Recipe(arity + 2, list(found.constants), steps, (found.result,))
     known = dict(numbers)
     if rule_map is POWER_OF_NUMBER and known.get(3) == 0:
@@ -146,7 +146,7 @@ def recipe_of(function: Function, output: int | None = None, *, exact: bool = Fa
     constants = [node for node in graph.constants if node in alive]
     for node in constants:
         slot_of[node] = len(slot_of)
-    steps: list[Step] = []
+    steps: list[RecipeStep] = []
     for node, (opcode, _) in enumerate(graph.rows()):
         if opcode >= FIRST_ROW and node in alive:
             operands = tuple([slot_of[arg] for arg in taken[node]])
@@ -197,7 +197,7 @@ def _transpose(entry: Transpose, params: Params, shapes: Shapes, shape: Shape) -
     return Function.build(builder, inputs, [bar.id], ["bar"])
 
 
-class Plan:
+class BackwardPlan:
     """How one row goes backward, for given parameters, shapes and active arguments.
 
     Attributes
@@ -276,7 +276,7 @@ class Plan:
         self.blank: list[Any] = [None] * (arity + 2)
 
 
-def _maps(plan: Plan, shape: Shape) -> tuple[Any, ...]:
+def _maps(plan: BackwardPlan, shape: Shape) -> tuple[Any, ...]:
     """Return what the rule says for each active argument."""
     rule: Any = plan.row.rule
     if plan.kind is Elementwise:

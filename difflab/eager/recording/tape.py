@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from difflab.eager.recording.plan import Plan
+from difflab.eager.recording.plan import BackwardPlan
 from difflab.errors import TapeError
 
-__all__ = ["Accumulation", "Hook", "Step", "Storage", "storage_of"]
+__all__ = ["Accumulation", "Hook", "Storage", "TapeStep", "storage_of"]
 
 next_number = count(1).__next__
 """Steps are numbered as they are made: a step's number is above those of what it takes."""
@@ -72,14 +72,14 @@ class Accumulation:
         return "<accumulate>"
 
 
-class Step:
+class TapeStep:
     """One recorded operation: what ``tensor.grad_fn`` is.
 
     Attributes
     ----------
     number : int
         Counts the steps as they are made.
-    plan : Plan
+    plan : BackwardPlan
         What was applied to which shapes, and how it goes backward.
     edges : tuple
         For each argument the step or accumulation it came from, or None; None as a whole once
@@ -108,15 +108,17 @@ class Step:
     )
 
     number: int
-    plan: Plan
-    edges: tuple[Step | Accumulation | None, ...] | None
+    plan: BackwardPlan
+    edges: tuple[TapeStep | Accumulation | None, ...] | None
     slots: Any
     numbers: tuple[tuple[int, float], ...]
     guards: Sequence[tuple[Storage, int]]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any
 
-    def __init__(self, plan: Plan, edges: tuple[Step | Accumulation | None, ...]) -> None:
+    def __init__(
+        self, plan: BackwardPlan, edges: tuple[TapeStep | Accumulation | None, ...]
+    ) -> None:
         self.number = next_number()
         self.plan = plan
         self.edges = edges
@@ -130,7 +132,7 @@ class Step:
         return self.plan.row.name
 
     @property
-    def next_functions(self) -> tuple[tuple[Step | Accumulation | None, int], ...]:
+    def next_functions(self) -> tuple[tuple[TapeStep | Accumulation | None, int], ...]:
         """What the arguments came from, as pairs with 0; empty once the step is freed."""
         return tuple((edge, 0) for edge in self.edges or ())
 

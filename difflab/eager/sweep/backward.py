@@ -14,7 +14,7 @@ from typing import Any
 from difflab.autodiff.engine.masked import Masked, both
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
 from difflab.eager.recording.plan import Recipe, recipe
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.graph.ir import Shape
 from difflab.primitives import index
@@ -25,17 +25,17 @@ Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
 Narrow = dict[Any, Shape]
 """The shapes of those steps and leaves that receive cotangents still to be un-broadcast."""
-Show = Callable[[Step, Any], Any]
+Show = Callable[[TapeStep, Any], Any]
 
 
 def pull_back(
-    root: Step, seed: Any, *, keep: bool, calculator: Calculator, show: Show
+    root: TapeStep, seed: Any, *, keep: bool, calculator: Calculator, show: Show
 ) -> list[tuple[Accumulation, Any]]:
     """Return the leaves that `root` depends on, each with its cotangent.
 
     Parameters
     ----------
-    root : Step
+    root : TapeStep
         Where to start.
     seed : array or tensor
         The cotangent of what `root` made.
@@ -46,10 +46,10 @@ def pull_back(
     show : callable
         Is shown the cotangent of every step with hooks or a retained tensor, and returns it.
     """
-    waiting: dict[int, tuple[Step, Any, Any]] = {root.number: (root, seed, None)}
+    waiting: dict[int, tuple[TapeStep, Any, Any]] = {root.number: (root, seed, None)}
     order = [-root.number]
     more: dict[int, list[Masked]] = {}
-    narrow: dict[Step | Accumulation, Shape] = {}
+    narrow: dict[TapeStep | Accumulation, Shape] = {}
     leaves: dict[Accumulation, list[Masked]] = {}
     while order:
         number = -heappop(order)
@@ -66,7 +66,7 @@ def pull_back(
             dtype = (edge.plan or edge).dtype
             if dtype is not plan.dtype and dtype is not None:
                 bar = calculator.cast(bar, dtype)
-            if type(edge) is not Step:
+            if type(edge) is not TapeStep:
                 calculator.join(leaves.setdefault(edge, []), bar, live)
             elif edge.number in waiting:
                 _, first, first_mask = waiting[edge.number]
@@ -84,7 +84,7 @@ def pull_back(
 
 
 def _elementwise(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Return what the cotangent of an elementwise step contributes along each edge."""
     plan, edges, numbers = step.plan, step.edges or (), step.numbers
@@ -108,7 +108,7 @@ def _elementwise(
             bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
         if bar.shape != shape:
             narrow[edge] = shape  # summed where it arrives, together with others of its shape
-        elif live is not None and type(edge) is not Step:
+        elif live is not None and type(edge) is not TapeStep:
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
@@ -120,7 +120,7 @@ def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
 
 
 def _moved(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Send a cotangent through the transpose of a linear row."""
     plan = step.plan
@@ -128,7 +128,7 @@ def _moved(
     contributions: Contributions = []
     for position in plan.positions:
         edge = (step.edges or ())[position]
-        final = type(edge) is not Step
+        final = type(edge) is not TapeStep
         if plan.row is index and (mask is None or final):
             bar = Scattered(calculator.settled(value, mask), params["key"], shapes[0])
             contributions.append((edge, bar, None))
@@ -142,7 +142,7 @@ def _moved(
 
 
 def _mixed(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Return what the cotangent of a row that mixes numbers contributes along each edge.
 
@@ -155,7 +155,7 @@ def _mixed(
     contributions: Contributions = []
     for position, recipes in zip(plan.positions, plan.maps, strict=True):
         edge, shape = edges[position], plan.shapes[position]
-        ends = plan.product and type(edge) is not Step
+        ends = plan.product and type(edge) is not TapeStep
         live = None if mask is None or ends else calculator.reached(mask, shape)
         if recipes is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), live))
@@ -163,13 +163,13 @@ def _mixed(
         bar, *masks = [_result(each, slots, calculator) for each in recipes]
         if masks:
             live = both(calculator, live, masks[0])
-        if type(edge) is not Step and live is not None:
+        if type(edge) is not TapeStep and live is not None:
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
 
 
-SPREAD: dict[type, Callable[[Step, Any, Any, Calculator, Narrow], Contributions]] = {
+SPREAD: dict[type, Callable[[TapeStep, Any, Any, Calculator, Narrow], Contributions]] = {
     ByArgument: _mixed,
     Elementwise: _elementwise,
     Linear: _moved,

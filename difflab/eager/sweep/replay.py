@@ -20,9 +20,9 @@ from difflab.core.devices import module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import NUMBERS, recipe_of
 from difflab.eager.recording.rows import cast, reached, zeros
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import pull_back
-from difflab.eager.sweep.script import Sweep, written
+from difflab.eager.sweep.script import SweepFunction, written
 from difflab.eager.sweep.values import CarrierCalculator, Scattered
 from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
@@ -38,14 +38,14 @@ LARGEST = 1 << 17
 REMEMBERED = 256
 
 
-class Program(NamedTuple):
+class RecordedSweep(NamedTuple):
     """A recorded sweep, and the array module whose kernels it calls."""
 
     xp: Any
-    sweep: Sweep
+    sweep: SweepFunction
 
 
-PROGRAMS: dict[Any, Program | int] = {}
+RECORDED_SWEEPS: dict[Any, RecordedSweep | int] = {}
 """By the structure of the tape; before there is a program, how often it may still be awaited.
 
 By a plan, too: the program of the last tape whose last step had it, which is tried first.
@@ -53,43 +53,43 @@ By a plan, too: the program of the last tape whose last step had it, which is tr
 ONCE, NEVER = 1, 0
 
 
-class Tape(NamedTuple):
+class WalkedTape(NamedTuple):
     """The steps in the order of the sweep, the leaves, and what makes the tape like another."""
 
-    steps: list[Step]
+    steps: list[TapeStep]
     leaves: list[Accumulation]
     key: Any
 
 
-def replayed(root: Step, seed: Any, *, keep: bool) -> list[tuple[Accumulation, Any]] | None:
+def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulation, Any]] | None:
     """Return what `pull_back` does, if the sweep over such a tape is recorded; else None."""
     xp = module_of(seed)
-    latest = PROGRAMS.get(root.plan)
-    if type(latest) is Program and latest.xp is xp:
+    latest = RECORDED_SWEEPS.get(root.plan)
+    if type(latest) is RecordedSweep and latest.xp is xp:
         found = _quiet().run(latest.sweep, root, seed, keep)
         if found is not None:
             return found
-    program = _program(root, seed.shape, xp)
+    program = _recorded_sweep(root, seed.shape, xp)
     if program is None:
         return None
-    PROGRAMS[root.plan] = program
+    RECORDED_SWEEPS[root.plan] = program
     return _quiet().run(program.sweep, root, seed, keep)
 
 
-def _program(root: Step, shape: Shape, xp: Any) -> Program | None:
+def _recorded_sweep(root: TapeStep, shape: Shape, xp: Any) -> RecordedSweep | None:
     """Return the recorded sweep over such a tape, which is recorded the second time it comes."""
     tape = _walk(root)
     if tape is None:
         return None
     key = (xp, tape.key)
-    program = PROGRAMS.get(key)
+    program = RECORDED_SWEEPS.get(key)
     if program is None:
-        if len(PROGRAMS) >= REMEMBERED:
-            PROGRAMS.clear()
-        PROGRAMS[key] = ONCE
+        if len(RECORDED_SWEEPS) >= REMEMBERED:
+            RECORDED_SWEEPS.clear()
+        RECORDED_SWEEPS[key] = ONCE
     elif program is ONCE:
-        program = PROGRAMS[key] = _recorded(root, tape, shape, xp)
-    return program if isinstance(program, Program) else None
+        program = RECORDED_SWEEPS[key] = _record_sweep(root, tape, shape, xp)
+    return program if isinstance(program, RecordedSweep) else None
 
 
 class _Quiet(threading.local):
@@ -109,14 +109,14 @@ def _quiet() -> Context:
     return _QUIET.context
 
 
-def _walk(root: Step) -> Tape | None:
+def _walk(root: TapeStep) -> WalkedTape | None:
     """Return a tape from `root` on; None where somebody looks at the sweep, or it is long."""
-    steps: list[Step] = []
+    steps: list[TapeStep] = []
     leaves: list[Accumulation] = []
     key: list[Any] = []
     places: dict[Any, int] = {root: 0}
-    order: list[tuple[int, Step]] = []
-    following: Step | None = root
+    order: list[tuple[int, TapeStep]] = []
+    following: TapeStep | None = root
     while following is not None:
         step, following = following, None
         edges, plan = step.edges, step.plan
@@ -145,10 +145,10 @@ def _walk(root: Step) -> Tape | None:
                 heappush(order, (-following.number, following))
             _, following = heappop(order)
             key.append(places[following])
-    return Tape(steps, leaves, tuple(key))
+    return WalkedTape(steps, leaves, tuple(key))
 
 
-class _Notes(Builder):
+class _PlainBuilder(Builder):
     """A builder that writes down what is computed as it is computed, and nothing else.
 
     No identity is applied and no operand is broadcast beforehand. A result that is laid out
@@ -169,14 +169,14 @@ class _Notes(Builder):
 class _Recorder(CarrierCalculator):
     """A writer whose nodes are graph nodes: inputs for what the steps keep."""
 
-    def __init__(self, tape: Tape, shape: Shape) -> None:
+    def __init__(self, tape: WalkedTape, shape: Shape) -> None:
         super().__init__(self._input)
-        self.builder = _Notes()
+        self.builder = _PlainBuilder()
         self.seed = Node(self.builder, self.builder.input("seed", shape))
         self.places = {step: place for place, step in enumerate(tape.steps)}
         self.reads: dict[tuple[int, int], Node] = {}
 
-    def _input(self, value: Any, step: Step, slot: int, edge: Any) -> Any:
+    def _input(self, value: Any, step: TapeStep, slot: int, edge: Any) -> Any:
         if type(value) in NUMBERS:
             return value
         read = (self.places[step], slot)
@@ -201,10 +201,10 @@ class _Recorder(CarrierCalculator):
         return self.emit(reached, (mask,), (("shape", shape),))
 
 
-def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
+def _record_sweep(root: TapeStep, tape: WalkedTape, shape: Shape, xp: Any) -> RecordedSweep | int:
     """Run the sweep on nodes; what it makes of the leaves is a program, unless it is large."""
     recorder = _Recorder(tape, shape)
-    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_nobody))
+    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_no_hooks))
     outputs = [found[leaf].id for leaf in tape.leaves]
     names = [f"bar{place}" for place in range(len(outputs))]
     inputs = [recorder.seed.id, *(node.id for node in recorder.reads.values())]
@@ -215,9 +215,9 @@ def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
     sweep = written(
         tape.steps, tape.leaves, list(recorder.reads), recipe_of(function, exact=True), xp
     )
-    return Program(xp, sweep)
+    return RecordedSweep(xp, sweep)
 
 
-def _nobody(step: Step, bar: Any) -> Any:
+def _no_hooks(step: TapeStep, bar: Any) -> Any:
     """Stand for the hooks and tensors that a recorded sweep has none of."""
     return bar

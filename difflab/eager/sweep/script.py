@@ -12,21 +12,21 @@ from types import ModuleType
 from typing import Any
 
 from difflab.eager.recording.plan import Recipe
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.tape import Accumulation, TapeStep
 
-__all__ = ["Sweep", "written"]
+__all__ = ["SweepFunction", "written"]
 
-Sweep = Callable[[Step, Any, bool], "list[tuple[Accumulation, Any]] | None"]
+SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] | None"]
 """``(root, seed, keep)``: the leaves with their cotangents; None where the tape is another one."""
 
 
 def written(
-    steps: Sequence[Step],
+    steps: Sequence[TapeStep],
     leaves: Sequence[Accumulation],
     reads: Sequence[tuple[int, int]],
     recipe: Recipe,
     xp: ModuleType,
-) -> Sweep:
+) -> SweepFunction:
     """Return the sweep over tapes that are built like a given one.
 
     Parameters
@@ -55,12 +55,12 @@ def written(
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)
     exec(code, scope)  # noqa: S102 - the source holds numbers of steps and slots alone
-    found: Sweep = scope["sweep"]
+    found: SweepFunction = scope["sweep"]
     return found
 
 
 def _recognized(
-    steps: Sequence[Step], leaves: Sequence[Accumulation], scope: dict[str, Any]
+    steps: Sequence[TapeStep], leaves: Sequence[Accumulation], scope: dict[str, Any]
 ) -> list[str]:
     """Return the statements that name the steps and leaves, and turn other tapes away.
 

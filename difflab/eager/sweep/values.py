@@ -15,7 +15,7 @@ import numpy as np
 from difflab.autodiff.engine.masked import Masked, accumulate
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.rows import cast, reached, widened
-from difflab.eager.recording.tape import Step
+from difflab.eager.recording.tape import TapeStep
 from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, not_equal, scatter, where
 
@@ -55,7 +55,7 @@ class Calculator:
         self.kernels = xp
         self.settled_last: tuple[Any, Any, Any] = (None, None, None)
 
-    def slots(self, step: Step) -> list[Any]:
+    def slots(self, step: TapeStep) -> list[Any]:
         """Return what the maps of a step read."""
         slots: list[Any] = step.slots.copy()
         return slots
@@ -202,7 +202,7 @@ class CarrierCalculator(Calculator):
         self.kernels = None
         self.revive = revive
 
-    def slots(self, step: Step) -> list[Any]:
+    def slots(self, step: TapeStep) -> list[Any]:
         """Return what the maps of a step read, as carriers."""
         slots, edges = super().slots(step), step.edges or ()
         for slot, source in step.plan.keep:

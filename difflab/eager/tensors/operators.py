@@ -21,9 +21,9 @@ from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import Operation, Recorded, apply_one, apply_two, record
+from difflab.eager.recording.record import TapedArray, TapeOperation, apply_one, apply_two, record
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Step, Storage, storage_of
+from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, storage_of
 from difflab.errors import IndexingError, InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
@@ -49,21 +49,21 @@ from difflab.primitives import (
 
 __all__ = ["Operators"]
 
-OF_MATRICES = Operation(matmul, {"ranks": (2, 2)})
+OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
 
 
 def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
-    operation = Operation(row)
+    operation = TapeOperation(row)
     return lambda self, other: apply_two(operation, self, other)
 
 
 def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
-    operation = Operation(row)
+    operation = TapeOperation(row)
     return lambda self, other: apply_two(operation, other, self)
 
 
 def _unary(row: Primitive) -> Callable[[Any], Any]:
-    operation = Operation(row)
+    operation = TapeOperation(row)
     return lambda self: apply_one(operation, self)
 
 
@@ -75,7 +75,7 @@ def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
     return operator
 
 
-class Operators(Idioms, Recorded):
+class Operators(Idioms, TapedArray):
     """What Python's and NumPy's spellings do on a tensor."""
 
     __slots__ = ()
@@ -117,7 +117,7 @@ class Operators(Idioms, Recorded):
     def __getitem__(self, key: Any) -> Any:
         for entry in key if type(key) is tuple else (key,):
             if type(entry) not in _SIMPLE:
-                return picked(self, key._data if isinstance(key, Recorded) else key)
+                return picked(self, key._data if isinstance(key, TapedArray) else key)
         shape = self._data.shape
         return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
 
@@ -126,7 +126,7 @@ class Operators(Idioms, Recorded):
             _overwrite(self, _assigned(self, key, value), "item assignment")
             return
         changed = module_of(self._data).array(self._data)
-        _written(changed, key, value._data if isinstance(value, Recorded) else value)
+        _written(changed, key, value._data if isinstance(value, TapedArray) else value)
         _overwrite(self, type(self)(changed), "item assignment")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -174,8 +174,8 @@ def _ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
 
 def _product(a: Any, b: Any) -> Any:
     """Return ``a @ b``; two matrices that fit need no further look at their shapes."""
-    left: tuple[int, ...] = getattr(a._data if isinstance(a, Recorded) else a, "shape", ())
-    right: tuple[int, ...] = getattr(b._data if isinstance(b, Recorded) else b, "shape", ())
+    left: tuple[int, ...] = getattr(a._data if isinstance(a, TapedArray) else a, "shape", ())
+    right: tuple[int, ...] = getattr(b._data if isinstance(b, TapedArray) else b, "shape", ())
     if len(left) == 2 == len(right) and left[1] == right[0]:
         return apply_two(OF_MATRICES, a, b)
     return arrays.matmul(a, b)
@@ -185,7 +185,7 @@ def _plain(value: Any, name: str) -> Any:
     """Return an operand as NumPy's, for functions that nothing flows through."""
     if isinstance(value, list | tuple):
         return type(value)(_plain(part, name) for part in value)
-    if not isinstance(value, Recorded):
+    if not isinstance(value, TapedArray):
         return value
     if value._step is not None and MODE.enabled:
         raise at_users_line(
@@ -219,7 +219,7 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
 
 def _written(array: Any, key: Any, numbers: Any) -> tuple[int, ...]:
     """Write numbers into an array, and return the shape of the part that they went to."""
-    key = key._data if isinstance(key, Recorded) else key
+    key = key._data if isinstance(key, TapedArray) else key
     try:
         array[key] = numbers
         part: tuple[int, ...] = array[key].shape
@@ -232,7 +232,7 @@ def _written(array: Any, key: Any, numbers: Any) -> tuple[int, ...]:
 
 def _placed(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
     """Return an array of a shape in which the part that a key names is as given."""
-    key = key._data if isinstance(key, Recorded) else key
+    key = key._data if isinstance(key, TapedArray) else key
     if all(type(entry) in _SIMPLE for entry in (key if type(key) is tuple else (key,))):
         return record(scatter, (part,), {"keys": (static_key(key, shape),), "shape": shape})
     size = math.prod(part.shape)
@@ -241,7 +241,7 @@ def _placed(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
     return arrays.reshape(arrays.take(arrays.reshape(part, -1), order.ravel()), shape)
 
 
-def _overwrite(target: Operators, new: Recorded, what: str) -> None:
+def _overwrite(target: Operators, new: TapedArray, what: str) -> None:
     """Put the numbers and the step of `new` into `target`, and remember that it was changed."""
     if new._step is not None and type(target._step) is Accumulation:
         raise TapeError(
@@ -267,9 +267,9 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
         _rebased(target, new._step)
 
 
-def _rebased(target: Recorded, made: Any) -> None:
+def _rebased(target: TapedArray, made: Any) -> None:
     """Give a tensor the step of its new numbers; it keeps the gradient of those, if it did."""
     before = target._step
     target._step = made
-    if isinstance(before, Step) and before.retained is not None and before.retained() is target:
+    if isinstance(before, TapeStep) and before.retained is not None and before.retained() is target:
         made.retained, before.retained = before.retained, None

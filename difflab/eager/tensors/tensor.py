@@ -21,7 +21,7 @@ from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import FLOAT64, record, require_floating
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Hook, Step, storage_of
+from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, storage_of
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
@@ -84,7 +84,7 @@ class Tensor(Operators):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if isinstance(self._step, Step):
+        if isinstance(self._step, TapeStep):
             if wanted:
                 return
             raise TapeError(
@@ -102,19 +102,19 @@ class Tensor(Operators):
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it, rather than a recorded operation."""
-        return not isinstance(self._step, Step)
+        return not isinstance(self._step, TapeStep)
 
     @property
-    def grad_fn(self) -> Step | None:
+    def grad_fn(self) -> TapeStep | None:
         """The recorded operation that made it; None for leaves."""
-        return self._step if isinstance(self._step, Step) else None
+        return self._step if isinstance(self._step, TapeStep) else None
 
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
         if isinstance(self._step, Accumulation):
             return self._step.grad  # type: ignore[no-any-return]  # a tensor, below in the house
-        if self._grad is None and isinstance(self._step, Step) and not self.retains_grad:
+        if self._grad is None and isinstance(self._step, TapeStep) and not self.retains_grad:
             warnings.warn(
                 "the gradient of a tensor that is not a leaf is not kept;"
                 " call its retain_grad() before backward()",
@@ -214,7 +214,7 @@ class Tensor(Operators):
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
         """Copy or pickle a leaf: its values, whether it requires grad, and its gradient."""
-        if isinstance(self._step, Step):
+        if isinstance(self._step, TapeStep):
             raise TapeError(
                 "a tensor that was computed cannot be copied or pickled with its tape",
                 hint="copy tensor.detach(), whose values are the same, or the leaves",
@@ -225,7 +225,7 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
         step = self._step
-        note = f", grad_fn={step}" if isinstance(step, Step) else ", requires_grad=True"
+        note = f", grad_fn={step}" if isinstance(step, TapeStep) else ", requires_grad=True"
         return f"tensor({numbers}{note if step is not None else ''})"
 
     # Derivatives.
@@ -251,14 +251,14 @@ class Tensor(Operators):
         """Keep the gradient in `grad` although this is not a leaf."""
         if self._step is None:
             raise TapeError("retain_grad() on a tensor that does not require grad")
-        if isinstance(self._step, Step):
+        if isinstance(self._step, TapeStep):
             self._step.retained = weakref.ref(self)
 
     @property
     def retains_grad(self) -> bool:
         """Whether a tensor that is not a leaf keeps its gradient."""
         step = self._step
-        return isinstance(step, Step) and step.retained is not None and step.retained() is self
+        return isinstance(step, TapeStep) and step.retained is not None and step.retained() is self
 
     def backward(
         self,
@@ -301,7 +301,7 @@ class Tensor(Operators):
     def _swept(self, seed: Any, *, keep: bool, create_graph: bool) -> list[tuple[Any, Any]]:
         """Return the leaves that this depends on, each with its cotangent."""
         root = self._step
-        if not isinstance(root, Step):
+        if not isinstance(root, TapeStep):
             return [(root, seed)]
         found = None if create_graph else replayed(root, seed, keep=keep)
         if found is not None:
@@ -365,6 +365,6 @@ def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
     return leaf
 
 
-def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
+def _revived(value: Any, step: TapeStep, slot: int, edge: Any) -> Any:
     """Return a kept value as a tensor again, if derivatives flow through it."""
     return value if edge is None else Tensor(value, edge)

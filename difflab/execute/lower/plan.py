@@ -11,23 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.record import BOOL, FLOAT, Recorded, Tape, Unrecordable, select_into
-from difflab.execute.lower.schedule import Program, Schedule, Step
-from difflab.execute.lower.slots import assign_slots, looked_into
+from difflab.execute.lower.record import (
+    BOOL,
+    FLOAT,
+    KernelTape,
+    RecordedValue,
+    Unrecordable,
+    select_into,
+)
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
+from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.graph.ir import Shape
 from difflab.primitives import constant_array
 from difflab.primitives.movement import VIEWS
 
-__all__ = ["Operation", "Plan", "Slot", "planned"]
+__all__ = ["BufferPlan", "BufferSlot", "PlannedCall", "planned"]
 
-Kind = tuple[Shape, "np.dtype[Any]"]
-Slot = tuple[Kind, int]
+BufferKind = tuple[Shape, "np.dtype[Any]"]
+BufferSlot = tuple[BufferKind, int]
 _END = -1
 _LOOKED_AT = frozenset({row.name for row in (*VIEWS, constant_array)})
 """Rows that make no numbers anew when they are called."""
 
 
-class Operation(NamedTuple):
+class PlannedCall(NamedTuple):
     """``function(*reads, out=value)`` where it `writes`, else ``value = function(*reads)``.
 
     What does not write `views` what it reads, or makes an array of its own.
@@ -44,7 +51,7 @@ class Operation(NamedTuple):
 
 
 @dataclass
-class Plan:
+class BufferPlan:
     """Operations in order.
 
     Attributes
@@ -53,7 +60,7 @@ class Plan:
         The values 0, 1, … that are the inputs: one per number of a program, else one each.
     outputs : list of array of int
         The values that each output is made of: in its shape for a program, else one.
-    operations : list of Operation
+    operations : list of PlannedCall
         What is done to one block of points.
     fixed : dict of int to number
         The values that are constants.
@@ -67,11 +74,11 @@ class Plan:
 
     inputs: int
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[PlannedCall] = field(default_factory=list)
     fixed: dict[int, Any] = field(default_factory=dict)
     dtypes: dict[int, np.dtype[Any]] = field(default_factory=dict)
     direct: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    slots: dict[int, Slot] = field(default_factory=dict)
+    slots: dict[int, BufferSlot] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -97,7 +104,7 @@ class Plan:
         """Return the plan in words, an operation a line."""
         return "\n".join(self._line(operation) for operation in self.operations)
 
-    def _line(self, operation: Operation) -> str:
+    def _line(self, operation: PlannedCall) -> str:
         reads = ", ".join(
             repr(self.fixed[read]) if read in self.fixed else f"v{read}" for read in operation.reads
         )
@@ -124,12 +131,12 @@ class Plan:
         roots: dict[int, tuple[int, ...]] = {}
         reads: list[tuple[int, ...]] = []
         for operation in self.operations:
-            below = looked_into(operation.reads, roots)
+            below = memory_roots(operation.reads, roots)
             reads.append(below)
             if not operation.writes:
                 roots[operation.value] = below
         ends = [int(value) for values in self.outputs for value in values.ravel()]
-        reads.append(looked_into(ends, roots))
+        reads.append(memory_roots(ends, roots))
         operations = self.operations
         self.slots = assign_slots(
             [*(operation.value for operation in operations), _END],
@@ -140,19 +147,19 @@ class Plan:
         )
 
 
-def _bytes(slot: Slot) -> int:
+def _bytes(slot: BufferSlot) -> int:
     (shape, dtype), _ = slot
     return math.prod(shape) * dtype.itemsize
 
 
-def planned(schedule: Schedule, program: Program | None) -> Plan:
-    """Plan a program's steps on vectors of points, or else a schedule's on arrays of them.
+def planned(schedule: Schedule, program: ScalarProgram | None) -> BufferPlan:
+    """BufferPlan a program's steps on vectors of points, or else a schedule's on arrays of them.
 
     Examples
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("sin(x)*cos(x)*x"))
-    >>> print(planned(schedule, Program.of(schedule)).source())
+    >>> print(planned(schedule, ScalarProgram.of(schedule)).source())
     v1 = sin(v0)  # buffer 0
     v2 = cos(v0)  # buffer 1
     v3 = multiply(v1, v2)  # buffer 1
@@ -177,19 +184,19 @@ class _Planner:
     def __init__(
         self, inputs: Sequence[int], known: dict[int, Any], shape: Callable[[int], Shape]
     ) -> None:
-        self.plan = Plan(len(inputs))
-        self.tape = Tape()
+        self.plan = BufferPlan(len(inputs))
+        self.tape = KernelTape()
         self.shape = shape
         self.known = known
         self.next = len(inputs)
         self.found: dict[Any, int] = {}
         self.constants: dict[tuple[type, str], int] = {}
         self.values: dict[int, Any] = {
-            source: Recorded(self.tape, FLOAT, number) for number, source in enumerate(inputs)
+            source: RecordedValue(self.tape, FLOAT, number) for number, source in enumerate(inputs)
         }
 
-    def add(self, steps: Sequence[Step]) -> None:
-        """Plan `steps`."""
+    def add(self, steps: Sequence[ScheduledStep]) -> None:
+        """BufferPlan `steps`."""
         for step in steps:
             args = tuple([self._value(arg) for arg in step.args])
             self.tape.entries.clear()
@@ -206,7 +213,7 @@ class _Planner:
     def _value(self, source: int) -> Any:
         return self.values[source] if source in self.values else self.known[source]
 
-    def _whole(self, step: Step, args: tuple[Any, ...]) -> None:
+    def _whole(self, step: ScheduledStep, args: tuple[Any, ...]) -> None:
         """Record the row as one operation."""
         kernel = _Kernel(step.row, step.params, writes=step.row.shape is None)
         dtype = BOOL if step.row.boolean else FLOAT
@@ -225,13 +232,13 @@ class _Planner:
             label = function.__name__
             views = label in _LOOKED_AT and not writes
             self.plan.operations.append(
-                Operation(function, reads, self.next, writes, shape, result.dtype, label, views)
+                PlannedCall(function, reads, self.next, writes, shape, result.dtype, label, views)
             )
             self.next += 1
 
     def _number(self, value: Any) -> int:
         """Return the number of a value, which may be a constant."""
-        if isinstance(value, Recorded):
+        if isinstance(value, RecordedValue):
             return value.number
         key = (type(value), repr(value))
         number = self.constants.get(key)

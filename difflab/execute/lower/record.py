@@ -14,7 +14,15 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from difflab.core.primitive import Primitive
 
-__all__ = ["BOOL", "ELEMENTWISE", "FLOAT", "Recorded", "Tape", "Unrecordable", "select_into"]
+__all__ = [
+    "BOOL",
+    "ELEMENTWISE",
+    "FLOAT",
+    "KernelTape",
+    "RecordedValue",
+    "Unrecordable",
+    "select_into",
+]
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
@@ -23,21 +31,21 @@ class Unrecordable(Exception):
     """The kernel does something that is no universal function."""
 
 
-class Tape:
+class KernelTape:
     """Operations as they are recorded: ``(function, arguments, result)``.
 
     The functions take their arguments, and as ``out`` what they write into. Arguments are
-    `Recorded` values, which whoever plans them may number, and plain numbers.
+    `RecordedValue` values, which whoever plans them may number, and plain numbers.
     """
 
     def __init__(self) -> None:
-        self.entries: list[tuple[Callable[..., Any], tuple[Any, ...], Recorded]] = []
+        self.entries: list[tuple[Callable[..., Any], tuple[Any, ...], RecordedValue]] = []
 
     def append(
         self, function: Callable[..., Any], args: tuple[Any, ...], dtype: np.dtype[Any]
-    ) -> Recorded:
+    ) -> RecordedValue:
         """Record one operation."""
-        result = Recorded(self, dtype)
+        result = RecordedValue(self, dtype)
         self.entries.append((function, args, result))
         return result
 
@@ -52,8 +60,8 @@ class Tape:
         Examples
         --------
         >>> from difflab.primitives import softplus
-        >>> tape = Tape()
-        >>> x = Recorded(tape, np.dtype(float))
+        >>> tape = KernelTape()
+        >>> x = RecordedValue(tape, np.dtype(float))
         >>> result = tape.run(softplus, (x,))
         >>> [function.__name__ for function, _, _ in tape.entries]
         ['logaddexp']
@@ -67,12 +75,12 @@ class Tape:
             raise Unrecordable(row.name) from error
 
 
-class Recorded(NDArrayOperatorsMixin):
+class RecordedValue(NDArrayOperatorsMixin):
     """An array that does not exist: operations on it are recorded."""
 
     __slots__ = ("dtype", "number", "tape")
 
-    def __init__(self, tape: Tape, dtype: np.dtype[Any], number: int = -1) -> None:
+    def __init__(self, tape: KernelTape, dtype: np.dtype[Any], number: int = -1) -> None:
         self.tape = tape
         self.dtype = dtype
         self.number = number
@@ -99,13 +107,13 @@ class Recorded(NDArrayOperatorsMixin):
 
 
 def _dtype(value: Any) -> np.dtype[Any]:
-    if isinstance(value, Recorded):
+    if isinstance(value, RecordedValue):
         return value.dtype
     return BOOL if isinstance(value, bool | np.bool_) else FLOAT
 
 
 def _where(condition: Any, value: Any, other: Any) -> Any:
-    tape = next(v.tape for v in (condition, value, other) if isinstance(v, Recorded))
+    tape = next(v.tape for v in (condition, value, other) if isinstance(v, RecordedValue))
     return tape.append(
         select_into,
         (condition, value, other),

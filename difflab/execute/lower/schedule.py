@@ -23,9 +23,9 @@ from difflab.primitives import constant_array, divide, multiply, power
 
 __all__ = [
     "Cells",
-    "Program",
+    "ScalarProgram",
     "Schedule",
-    "Step",
+    "ScheduledStep",
     "batch_first",
     "point_by_point",
     "spread",
@@ -37,7 +37,7 @@ _LEAST_POWER = -1
 _LARGEST_POWER = 4
 
 
-class Step(NamedTuple):
+class ScheduledStep(NamedTuple):
     """One operation: it gives the value `node` from the values `args`."""
 
     node: int
@@ -54,7 +54,7 @@ class Schedule:
     ----------
     function : Function
         What is computed.
-    steps : list of Step
+    steps : list of ScheduledStep
         Every operation that depends on an input. Its nodes are the graph's, and beyond the
         graph's length those that stand in for a power.
     known : dict of int to number
@@ -73,7 +73,7 @@ class Schedule:
     """
 
     function: Function
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ScheduledStep] = field(default_factory=list)
     known: dict[int, Any] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     stands_for: dict[int, int] = field(default_factory=dict)
@@ -121,12 +121,12 @@ class _Scheduler:
                 else:
                     param = param_ids[node]
                     key = (opcode, args, param)
-                    self._step(node, key, Step(node, row, args, params[param]))
+                    self._step(node, key, ScheduledStep(node, row, args, params[param]))
         self.schedule.outputs.extend(
             same.get(node, node) for node in self.schedule.function.outputs
         )
 
-    def _step(self, node: int, key: Any, step: Step) -> int:
+    def _step(self, node: int, key: Any, step: ScheduledStep) -> int:
         """Append a step, unless another gives its value; return the node that has it."""
         first = self.found.setdefault(key, node)
         if first == node:
@@ -140,7 +140,9 @@ class _Scheduler:
         base, exponent = args[0], int(self.schedule.known[args[1]])
         if exponent == _LEAST_POWER:
             self.schedule.known[self._fresh(node)] = 1.0
-            self._step(node, (divide, base), Step(node, divide, (self.spare - 1, base), {}))
+            self._step(
+                node, (divide, base), ScheduledStep(node, divide, (self.spare - 1, base), {})
+            )
         elif exponent == 2:
             self._multiply(node, base, base)
         else:
@@ -155,7 +157,7 @@ class _Scheduler:
     def _multiply(self, node: int, left: int, right: int) -> int:
         opcode = self._opcode()
         key = (opcode, (left, right), 0)
-        return self._step(node, key, Step(node, multiply, (left, right), {}))
+        return self._step(node, key, ScheduledStep(node, multiply, (left, right), {}))
 
     def _opcode(self) -> int:
         """Return the graph's number of the product, so that its own are found again."""
@@ -167,14 +169,14 @@ _PRODUCTS = frozenset({float(_LEAST_POWER), *map(float, range(2, _LARGEST_POWER 
 
 
 @dataclass(frozen=True)
-class Program:
+class ScalarProgram:
     """The schedule on single numbers: cells are numbered 0, 1, …, the inputs' first.
 
     Attributes
     ----------
     inputs : int
         The number of flattened inputs, which are the first cells.
-    steps : list of Step
+    steps : list of ScheduledStep
         The operations, on cells.
     known : dict of int to number
         The cells that are constants.
@@ -183,12 +185,12 @@ class Program:
     """
 
     inputs: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ScheduledStep] = field(default_factory=list)
     known: dict[int, Any] = field(default_factory=dict)
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, schedule: Schedule) -> Program:
+    def of(cls, schedule: Schedule) -> ScalarProgram:
         """Return the program on numbers.
 
         What only moves data is done here, once, on the numbers of the cells.
@@ -202,7 +204,7 @@ class Program:
         --------
         >>> import difflab as dl
         >>> f = dl.parse("w: [3]; w[0]*w[1] + w[2]")
-        >>> program = Program.of(Schedule.of(dl.gradient(f)))
+        >>> program = ScalarProgram.of(Schedule.of(dl.gradient(f)))
         >>> program.outputs[0].tolist(), program.steps
         ([1, 0, 3], [])
         >>> program.known
@@ -216,14 +218,14 @@ class Program:
 class Cells:
     """Numbers the cells of a program: a value is a cell, or an array of them."""
 
-    def __init__(self, schedule: Schedule, program: Program) -> None:
+    def __init__(self, schedule: Schedule, program: ScalarProgram) -> None:
         self.schedule = schedule
         self.program = program
         self.next = program.inputs
         self.cells: dict[int, Any] = {}
         self.constants: dict[tuple[type, str], int] = {}
 
-    def filled(self) -> Program:
+    def filled(self) -> ScalarProgram:
         """Return the program with its operations."""
         self._inputs()
         program, cells = self.program, self.cells
@@ -241,7 +243,9 @@ class Cells:
         if self.schedule.shape(node) != ():
             raise UnsupportedError(f"'{row.name}' computes with arrays here")
         cell = self.fresh()
-        self.program.steps.append(Step(cell, row, tuple([self.cell(a) for a in args]), params))
+        self.program.steps.append(
+            ScheduledStep(cell, row, tuple([self.cell(a) for a in args]), params)
+        )
         return cell
 
     def _inputs(self) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["assign_slots", "looked_into"]
+__all__ = ["assign_slots", "memory_roots"]
 
-Kind = TypeVar("Kind", bound=Hashable)
+SlotKind = TypeVar("SlotKind", bound=Hashable)
 
 
 def assign_slots(
     writes: Sequence[int],
     reads: Sequence[Sequence[int]],
-    kinds: Sequence[Kind],
+    kinds: Sequence[SlotKind],
     in_place: Sequence[bool],
     kept: frozenset[int],
-) -> dict[int, tuple[Kind, int]]:
+) -> dict[int, tuple[SlotKind, int]]:
     """Give values places that are used again when what they held is no longer needed.
 
     Parameters
@@ -46,9 +46,9 @@ def assign_slots(
     for place, values in enumerate(reads):
         for value in values:
             last[value] = place
-    free: dict[Kind, list[int]] = {}
-    made: dict[Kind, int] = {}
-    slots: dict[int, tuple[Kind, int]] = {}
+    free: dict[SlotKind, list[int]] = {}
+    made: dict[SlotKind, int] = {}
+    slots: dict[int, tuple[SlotKind, int]] = {}
     for place, (value, taken, kind) in enumerate(zip(writes, reads, kinds, strict=True)):
         dying = [slots[v] for v in dict.fromkeys(taken) if last[v] == place and v in slots]
         if in_place[place]:
@@ -68,17 +68,17 @@ def assign_slots(
     return slots
 
 
-def _release(free: dict[Kind, list[int]], places: Sequence[tuple[Kind, int]]) -> None:
+def _release(free: dict[SlotKind, list[int]], places: Sequence[tuple[SlotKind, int]]) -> None:
     for kind, slot in places:
         free.setdefault(kind, []).append(slot)
 
 
-def looked_into(values: Sequence[int], roots: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
+def memory_roots(values: Sequence[int], roots: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
     """Return the values whose memory some values lie in: their own, where `roots` has no other.
 
     Examples
     --------
-    >>> looked_into([5, 6, 7], {6: (3, 5), 7: ()})
+    >>> memory_roots([5, 6, 7], {6: (3, 5), 7: ()})
     (5, 3)
     """
     return tuple(dict.fromkeys([root for value in values for root in roots.get(value, (value,))]))

@@ -15,10 +15,10 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.record import BOOL, FLOAT, Recorded, Tape, Unrecordable
-from difflab.execute.lower.schedule import Program
+from difflab.execute.lower.record import BOOL, FLOAT, KernelTape, RecordedValue, Unrecordable
+from difflab.execute.lower.schedule import ScalarProgram
 
-__all__ = ["ALIASES", "Code", "Form", "Operation", "as_ufuncs", "recorded"]
+__all__ = ["ALIASES", "UfuncCode", "UfuncForm", "UfuncStep", "as_ufuncs", "ufunc_form"]
 
 ALIASES = {
     "abs": "absolute",
@@ -32,7 +32,7 @@ ALIASES = {
 """Other names of the same."""
 
 
-class Operation(NamedTuple):
+class UfuncStep(NamedTuple):
     """One operation, a universal function by its name: it gives the value `result`."""
 
     result: int
@@ -41,14 +41,14 @@ class Operation(NamedTuple):
 
 
 @dataclass
-class Code:
+class UfuncCode:
     """Operations on values 0, 1, …, the inputs' first.
 
     Attributes
     ----------
     inputs : int
         The number of inputs.
-    operations : list of Operation
+    operations : list of UfuncStep
         What is computed, in order.
     constants : dict of int to float or bool
         The values that are known.
@@ -59,18 +59,20 @@ class Code:
     """
 
     inputs: int
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[UfuncStep] = field(default_factory=list)
     constants: dict[int, Any] = field(default_factory=dict)
     truths: set[int] = field(default_factory=set)
     outputs: list[int] = field(default_factory=list)
 
 
-def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int] = ()) -> Code:
+def as_ufuncs(
+    program: ScalarProgram, spelled: Container[str], truths: Collection[int] = ()
+) -> UfuncCode:
     """Return the program's operations as universal functions, each computed once.
 
     Parameters
     ----------
-    program : Program
+    program : ScalarProgram
         What is computed.
     spelled : container of str
         The universal functions that the target has a spelling of.
@@ -86,12 +88,12 @@ def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int]
     --------
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
-    >>> program = Program.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> program = ScalarProgram.of(Schedule.of(dl.parse("softplus(x)*y")))
     >>> code = as_ufuncs(program, {"logaddexp", "multiply"})
     >>> [operation.name for operation in code.operations], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
-    lowering = _Lowering(program, spelled)
+    lowering = _UfuncLowering(program, spelled)
     lowering.code.truths.update(truths)
     for step in program.steps:
         lowering.add(step.node, step.row, step.args)
@@ -100,7 +102,7 @@ def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int]
     return lowering.code
 
 
-class Form(NamedTuple):
+class UfuncForm(NamedTuple):
     """What a kernel does: entries ``(name, args, truth)``, and which of the values it returns.
 
     Its arguments are the values 0, 1, …, the entries' results follow; a literal stands for
@@ -111,16 +113,16 @@ class Form(NamedTuple):
     result: Any
 
 
-class _Lowering:
+class _UfuncLowering:
     """Stamps the forms of rows."""
 
-    def __init__(self, program: Program, spelled: Container[str]) -> None:
+    def __init__(self, program: ScalarProgram, spelled: Container[str]) -> None:
         self.spelled = spelled
-        self.code = Code(program.inputs)
+        self.code = UfuncCode(program.inputs)
         self.next = program.inputs
         self.literals: dict[tuple[type, str], int] = {}
         self.found: dict[Any, int] = {}
-        self.forms: dict[Any, Form] = {}
+        self.forms: dict[Any, UfuncForm] = {}
         self.values: dict[int, int] = {cell: cell for cell in range(program.inputs)}
         for cell, value in program.known.items():
             self.values[cell] = self._literal(value)
@@ -147,14 +149,14 @@ class _Lowering:
         truths = tuple([value in self.code.truths for value in local])
         form = self.forms.get((row, truths))
         if form is None:
-            form = self.forms[row, truths] = recorded(row, truths, self.spelled)
+            form = self.forms[row, truths] = ufunc_form(row, truths, self.spelled)
         for name, reads, truth in form.entries:
             taken = tuple([self._operand(local, read) for read in reads])
             key = (name, taken)
             number = self.found.get(key)
             if number is None:
                 number = self.found[key] = self._fresh(truth=truth)
-                self.code.operations.append(Operation(number, name, taken))
+                self.code.operations.append(UfuncStep(number, name, taken))
             local.append(number)
         self.values[cell] = self._operand(local, form.result)
 
@@ -162,10 +164,10 @@ class _Lowering:
         return local[read] if isinstance(read, int) else self._literal(read[0])
 
 
-def recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> Form:
+def ufunc_form(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> UfuncForm:
     """Run the row's kernel on recording values."""
-    tape = Tape()
-    args = [Recorded(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
+    tape = KernelTape()
+    args = [RecordedValue(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
     try:
         result = tape.run(row, tuple(args))
     except Unrecordable:
@@ -177,8 +179,8 @@ def recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) 
         if name not in spelled or made.dtype not in (FLOAT, BOOL):
             raise UnsupportedError(f"'{row.name}' has no machine code")
         entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
-    return Form(tuple(entries), _read(result))
+    return UfuncForm(tuple(entries), _read(result))
 
 
 def _read(value: Any) -> Any:
-    return value.number if isinstance(value, Recorded) else (value,)
+    return value.number if isinstance(value, RecordedValue) else (value,)

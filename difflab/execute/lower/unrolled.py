@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Cells, Program, Schedule, Step
+from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, ScheduledStep
 from difflab.primitives import (
     add,
     constant_array,
@@ -40,7 +40,7 @@ _LAYERS = 20  # arrays that meet in one, all as large as may be
 _FOLDS = {sum_: add, prod: multiply, max_: maximum, min_: minimum}
 
 
-def unrolled(schedule: Schedule, most: int) -> Program:
+def unrolled(schedule: Schedule, most: int) -> ScalarProgram:
     """Return a schedule's program on numbers, arrays taken apart.
 
     Parameters
@@ -68,13 +68,13 @@ def unrolled(schedule: Schedule, most: int) -> Program:
         raise UnsupportedError(_TOO_MANY.format(most))
     if min(sizes, default=1) == 0:
         raise UnsupportedError("an array of it is empty")
-    return _Unrolled(schedule, Program(schedule.function.n), most).filled()
+    return _Unrolled(schedule, ScalarProgram(schedule.function.n), most).filled()
 
 
 class _Unrolled(Cells):
     """Takes arrays apart; equal operations on equal cells are one."""
 
-    def __init__(self, schedule: Schedule, program: Program, most: int) -> None:
+    def __init__(self, schedule: Schedule, program: ScalarProgram, most: int) -> None:
         super().__init__(schedule, program)
         self.most = most
         self.found: dict[Any, int] = {}
@@ -118,7 +118,7 @@ class _Unrolled(Cells):
             if len(self.program.steps) >= self.most:
                 raise UnsupportedError(_TOO_MANY.format(self.most))
             self.found[key] = self.fresh()
-            self.program.steps.append(Step(self.found[key], row, args, {}))
+            self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
         return self.found[key]
 
     def _folded(self, row: Primitive, cells: Numbers, axes: Sequence[int]) -> Any:

@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, Form, Lowered, Op, viewed
+from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, ArrayProgram, Op, OpForm, viewed
 from difflab.execute.lower.record import FLOAT
-from difflab.execute.lower.slots import assign_slots, looked_into
+from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.execute.memory_plan import MemoryPlan
 
-__all__ = ["Layout"]
+__all__ = ["BufferLayout"]
 
 _END = -1
 
 
 @dataclass
-class Layout:
+class BufferLayout:
     """Where every value of a program is kept.
 
     Attributes
     ----------
-    program : Lowered
+    program : ArrayProgram
         What is computed.
     fresh : set of int
         The values that are results, in memory of their own at each call.
@@ -36,7 +36,7 @@ class Layout:
         The first value that has the buffer of a value, in its shape and type.
     """
 
-    program: Lowered
+    program: ArrayProgram
     fresh: set[int] = field(default_factory=set)
     slots: dict[int, tuple[tuple[int, int], int]] = field(default_factory=dict)
     prepared: set[int] = field(default_factory=set)
@@ -55,7 +55,7 @@ class Layout:
     def below(self, number: int) -> int:
         """Return the value that a value shows all numbers of, in their order."""
         op = self.made.get(number)
-        while op is not None and op.form == Form.VIEW and op.detail[0] in FLAT:
+        while op is not None and op.form == OpForm.VIEW and op.detail[0] in FLAT:
             number = op.reads[0]
             op = self.made.get(number)
         return number
@@ -92,11 +92,11 @@ class Layout:
             if self.written(op):
                 roots[op.number] = (op.number,)
                 self.prepared.add(op.number)
-            elif op.form == Form.VIEW:
+            elif op.form == OpForm.VIEW:
                 if op.reads[0] in self.prepared and self._shares(op):
                     self.prepared.add(op.number)
                 roots[op.number] = roots.get(op.reads[0], ())
-            elif op.form == Form.KERNEL:
+            elif op.form == OpForm.KERNEL:
                 below = (root for read in op.reads for root in roots.get(read, ()))
                 roots[op.number] = tuple(dict.fromkeys(below))
         return roots
@@ -107,12 +107,12 @@ class Layout:
         if name != "reshape":
             return True
         source = self.made.get(self.below(op.reads[0]))
-        return source is None or source.form != Form.VIEW
+        return source is None or source.form != OpForm.VIEW
 
     def _assign(self, roots: dict[int, tuple[int, ...]]) -> None:
         ops = [op for op in self.program.ops if self.runs(op)]
-        reads = [looked_into(op.reads, roots) for op in ops]
-        reads.append(looked_into(self.program.outputs, roots))
+        reads = [memory_roots(op.reads, roots) for op in ops]
+        reads.append(memory_roots(self.program.outputs, roots))
         kept = {op.number for op in ops if not self.written(op)}
         self.slots = assign_slots(
             [*(op.number for op in ops), _END],
@@ -128,17 +128,17 @@ class Layout:
 
     def _in_place(self, op: Op) -> bool:
         """Whether an operation may write over what it reads: number by number, in one order."""
-        return op.form == Form.UFUNC and all(
-            self.made[below].form != Form.VIEW
+        return op.form == OpForm.UFUNC and all(
+            self.made[below].form != OpForm.VIEW
             for below in map(self.below, op.reads)
             if below in self.made
         )
 
     def memory_plan(self) -> MemoryPlan:
         """Return what a call needs."""
-        computed = [op for op in self.program.ops if op.form != Form.VIEW and op.shape != ()]
+        computed = [op for op in self.program.ops if op.form != OpForm.VIEW and op.shape != ()]
         outputs = [op for op in map(self.made.get, self.program.outputs) if op is not None]
-        whole = [op for op in computed if op.form == Form.KERNEL and op not in outputs]
+        whole = [op for op in computed if op.form == OpForm.KERNEL and op not in outputs]
         return MemoryPlan(
             len(computed),
             tuple(size * itemsize for (size, itemsize), _ in sorted(set(self.slots.values()))),

@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.arrays.ops import BYTE, WORD, Array, Form, Lowered, Op, viewed
+from difflab.execute.lower.arrays.ops import BYTE, WORD, Array, ArrayProgram, Op, OpForm, viewed
 from difflab.execute.lower.arrays.tidy import contract, drop_unused
-from difflab.execute.lower.arrays.values import Value, dtype_of, shape_of
+from difflab.execute.lower.arrays.values import ShapedValue, dtype_of, shape_of
 from difflab.execute.lower.record import BOOL, FLOAT, Unrecordable
-from difflab.execute.lower.schedule import Schedule, Step
+from difflab.execute.lower.schedule import Schedule, ScheduledStep
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take
 
-__all__ = ["Lowering", "lowered"]
+__all__ = ["ArrayLowering", "lowered"]
 
 
-def lowered(schedule: Schedule) -> Lowered:
+def lowered(schedule: Schedule) -> ArrayProgram:
     """Return the operations of a schedule on arrays.
 
     Examples
@@ -37,7 +37,7 @@ def lowered(schedule: Schedule) -> Lowered:
     >>> [op.form for op in lowered(Schedule.of(f)).ops]
     ['product', 'ufunc', 'ufunc', 'reduce']
     """
-    lowering = Lowering(schedule)
+    lowering = ArrayLowering(schedule)
     lowering.run()
     program = lowering.program
     drop_unused(program)
@@ -49,18 +49,18 @@ def lowered(schedule: Schedule) -> Lowered:
 MANY = 100  # parts of an array; more are placed by one call
 
 
-class Lowering:
+class ArrayLowering:
     """Numbers the values and writes each operation once."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         function = schedule.function
-        self.program = Lowered(function.input_shapes)
+        self.program = ArrayProgram(function.input_shapes)
         self.next = len(function.input_shapes)
-        self.found: dict[Hashable, Value] = {}
+        self.found: dict[Hashable, ShapedValue] = {}
         self.made: dict[int, Op] = {}
         self.values: dict[int, Any] = {
-            node: Value(self, number, shape, FLOAT)
+            node: ShapedValue(self, number, shape, FLOAT)
             for number, (node, shape) in enumerate(
                 zip(function.input_nodes, function.input_shapes, strict=True)
             )
@@ -77,21 +77,21 @@ class Lowering:
     def _value(self, node: int) -> Any:
         return self.values[node] if node in self.values else self.schedule.known[node]
 
-    def _step(self, step: Step, args: Sequence[Any]) -> Any:
+    def _step(self, step: ScheduledStep, args: Sequence[Any]) -> Any:
         row, shape = step.row, self.schedule.shape(step.node)
         dtype = BOOL if row.boolean else FLOAT
-        if not any(isinstance(arg, Value) for arg in args):
+        if not any(isinstance(arg, ShapedValue) for arg in args):
             return np.asarray(row.computer(np)(*map(np.asarray, args), **step.params))
         if row.shape is None and shape == ():
-            return self.add(Form.SCALAR, row, args, shape, dtype)
+            return self.add(OpForm.SCALAR, row, args, shape, dtype)
         try:
             value = self._recorded(row, args, step.params)
-            if isinstance(value, Value) and value.shape == shape:
+            if isinstance(value, ShapedValue) and value.shape == shape:
                 return value
         except (Unrecordable, TypeError, ValueError, AttributeError):
             pass
         detail = (row, tuple(step.params.items()))
-        return self.add(Form.KERNEL, detail, args, shape, dtype)
+        return self.add(OpForm.KERNEL, detail, args, shape, dtype)
 
     def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the kernel on the values, save for those that take lists or many arrays."""
@@ -99,10 +99,10 @@ class Lowering:
             size = args[0].shape[params["axis"]]
             places = np.array(params["places"], dtype=np.intp) % max(size, 1)
             shape = self.schedule_shape(row, args, params)
-            return self.add(Form.TAKE, params["axis"], [*args, places], shape, args[0].dtype)
+            return self.add(OpForm.TAKE, params["axis"], [*args, places], shape, args[0].dtype)
         if row is concatenate:
             shape = self.schedule_shape(row, args, params)
-            return self.add(Form.JOIN, params["axis"], args, shape, FLOAT)
+            return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)
         if row in (scatter, pack) and len(args) <= MANY:
             keys = params["keys"] if row is scatter else _packed_keys(args)
             parts = args if row is scatter else [_flat(arg) for arg in args]
@@ -110,7 +110,7 @@ class Lowering:
             if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
                 return parts[0]
             gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
-            return self.add(Form.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
+            return self.add(OpForm.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
         return row.computer(np)(*args, **params)
 
     def schedule_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
@@ -120,26 +120,26 @@ class Lowering:
 
     def number(self, value: Any) -> int:
         """Return the number of a value, which may be known."""
-        if isinstance(value, Value):
+        if isinstance(value, ShapedValue):
             return value.number
         array = np.asarray(value)
         key = ("known", array.dtype.str, array.shape, array.tobytes())
         held = self.found.get(key)
         if held is None:
-            held = self.found[key] = Value(self, self.next, array.shape, array.dtype)
+            held = self.found[key] = ShapedValue(self, self.next, array.shape, array.dtype)
             self.program.known[self.next] = array
             self.next += 1
         return held.number
 
     def add(
         self, form: str, detail: Any, args: Sequence[Any], shape: Shape, dtype: np.dtype[Any]
-    ) -> Value:
+    ) -> ShapedValue:
         """Append an operation, unless one gives its value already."""
         reads = tuple([self.number(arg) for arg in args])
         key = (form, detail, reads)
         held = self.found.get(key)
         if held is None:
-            held = self.found[key] = Value(self, self.next, shape, dtype)
+            held = self.found[key] = ShapedValue(self, self.next, shape, dtype)
             self.made[self.next] = Op(form, detail, reads, self.next, shape, dtype)
             self.program.ops.append(self.made[self.next])
             self.next += 1
@@ -149,12 +149,12 @@ class Lowering:
 
     def view(self, value: Any, name: str, detail: Any, shape: Shape) -> Any:
         """Return a view of a value, views of the same kind being one."""
-        if not isinstance(value, Value):
+        if not isinstance(value, ShapedValue):
             return viewed(np.asarray(value), (name, detail))
         if name in ("reshape", "broadcast") and value.shape == shape:
             return value
         made = self.made.get(value.number)
-        if made is not None and made.form == Form.VIEW and made.detail[0] == name:
+        if made is not None and made.form == OpForm.VIEW and made.detail[0] == name:
             if name in ("reshape", "broadcast"):
                 below = self.of(made.reads[0])
                 return self.view(below, name, detail, shape)
@@ -164,27 +164,27 @@ class Lowering:
                 below = self.of(made.reads[0])
                 if detail == tuple(range(len(detail))):
                     return below
-                return self.add(Form.VIEW, (name, detail), [below], shape, value.dtype)
+                return self.add(OpForm.VIEW, (name, detail), [below], shape, value.dtype)
             if name == "view" and self.of(made.reads[0]).dtype == detail:
                 return self.of(made.reads[0])
         if shape == () and name in ("reshape", "index"):
             place = tuple(e for e in detail if e is not Ellipsis)
-            return self.add(Form.ITEM, place, [value], (), value.dtype)
+            return self.add(OpForm.ITEM, place, [value], (), value.dtype)
         dtype = detail if name == "view" else value.dtype
-        return self.add(Form.VIEW, (name, detail), [value], shape, dtype)
+        return self.add(OpForm.VIEW, (name, detail), [value], shape, dtype)
 
     def of(self, number: int) -> Any:
         """Return the value of that number."""
         if number in self.program.known:
             return self.program.known[number]
         if number < len(self.program.input_shapes):
-            return Value(self, number, self.program.input_shapes[number], FLOAT)
+            return ShapedValue(self, number, self.program.input_shapes[number], FLOAT)
         made = self.made[number]
-        return Value(self, number, made.shape, made.dtype)
+        return ShapedValue(self, number, made.shape, made.dtype)
 
     def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         """Apply a universal function; what is only a copy of fewer numbers is taken as those."""
-        if not any(isinstance(arg, Value) for arg in args):
+        if not any(isinstance(arg, ShapedValue) for arg in args):
             return ufunc(*args)
         whole = _common(args)
         peeled = [self._peeled(arg) for arg in args]
@@ -193,47 +193,49 @@ class Lowering:
         result = self._simplified(ufunc, peeled)
         if result is None:
             dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in peeled])
-            result = self.add(Form.UFUNC, ufunc, peeled, shape, dtype)
+            result = self.add(OpForm.UFUNC, ufunc, peeled, shape, dtype)
         return self.view(result, "broadcast", whole, whole) if result.shape != whole else result
 
     def _peeled(self, arg: Any) -> Any:
         """Return what a value is a broadcast of."""
-        if not isinstance(arg, Value):
+        if not isinstance(arg, ShapedValue):
             array = np.asarray(arg)
             return _only(array)
         made = self.made.get(arg.number)
-        if made is None or made.form != Form.VIEW:
+        if made is None or made.form != OpForm.VIEW:
             return arg
         below = self.of(made.reads[0])
         if made.detail[0] == "broadcast":
             return self._peeled(below)
-        return below if isinstance(below, Value) and below.shape == () else arg
+        return below if isinstance(below, ShapedValue) and below.shape == () else arg
 
     def _fitted(self, arg: Any, shape: Shape) -> Any:
         """Give a value with all the numbers of `shape` that shape: equal shapes are fastest."""
-        if not isinstance(arg, Value) or arg.shape == shape or arg.size != math.prod(shape):
+        if not isinstance(arg, ShapedValue) or arg.shape == shape or arg.size != math.prod(shape):
             return arg
         made = self.made.get(arg.number)
-        if arg.shape == () or (made is not None and made.form == Form.VIEW):
+        if arg.shape == () or (made is not None and made.form == OpForm.VIEW):
             return arg
         return arg.reshape(shape)
 
     def _simplified(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         """Return what the operation comes to, where scaling by a power of two does."""
-        if ufunc is np.power and not isinstance(args[1], Value) and np.all(args[1] == 2.0):
+        if ufunc is np.power and not isinstance(args[1], ShapedValue) and np.all(args[1] == 2.0):
             return self.elementwise(np.multiply, [args[0], args[0]])
         if ufunc is not np.multiply:
             return None
-        factor, value = args if not isinstance(args[0], Value) else args[::-1]
-        if isinstance(factor, Value) or shape_of(factor):
+        factor, value = args if not isinstance(args[0], ShapedValue) else args[::-1]
+        if isinstance(factor, ShapedValue) or shape_of(factor):
             return None
         if factor == 1.0:
             return value
         made = self.made.get(value.number)
-        if made is None or made.form != Form.UFUNC or made.detail is not np.multiply:
+        if made is None or made.form != OpForm.UFUNC or made.detail is not np.multiply:
             return None
-        inner, below = sorted(map(self.of, made.reads), key=lambda arg: isinstance(arg, Value))
-        if isinstance(inner, Value) or shape_of(inner):
+        inner, below = sorted(
+            map(self.of, made.reads), key=lambda arg: isinstance(arg, ShapedValue)
+        )
+        if isinstance(inner, ShapedValue) or shape_of(inner):
             return None
         product = float(factor) * float(inner)
         exact = math.frexp(factor)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5)
@@ -247,16 +249,16 @@ class Lowering:
         for kept, dropped, negate in ((value, other, False), (other, value, True)):
             if _is_zero(dropped) and _alike(condition, kept, whole):
                 chosen = np.logical_not(condition) if negate else condition
-                return self._blotted(chosen, kept)
+                return self._masked(chosen, kept)
         args = [self._peeled(arg) for arg in (condition, value, other)]
         dtype = np.result_type(dtype_of(value), dtype_of(other))
-        return self.add(Form.SELECT, whole, args, whole, dtype)
+        return self.add(OpForm.SELECT, whole, args, whole, dtype)
 
-    def _blotted(self, condition: Any, value: Any) -> Any:
+    def _masked(self, condition: Any, value: Any) -> Any:
         """Return the value where the condition holds, else 0: its bits with all or no bits."""
         shape = value.shape
         byte = np.negative(self.view(condition, "view", BYTE, shape))
-        word = self.add(Form.WIDEN, None, [byte], shape, WORD)
+        word = self.add(OpForm.WIDEN, None, [byte], shape, WORD)
         bits = np.bitwise_and(self.view(value, "view", WORD, shape), word)
         return self.view(bits, "view", FLOAT, shape)
 
@@ -273,11 +275,11 @@ class Lowering:
             return x.reshape(shape)
         dtype = ufunc.reduce(np.ones(1, x.dtype)).dtype
         if keepdims:
-            return self.add(Form.REDUCE, (ufunc, long, True), [x], shape, dtype)
+            return self.add(OpForm.REDUCE, (ufunc, long, True), [x], shape, dtype)
         plain = tuple(s for a, s in enumerate(x.shape) if a not in long)
         if math.prod(plain) == 1:
-            return self.add(Form.REDUCE, (ufunc, None, False), [x], (), dtype).reshape(shape)
-        return self.add(Form.REDUCE, (ufunc, long, False), [x], plain, dtype).reshape(shape)
+            return self.add(OpForm.REDUCE, (ufunc, None, False), [x], (), dtype).reshape(shape)
+        return self.add(OpForm.REDUCE, (ufunc, long, False), [x], plain, dtype).reshape(shape)
 
     def product(self, a: Any, b: Any) -> Any:
         """Multiply matrices, vectors or stacks."""
@@ -287,7 +289,7 @@ class Lowering:
         stack = np.broadcast_shapes(left[:-2], right[:-2])
         rows = left[-2:-1]
         columns = right[-1:] if len(right) > 1 else ()
-        return self.add(Form.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
+        return self.add(OpForm.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
 
 
 def _common(values: Sequence[Any]) -> Shape:
@@ -312,7 +314,7 @@ def _only(array: Array) -> Any:
 
 
 def _is_zero(value: Any) -> bool:
-    if isinstance(value, Value):
+    if isinstance(value, ShapedValue):
         return False
     array = np.asarray(value)
     return not np.any(array) and not np.any(np.signbit(array))
@@ -320,7 +322,7 @@ def _is_zero(value: Any) -> bool:
 
 def _alike(condition: Any, value: Any, whole: Shape) -> bool:
     """Whether both are arrays of the shape `whole`, one of truths and one of floats."""
-    values = isinstance(condition, Value) and isinstance(value, Value)
+    values = isinstance(condition, ShapedValue) and isinstance(value, ShapedValue)
     return values and condition.shape == value.shape == whole != () and value.dtype == FLOAT
 
 
@@ -342,4 +344,4 @@ def _forward(key: tuple[Any, ...]) -> bool:
 def _flat(part: Any) -> Any:
     if not shape_of(part):
         return part
-    return part.reshape(-1) if isinstance(part, Value) else np.reshape(part, -1)
+    return part.reshape(-1) if isinstance(part, ShapedValue) else np.reshape(part, -1)

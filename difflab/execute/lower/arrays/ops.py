@@ -18,9 +18,9 @@ __all__ = [
     "WORD",
     "WRITING",
     "Array",
-    "Form",
-    "Lowered",
+    "ArrayProgram",
     "Op",
+    "OpForm",
     "viewed",
 ]
 
@@ -30,12 +30,12 @@ FEW = 256
 """Sums of so few numbers are rounded the same by any order, to within their own rounding."""
 
 Array = NDArray[Any]
-View = tuple[str, Any]
+ViewSpec = tuple[str, Any]
 FLAT = frozenset({"reshape", "view"})
 """The views that show all numbers in their order."""
 
 
-class Form:
+class OpForm:
     """What an operation is, and what its `detail` holds."""
 
     UFUNC = "ufunc"  # the universal function
@@ -56,15 +56,15 @@ class Form:
 
 WRITING = frozenset(
     {
-        Form.UFUNC,
-        Form.REDUCE,
-        Form.PRODUCT,
-        Form.ALONG,
-        Form.WIDEN,
-        Form.SELECT,
-        Form.JOIN,
-        Form.TAKE,
-        Form.PLACE,
+        OpForm.UFUNC,
+        OpForm.REDUCE,
+        OpForm.PRODUCT,
+        OpForm.ALONG,
+        OpForm.WIDEN,
+        OpForm.SELECT,
+        OpForm.JOIN,
+        OpForm.TAKE,
+        OpForm.PLACE,
     }
 )
 """The forms that write into memory that they are given, where they give an array."""
@@ -92,7 +92,7 @@ class Op(NamedTuple):
 
 
 @dataclass
-class Lowered:
+class ArrayProgram:
     """Operations in order.
 
     Attributes
@@ -121,7 +121,7 @@ class Lowered:
         return self.input_shapes[number]
 
 
-def viewed(array: Array, view: View) -> Array:
+def viewed(array: Array, view: ViewSpec) -> Array:
     """Return what a view shows of an array.
 
     Examples

@@ -13,9 +13,9 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import Structure
 
-__all__ = ["PointTarget", "Space"]
+__all__ = ["PointTarget", "Workspace"]
 
-Space = tuple[Callable[..., Any], Callable[..., Any]]
+Workspace = tuple[Callable[..., Any], Callable[..., Any]]
 """What runs code, and code bound to memory of its own: ``space[0](space[1], *inputs)``."""
 
 
@@ -33,14 +33,14 @@ class PointTarget:
     def __init__(self, input_shapes: Sequence[Shape], outputs: int) -> None:
         self.input_shapes = input_shapes
         self.outputs = outputs
-        self._spaces: list[Space] = []
+        self._spaces: list[Workspace] = []
 
     @property
     def source(self) -> str:
         """The code of one point."""
         raise NotImplementedError
 
-    def space(self) -> Space:
+    def workspace(self) -> Workspace:
         """Return memory of its own, and the code bound to it."""
         raise NotImplementedError
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from difflab.execute.lower import scalar
-from difflab.execute.lower.arrays.layout import Layout
-from difflab.execute.lower.arrays.ops import FEW, Array, Form, Op
+from difflab.execute.lower.arrays.layout import BufferLayout
+from difflab.execute.lower.arrays.ops import FEW, Array, Op, OpForm
 from difflab.execute.lower.record import BOOL
 
-__all__ = ["Writer", "compiled"]
+__all__ = ["SourceWriter", "compiled"]
 
 _PIECE = 2000  # statements in one function; CPython takes more than linear time over longer ones
 _SMALL = 8192  # numbers of an array: a constant may be written out, BLAS wakes no threads
@@ -28,7 +28,7 @@ def compiled(source: str, scope: dict[str, Any]) -> dict[str, Any]:
     return scope
 
 
-class Writer:
+class SourceWriter:
     """Writes the statements.
 
     Attributes
@@ -39,7 +39,7 @@ class Writer:
         The prepared values that it names.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: BufferLayout) -> None:
         self.layout = layout
         self.program = layout.program
         self.scope: dict[str, Any] = {
@@ -128,7 +128,7 @@ class Writer:
             self.given.add(below)
             return name
         op = self.layout.made.get(below)
-        if op is not None and op.form == Form.KERNEL and below == number:
+        if op is not None and op.form == OpForm.KERNEL and below == number:
             return f"owned({', '.join([name, *map(self._name, op.reads)])})"
         return f"{name}.copy()"
 
@@ -137,12 +137,12 @@ class Writer:
     def _statement(self, op: Op) -> list[str]:
         written = self.layout.written(op)
         target = "" if written else self._name(op.number)
-        if op.form == Form.SELECT and op.shape != ():
+        if op.form == OpForm.SELECT and op.shape != ():
             lines = [] if written else [f"{target} = empty({op.shape}, '{op.dtype.str}')"]
             out = self._name(op.number)
             condition, value, other = map(self._name, op.reads)
             return [*lines, f"copyto({out}, {other})", f"copyto({out}, {value}, where={condition})"]
-        if op.form == Form.PLACE:
+        if op.form == OpForm.PLACE:
             lines = [] if written else [f"{target} = empty({op.shape})"]
             return [*lines, *self._placed(op)]
         out = self._name(op.number) if written else ""

@@ -13,17 +13,19 @@ from difflab.execute.lower.record import ELEMENTWISE, Unrecordable
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
-    from difflab.execute.lower.arrays.lowering import Lowering
+    from difflab.execute.lower.arrays.lowering import ArrayLowering
 
-__all__ = ["Value", "dtype_of", "shape_of"]
+__all__ = ["ShapedValue", "dtype_of", "shape_of"]
 
 
-class Value(NDArrayOperatorsMixin):
+class ShapedValue(NDArrayOperatorsMixin):
     """An array of which only the shape is known; what is done to it is noted."""
 
     __slots__ = ("dtype", "lowering", "number", "shape")
 
-    def __init__(self, lowering: Lowering, number: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, lowering: ArrayLowering, number: int, shape: Shape, dtype: np.dtype[Any]
+    ) -> None:
         self.lowering = lowering
         self.number = number
         self.shape = shape
@@ -93,12 +95,12 @@ class Value(NDArrayOperatorsMixin):
 
 def dtype_of(value: Any) -> np.dtype[Any]:
     """Return the type of a value or an array."""
-    return value.dtype if isinstance(value, Value) else np.asarray(value).dtype
+    return value.dtype if isinstance(value, ShapedValue) else np.asarray(value).dtype
 
 
 def shape_of(value: Any) -> Shape:
     """Return the shape of a value or an array."""
-    return value.shape if isinstance(value, Value) else np.shape(value)
+    return value.shape if isinstance(value, ShapedValue) else np.shape(value)
 
 
 def _whole(entry: Any) -> bool:
@@ -106,12 +108,12 @@ def _whole(entry: Any) -> bool:
     return isinstance(entry, slice) and (entry.step is None or entry.step > 0)
 
 
-def _lowering_of(*values: Any) -> Lowering:
-    return next(value.lowering for value in values if isinstance(value, Value))
+def _lowering_of(*values: Any) -> ArrayLowering:
+    return next(value.lowering for value in values if isinstance(value, ShapedValue))
 
 
 def _reducing(ufunc: np.ufunc) -> Callable[..., Any]:
-    def reduce(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
+    def reduce(x: ShapedValue, axis: Any = None, keepdims: bool = False) -> Any:
         return x.lowering.reduce(ufunc, x, axis, keepdims)
 
     return reduce
@@ -121,7 +123,7 @@ def _where(condition: Any, value: Any, other: Any) -> Any:
     return _lowering_of(condition, value, other).where(condition, value, other)
 
 
-def _moveaxis(x: Value, source: Any, destination: Any) -> Any:
+def _moveaxis(x: ShapedValue, source: Any, destination: Any) -> Any:
     # An array of nothing tells where the axes go.
     moved = np.moveaxis(np.empty(tuple(range(x.ndim))), source, destination)
     return x.transpose(moved.shape)
