@@ -1,4 +1,4 @@
-"""Computing an operation and putting it on the tape."""
+"""Compute an operation and record it on the tape."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
 PLAIN = frozenset({int, float, np.float64, np.ndarray})
-"""Operands that are taken as they are."""
+"""The types of operands that need no conversion."""
 _new = object.__new__
 
 
 class TapedArray:
-    """An array, and what made it: a step, for a leaf an accumulation, None without gradient."""
+    """An array and its step on the tape: an `Accumulation` for a leaf, None without gradient."""
 
     __slots__ = ("__weakref__", "_data", "_grad", "_step", "_storage")
 
@@ -61,7 +61,7 @@ class TapedArray:
 
 
 class TapeOperation:
-    """A row with its parameters, and what is known of applying it: kernels and plans."""
+    """A row with its parameters, and caches of its kernels and backward plans."""
 
     __slots__ = (
         "kernels",
@@ -83,15 +83,15 @@ class TapeOperation:
         self.nondifferentiable = row.boolean
 
     def kernel(self, xp: Any) -> Any:
-        """Return the function of arrays that this is."""
+        """Return the kernel for an array module, and cache it."""
         found = self.kernels[xp] = self.row.unbatched_computer(xp, self.param_items)
         return found
 
     def module(self, args: Sequence[Any], values: Sequence[Any]) -> Any:
         """Return the array module of the values.
 
-        A number of the host's that requires grad does not mix with arrays of a device either:
-        its gradient would come back as one of those.
+        A scalar on the host that requires grad does not mix with device arrays either: its
+        gradient would be a device array.
         """
         xp = array_module(values, self.row.name)
         for arg, value in zip(args, values, strict=True):
@@ -100,19 +100,19 @@ class TapeOperation:
         return xp
 
     def plans_of(self, dtype: np.dtype[Any]) -> dict[Any, BackwardPlan]:
-        """Return the plans of results of a type."""
+        """Return the plans for results of a dtype."""
         return self.plans if dtype is FLOAT64 else self.plans_by_dtype.setdefault(dtype, {})
 
     def plan(self, plans: dict[Any, BackwardPlan], key: Any, y: Any) -> BackwardPlan:
-        """Return a plan that is needed for the first time; its key is what is active, and shapes.
+        """Create and cache the plan for a key: the bits of the active arguments, and the shapes.
 
-        The result `y` says of which shape and type.
+        The result `y` gives the shape and dtype.
         """
         rank = self.params.get("rank")
         if rank is not None and len(key[1]) != rank:
             raise ShapeError(
-                f"{self.row.name} was built for {rank} axes, and is given a tensor of {key[1]}",
-                hint="rules of tensors know no batches: use NumPy's function, or dl.vmap",
+                f"{self.row.name} was built for {rank} axes, but the tensor has shape {key[1]}",
+                hint="operations on tensors have no batch axes: use NumPy's function, or dl.vmap",
             )
         if len(plans) >= REMEMBERED:
             plans.clear()
@@ -121,7 +121,7 @@ class TapeOperation:
 
 
 TAPE_OPERATIONS: dict[Any, TapeOperation] = {}
-"""By row; by row and parameters where there are some."""
+"""By row, or by row and parameters if there are any."""
 
 
 def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NOTHING) -> Any:
@@ -140,7 +140,7 @@ def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NO
 
 
 def apply_one(operation: TapeOperation, a: Any) -> Any:
-    """Do what `apply_many` does, for one argument, a tensor."""
+    """Compute and record an operation on one tensor, as `apply_many` does, but faster."""
     x, edge = a._data, a._step
     xp = np if type(x) in HOST else operation.module((a,), (x,))
     plans = operation.plans
@@ -171,7 +171,7 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
 
 
 def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
-    """Do what `apply_many` does, for two arguments: most operations."""
+    """Compute and record an operation on two arguments, as `apply_many` does, but faster."""
     needs = 0
     kind = TapedArray
     if isinstance(a, TapedArray):
@@ -261,9 +261,9 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
 
 
 def _keep(step: TapeStep, plan: BackwardPlan, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-    """Put into a step what its rule reads, and how to see whether it has been changed.
+    """Store in a step the values that its rule reads, and guards against changes in place.
 
-    The arguments are followed by the result.
+    `args` are the arguments and the result.
     """
     step.slots = slots = plan.blank.copy()
     guards = []
@@ -284,7 +284,7 @@ def _keep(step: TapeStep, plan: BackwardPlan, args: tuple[Any, ...], values: Seq
 
 
 def _private(value: Any) -> Any:
-    """Return an array as it is now: its owner may change it before backward."""
+    """Return a copy, unless the array is constant: its owner may change it before backward."""
     if isinstance(value, np.generic) or is_constant(value):
         return value
     return value.copy()
@@ -298,25 +298,24 @@ def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
 
 
 def _operand(value: Any) -> Any:
-    """Return an operand that is no tensor as numbers."""
+    """Return an operand that is not a tensor as a number or an array."""
     if type(value) in NUMBERS:
         return value
     own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
     try:
         array = value if own else np.asarray(value)
     except ValueError:
-        raise InputError("an operation on tensors takes no lists of different lengths") from None
+        raise InputError("operands of tensors cannot be lists of different lengths") from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"an operation on tensors takes numbers, not {type(value).__name__}")
+        raise InputError(f"operands of tensors must be numbers, not {type(value).__name__}")
     return array
 
 
 def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None) -> Any:
-    """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic.
+    """Compute with truth values as 0 and 1, as a graph does; NumPy applies logical operations.
 
-    Rows that only move values keep them, so that parts of a mask are masks.
-
-    What is known of the result, `y`, is returned where there are none.
+    Rows that only move values keep them, so that parts of a mask are masks. Without truth values
+    the result `y`, if known, is returned.
     """
     row = operation.row
     if y is not None and (row.boolean or row.structural):
@@ -334,7 +333,7 @@ def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None
 
 
 def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) -> Any:
-    """Compute what NumPy refused to, if that was for truth values; else say what is wrong."""
+    """Compute again if NumPy refused truth values; otherwise raise an error on the shapes."""
     y = _as_in_graphs(operation, values)
     if y is not None:
         return y
@@ -346,8 +345,8 @@ def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) 
 
 
 def require_floating(array: Any) -> None:
-    """Raise `InputError` unless derivatives of such numbers exist."""
+    """Raise `InputError` unless the dtype has derivatives."""
     if array.dtype.kind != "f":
         raise InputError(
-            f"numbers of type {array.dtype} cannot require grad", hint="pass dtype=float"
+            f"a tensor of dtype {array.dtype} cannot require grad", hint="pass dtype=float"
         )

@@ -1,7 +1,4 @@
-"""Cotangents that have arrived: shown to hooks, retained, and added to the gradients of leaves.
-
-Whose memory they are is `core.ownership`'s to say.
-"""
+"""Accumulated cotangents: passed to hooks, retained, and added to the gradients of leaves."""
 
 from __future__ import annotations
 
@@ -18,22 +15,22 @@ from difflab.errors import ShapeError
 __all__ = ["arrive", "show"]
 
 TensorType = Callable[..., Any]
-"""Makes a tensor."""
+"""The class `Tensor`, which the tape does not import."""
 
 
 def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: TensorType) -> Any:
-    """Show a cotangent to hooks, each of which may replace it.
+    """Call hooks with a cotangent; each may return a replacement.
 
-    A hook is given a tensor of its own: what it does to that in place changes nothing else.
+    Each hook gets a tensor of its own, whose changes in place affect nothing else.
     """
     plain = not isinstance(bar, TapedArray)
     data = bar if plain else bar._data
     step = None if plain else bar._step
     for hook in tuple(hooks.values()):
-        given = hook(kind(data, step))
-        if given is None:
+        returned = hook(kind(data, step))
+        if returned is None:
             continue
-        replaced: Any = given if isinstance(given, TapedArray) else kind(np.array(given))
+        replaced: Any = returned if isinstance(returned, TapedArray) else kind(np.array(returned))
         if replaced.shape != data.shape:
             raise ShapeError(
                 f"a hook returned shape {replaced.shape} for a gradient of {data.shape}"
@@ -45,7 +42,7 @@ def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: TensorType)
 
 
 def show(step: TapeStep, bar: Any, kind: TensorType) -> Any:
-    """Show the cotangent of a step to its hooks and to the tensor that retains it."""
+    """Pass the cotangent of a step to its hooks and to the tensor that retains it."""
     if step.hooks:
         bar = _hooked(step.hooks, bar, kind)
     keeper = step.retained and step.retained()
@@ -57,13 +54,13 @@ def show(step: TapeStep, bar: Any, kind: TensorType) -> Any:
 
 
 def arrive(found: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
-    """Add cotangents to the gradients of leaves; every gradient has memory of its own."""
-    taken = {id(seed)}
+    """Add cotangents to the gradients of leaves; gradients share no memory."""
+    used = {id(seed)}
     for leaf, bar in found:
-        lent = id(bar) in taken
-        taken.add(id(bar))
+        shared = id(bar) in used
+        used.add(id(bar))
         if leaf.hooks:
-            bar, lent = _hooked(leaf.hooks, bar, kind), True
+            bar, shared = _hooked(leaf.hooks, bar, kind), True
         if leaf.grad is not None:
             with np.errstate(all="ignore"):
                 leaf.grad = (
@@ -71,6 +68,6 @@ def arrive(found: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
                 )
             continue
         recorded = isinstance(bar, TapedArray)
-        if lent or (bar._data if recorded else bar).base is not None:
+        if shared or (bar._data if recorded else bar).base is not None:
             bar = bar.copy()
         leaf.grad = bar if recorded else kind(bar)

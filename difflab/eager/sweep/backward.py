@@ -1,8 +1,8 @@
 """The eager reverse sweep: from a tensor's step back to the leaves, in reverse creation order.
 
-The rules are the table's. For plain gradients they are applied to arrays, with `create_graph`
-to tensors, which records the derivative in its turn. Nothing here recurses: a heap of step
-numbers stands for the order.
+The rules are those of the table of primitives. For plain gradients they are applied to arrays,
+with `create_graph` to tensors, which records the sweep itself. The sweep does not recurse: a
+heap of step numbers gives the order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["SPREAD", "Contributions", "Narrow", "pull_back"]
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
 Narrow = dict[Any, Shape]
-"""The shapes of those steps and leaves that receive cotangents still to be un-broadcast."""
+"""The shapes of the steps and leaves whose cotangents still have to be un-broadcast."""
 Show = Callable[[TapeStep, Any], Any]
 
 
@@ -36,15 +36,16 @@ def pull_back(
     Parameters
     ----------
     root : TapeStep
-        Where to start.
+        The step at which the sweep starts.
     seed : array or tensor
-        The cotangent of what `root` made.
+        The cotangent of the result of `root`.
     keep : bool
-        Whether the steps keep what they need, for another time.
+        Whether the steps keep their values, for another sweep.
     calculator : Calculator
         Computes on arrays or on tensors.
     show : callable
-        Is shown the cotangent of every step with hooks or a retained tensor, and returns it.
+        Called with every step that has hooks or a retained tensor and with its cotangent;
+        returns the cotangent to continue with.
     """
     waiting: dict[int, tuple[TapeStep, Any, Any]] = {root.number: (root, seed, None)}
     order = [-root.number]
@@ -94,10 +95,10 @@ def _elementwise(
         slots = calculator.slots(step)
         slots[0] = value
     contributions: Contributions = []
-    for place, position in enumerate(plan.positions):
-        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[place]
+    for entry, position in enumerate(plan.positions):
+        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[entry]
         if numbers and found is not None:
-            found = recipe(plan.maps[place], len(edges), numbers)
+            found = recipe(plan.maps[entry], len(edges), numbers)
         if found is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), None))
             continue
@@ -107,7 +108,7 @@ def _elementwise(
         if selects:
             bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
         if bar.shape != shape:
-            narrow[edge] = shape  # summed where it arrives, together with others of its shape
+            narrow[edge] = shape  # summed at the edge, together with other cotangents of its shape
         elif live is not None and type(edge) is not TapeStep:
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))
@@ -115,7 +116,7 @@ def _elementwise(
 
 
 def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
-    """Return the one result of a recipe."""
+    """Return the result of a recipe with one result."""
     return found.run(slots, calculator.kernels)[found.results[0]]
 
 
@@ -144,10 +145,10 @@ def _moved(
 def _mixed(
     step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Return what the cotangent of a row that mixes numbers contributes along each edge.
+    """Return what the cotangent of a row that mixes elements contributes along each edge.
 
-    Every number of an argument may receive from every number of the result, so that a mask
-    excludes all of it or nothing. At a leaf, what is zero stays so in a product.
+    Every element of an argument may depend on every element of the result, so that a mask
+    excludes all of it or nothing. At a leaf, zeros of a product stay zero without a mask.
     """
     plan, edges = step.plan, step.edges or ()
     slots = calculator.slots(step)
@@ -175,8 +176,8 @@ SPREAD: dict[type, Callable[[TapeStep, Any, Any, Calculator, Narrow], Contributi
     Linear: _moved,
     Select: _elementwise,
 }
-"""What a step's cotangent contributes along each edge, by the kind of its plan.
+"""The function that spreads a step's cotangent along its edges, by the kind of its plan.
 
-A contribution may lead to a step made just now: its number is above all others, so its turn
-comes before that of any step that was there.
+A contribution may lead to a step recorded during the sweep: its number exceeds all others, so
+the sweep visits it before any earlier step.
 """
