@@ -69,7 +69,7 @@ class Recipe:
         return self.results == (0,)
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
-        """Return the steps with the kernels of an array module; for None with the rows themselves."""
+        """Return the steps with the kernels of an array module; for None, with the rows."""
         found = self.bound.get(xp)
         if found is None:
             found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
@@ -90,7 +90,7 @@ class Recipe:
 def _bound(
     xp: ModuleType | None, row: Primitive, operands: tuple[int, ...], params: Params
 ) -> Bound:
-    """Return a function and its operand slots: two, one and -1, or -1 twice for all slots."""
+    """Return a function and its operand slots: two, one and -1, or -1 twice for all."""
     function = partial(row, **dict(params)) if xp is None else row.unbatched_computer(xp, params)
     if len(operands) == 2:
         return function, operands[0], operands[1]

@@ -85,7 +85,7 @@ class TapeStep:
         For each argument its step or accumulation, or None; None as a whole once the step is
         freed.
     slots : sequence
-        The values that the rule's maps read: t (empty), the result, the arguments; None if unread.
+        The values that the rule's maps read: for t, the result and the arguments; None if unread.
     numbers : tuple
         The slots that hold plain numbers, with the numbers: their recipes are simpler.
     guards : sequence
@@ -158,7 +158,7 @@ class TapeStep:
                 raise TapeError(
                     f"a value that the derivative of '{self.name}' needs was changed in place"
                     f" after it was used, by {storage.last}",
-                    hint="write the change as a new value (t = t + 1), or change it after backward()",
+                    hint="write the change as a new value (t = t + 1), or after backward()",
                 )
 
     def __repr__(self) -> str:

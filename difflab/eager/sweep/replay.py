@@ -54,7 +54,7 @@ ONCE, NEVER = 1, 0
 
 
 class WalkedTape(NamedTuple):
-    """The steps in the order of the sweep, the leaves, and a key: equal for tapes of one structure."""
+    """The steps in the order of the sweep, the leaves, and a key of the structure."""
 
     steps: list[TapeStep]
     leaves: list[Accumulation]

@@ -107,7 +107,7 @@ class Calculator:
         return scatter(value.part, keys=(value.key,), shape=value.shape)
 
     def join(self, parts: list[Masked], value: Any, mask: Any) -> None:
-        """Append a cotangent to the parts of an edge, or add it if that keeps a graph's order."""
+        """Append a cotangent to the parts of an edge; add it if that keeps a graph's order."""
         if parts and mask is None and type(value) is not Scattered:
             last, last_mask, _ = parts[-1]
             same = last_mask is None and type(last) is not Scattered and last.shape == value.shape
@@ -159,7 +159,7 @@ class Calculator:
         return result
 
     def reached(self, mask: Any, shape: Shape) -> Any:
-        """Return the mask of elements of `shape` that depend on all elements of the masked array."""
+        """Return the mask of elements of `shape` that depend on all of the masked array."""
         return reached.computer(self.xp)(self.truths(mask), shape=shape)
 
     def truths(self, mask: Any) -> Any:

@@ -163,7 +163,7 @@ class Tensor(Operators):
         if module_of(self._data) is not np:
             raise DeviceError(
                 "a tensor on a device is not converted to a NumPy array implicitly",
-                hint="tensor.detach().array() is its device array, whose get() copies it to the host",
+                hint="tensor.detach().array() is its device array; get() copies that to the host",
             )
         view = np.asarray(self._data).view()
         view.flags.writeable = False
@@ -216,7 +216,7 @@ class Tensor(Operators):
         if isinstance(self._step, TapeStep):
             raise TapeError(
                 "the result of a recorded operation cannot be copied or pickled with its tape",
-                hint="copy tensor.detach(), which has the same values, or the leaves",
+                hint="copy tensor.detach(), with the same values, or the leaves",
             )
         grad = self.grad
         return _restored, (self._data, self.requires_grad, None if grad is None else grad._data)

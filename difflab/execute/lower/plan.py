@@ -1,4 +1,4 @@
-"""The schedule as NumPy's operations on numbered values, and the buffers they write into."""
+"""The schedule as NumPy calls on numbered values, and the buffers that they write into."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["BufferPlan", "BufferSlot", "PlannedCall", "planned"]
 BufferKind = tuple[Shape, "np.dtype[Any]"]
 BufferSlot = tuple[BufferKind, int]
 _END = -1
-_LOOKED_AT = frozenset({row.name for row in (*VIEWS, constant_array)})
-"""Rows that make no numbers anew when they are called."""
+_VIEW_NAMES = frozenset({row.name for row in (*VIEWS, constant_array)})
+"""Names of the rows whose result is a view or a stored constant."""
 
 
 class PlannedCall(NamedTuple):
-    """``function(*reads, out=value)`` where it `writes`, else ``value = function(*reads)``.
+    """``function(*reads, out=value)`` if it `writes`, else ``value = function(*reads)``.
 
-    What does not write `views` what it reads, or makes an array of its own.
+    A call that does not write returns a view of what it reads (`views`), or a new array.
     """
 
     function: Callable[..., Any]
@@ -52,24 +52,24 @@ class PlannedCall(NamedTuple):
 
 @dataclass
 class BufferPlan:
-    """Operations in order.
+    """The calls in order, and the buffer of each value.
 
     Attributes
     ----------
     inputs : int
-        The values 0, 1, … that are the inputs: one per number of a program, else one each.
+        The number of inputs, which are the values 0, 1, …: the scalars of a program, or arrays.
     outputs : list of array of int
-        The values that each output is made of: in its shape for a program, else one.
+        The values of each output: in its shape for a program, else a single one.
     operations : list of PlannedCall
-        What is done to one block of points.
+        The calls for one block of points.
     fixed : dict of int to number
-        The values that are constants.
+        The constants among the values.
     dtypes : dict of int to dtype
-        The type of every value that is not a float.
+        The dtype of every value that is not float64.
     direct : dict of int to (int, tuple)
-        The values that are written into a result at once: its number, and the place there.
+        The values written directly into a result: the index of the result, and the index in it.
     slots : dict of int to ((shape, dtype), int)
-        The buffer of every other value that is written.
+        The buffer of every other written value.
     """
 
     inputs: int
@@ -87,21 +87,21 @@ class BufferPlan:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """The bytes of each buffer, for one point."""
+        """The bytes of each buffer per point."""
         return tuple(map(_bytes, sorted(set(self.slots.values()), key=str)))
 
     @property
     def apart(self) -> int:
-        """The bytes of what is in buffers for one point, if each value had one of its own."""
+        """The bytes per point if each buffered value had a buffer of its own."""
         return sum(map(_bytes, self.slots.values()))
 
     def result_dtype(self, output: int) -> np.dtype[Any]:
-        """Return the type of an output's numbers."""
+        """Return the dtype of an output."""
         values = set(self.outputs[output].ravel().tolist())
         return np.result_type(*{self.dtypes.get(value, FLOAT) for value in values} or {FLOAT})
 
     def source(self) -> str:
-        """Return the plan in words, an operation a line."""
+        """Return the plan as text, one call per line."""
         return "\n".join(self._line(operation) for operation in self.operations)
 
     def _line(self, operation: PlannedCall) -> str:
@@ -116,7 +116,7 @@ class BufferPlan:
         return f"v{operation.value} = {operation.label}({reads})  # {place}"
 
     def settle(self) -> None:
-        """Decide where every value is kept."""
+        """Assign every value to a result or to a buffer."""
         made = {operation.value: operation for operation in self.operations}
         for output, values in enumerate(self.outputs):
             dtype = self.result_dtype(output)
@@ -127,7 +127,7 @@ class BufferPlan:
         self._assign()
 
     def _assign(self) -> None:
-        """Give values buffers; a value lives as long as what looks into its memory."""
+        """Assign buffers; a value is live as long as any view of its memory."""
         roots: dict[int, tuple[int, ...]] = {}
         reads: list[tuple[int, ...]] = []
         for operation in self.operations:
@@ -153,7 +153,7 @@ def _bytes(slot: BufferSlot) -> int:
 
 
 def planned(schedule: Schedule, program: ScalarProgram | None) -> BufferPlan:
-    """BufferPlan a program's steps on vectors of points, or else a schedule's on arrays of them.
+    """Return the plan of a program on vectors of points, or of a schedule on arrays of points.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def planned(schedule: Schedule, program: ScalarProgram | None) -> BufferPlan:
 
 
 class _Planner:
-    """Turns steps into operations by recording their kernels."""
+    """Turns steps into calls by recording their kernels."""
 
     def __init__(
         self, inputs: Sequence[int], known: dict[int, Any], shape: Callable[[int], Shape]
@@ -196,7 +196,7 @@ class _Planner:
         }
 
     def add(self, steps: Sequence[ScheduledStep]) -> None:
-        """BufferPlan `steps`."""
+        """Plan `steps`."""
         for step in steps:
             args = tuple([self._value(arg) for arg in step.args])
             self.tape.entries.clear()
@@ -214,13 +214,13 @@ class _Planner:
         return self.values[source] if source in self.values else self.known[source]
 
     def _whole(self, step: ScheduledStep, args: tuple[Any, ...]) -> None:
-        """Record the row as one operation."""
+        """Record the row as one call."""
         kernel = _Kernel(step.row, step.params, writes=step.row.shape is None)
         dtype = BOOL if step.row.boolean else FLOAT
         self.values[step.node] = self.tape.append(kernel, args, dtype)
 
     def _keep(self, shape: Shape, *, writes: bool = True) -> None:
-        """Turn what the tape holds into operations."""
+        """Turn the entries of the tape into calls."""
         for function, args, result in self.tape.entries:
             reads = tuple([self._number(arg) for arg in args])
             key = (function, reads, shape)
@@ -230,7 +230,7 @@ class _Planner:
             if result.dtype != FLOAT:
                 self.plan.dtypes[self.next] = result.dtype
             label = function.__name__
-            views = label in _LOOKED_AT and not writes
+            views = label in _VIEW_NAMES and not writes
             self.plan.operations.append(
                 PlannedCall(function, reads, self.next, writes, shape, result.dtype, label, views)
             )
@@ -251,14 +251,14 @@ class _Planner:
         return number
 
     def outputs(self, sources: Sequence[NDArray[np.int64]]) -> None:
-        """Say what the outputs are."""
+        """Set the outputs of the plan."""
         for cells in sources:
             flat = [self._number(self._value(cell)) for cell in cells.ravel().tolist()]
             self.plan.outputs.append(np.array(flat, dtype=np.int64).reshape(cells.shape))
 
 
 class _Kernel:
-    """A row's kernel as an operation."""
+    """A row's kernel as a function with ``out``."""
 
     def __init__(self, row: Primitive, params: dict[str, Any], *, writes: bool) -> None:
         self.kernel = row.computer(np)

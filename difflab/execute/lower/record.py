@@ -1,7 +1,7 @@
-"""A kernel as a sequence of NumPy's own operations, found by running it on recording values.
+"""A kernel as a sequence of NumPy operations, found by running it on recording values.
 
-Kernels are written with array operations only, so one run on values that note what is done to
-them tells which universal functions it consists of; those can then write into buffers.
+Kernels are written with array operations only, so one run on values that record the operations
+on them gives the universal functions that it consists of; those can then write into buffers.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class Unrecordable(Exception):
-    """The kernel does something that is no universal function."""
+    """The kernel uses an operation that is not a universal function."""
 
 
 class KernelTape:
     """Operations as they are recorded: ``(function, arguments, result)``.
 
-    The functions take their arguments, and as ``out`` what they write into. Arguments are
-    `RecordedValue` values, which whoever plans them may number, and plain numbers.
+    The functions take the arguments, and the array that they write into as ``out``. Arguments
+    are a `RecordedValue`, whose `number` is set by the planner, or plain numbers.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class KernelTape:
         Raises
         ------
         Unrecordable
-            It has to be called as it is.
+            The kernel cannot be recorded and has to be called as a whole.
 
         Examples
         --------
@@ -76,7 +76,7 @@ class KernelTape:
 
 
 class RecordedValue(NDArrayOperatorsMixin):
-    """An array that does not exist: operations on it are recorded."""
+    """A placeholder for an array: operations on it are recorded."""
 
     __slots__ = ("dtype", "number", "tape")
 
@@ -122,7 +122,7 @@ def _where(condition: Any, value: Any, other: Any) -> Any:
 
 
 def select_into(condition: Any, value: Any, other: Any, out: Any) -> None:
-    """Write ``where(condition, value, other)`` into `out`, which is none of the three.
+    """Write ``where(condition, value, other)`` into `out`, a different array.
 
     Examples
     --------
@@ -140,6 +140,6 @@ ELEMENTWISE: dict[Callable[..., Any], Callable[..., Any]] = {
     np.iscomplexobj: lambda x: False,
     np.real: lambda x: x,
 }
-"""What NumPy's functions of real numbers are in universal functions."""
+"""NumPy functions of real arguments in terms of universal functions."""
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {**ELEMENTWISE, np.where: _where}

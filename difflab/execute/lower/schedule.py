@@ -1,8 +1,8 @@
-"""The schedule: what is computed, in which order, and for how long it is needed.
+"""The schedule: the operations of a function in order, independent of the target.
 
-Every target spells the same schedule. It knows no language and no array library: operations in
-order, with what depends on constants only computed beforehand and small integer powers as
-products; and the same operations on single numbers where the arrays of a graph only collect them.
+Every target implements the same schedule: operations in order, with constant subexpressions
+folded and small integer powers as products; and the same as scalar operations, if the arrays of
+a graph only collect scalars.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ __all__ = [
     "spread",
 ]
 
-# The powers that products give to the last place or next to it. Negative ones would lose the
-# subnormal numbers, save the reciprocal.
+# The powers that products give to within one ULP. Negative ones, except the reciprocal, would
+# lose subnormal numbers.
 _LEAST_POWER = -1
 _LARGEST_POWER = 4
 
 
 class ScheduledStep(NamedTuple):
-    """One operation: it gives the value `node` from the values `args`."""
+    """One operation: it computes the value `node` from the values `args`."""
 
     node: int
     row: Primitive
@@ -53,16 +53,16 @@ class Schedule:
     Attributes
     ----------
     function : Function
-        What is computed.
+        The function that is computed.
     steps : list of ScheduledStep
-        Every operation that depends on an input. Its nodes are the graph's, and beyond the
-        graph's length those that stand in for a power.
+        Every operation that depends on an input. The nodes are the graph's; those beyond the
+        graph's length are intermediate products of powers.
     known : dict of int to number
-        The nodes that depend on no input, where they are numbers.
+        The values of the scalar nodes that depend on no input.
     outputs : list of int
         The nodes of the outputs.
     stands_for : dict of int to int
-        For nodes beyond the graph's the node whose shape they have.
+        For each node beyond the graph's length, the node with the same shape.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Schedule:
 
 
 class _Scheduler:
-    """Writes the steps, each computation once: powers may repeat a product."""
+    """Builds the steps, each computation once: powers may repeat a product."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -127,7 +127,7 @@ class _Scheduler:
         )
 
     def _step(self, node: int, key: Any, step: ScheduledStep) -> int:
-        """Append a step, unless another gives its value; return the node that has it."""
+        """Append a step unless an equal one exists; return the node of the value."""
         first = self.found.setdefault(key, node)
         if first == node:
             self.schedule.steps.append(step)
@@ -160,7 +160,7 @@ class _Scheduler:
         return self._step(node, key, ScheduledStep(node, multiply, (left, right), {}))
 
     def _opcode(self) -> int:
-        """Return the graph's number of the product, so that its own are found again."""
+        """Return the graph's opcode of products, so that equal products of the graph match."""
         rows = self.graph.primitives
         return rows.index(multiply) + FIRST_ROW if multiply in rows else -1
 
@@ -170,16 +170,16 @@ _PRODUCTS = frozenset({float(_LEAST_POWER), *map(float, range(2, _LARGEST_POWER 
 
 @dataclass(frozen=True)
 class ScalarProgram:
-    """The schedule on single numbers: cells are numbered 0, 1, …, the inputs' first.
+    """The schedule as scalar operations on cells 0, 1, …, of which the first are the inputs.
 
     Attributes
     ----------
     inputs : int
-        The number of flattened inputs, which are the first cells.
+        The number of scalar inputs, which are the first cells.
     steps : list of ScheduledStep
         The operations, on cells.
     known : dict of int to number
-        The cells that are constants.
+        The values of the cells that are constants.
     outputs : list of array of int
         The cells of each output, in its shape.
     """
@@ -191,14 +191,14 @@ class ScalarProgram:
 
     @classmethod
     def of(cls, schedule: Schedule) -> ScalarProgram:
-        """Return the program on numbers.
+        """Return the program of scalar operations.
 
-        What only moves data is done here, once, on the numbers of the cells.
+        Operations that only move data are carried out once, on the indices of the cells.
 
         Raises
         ------
         UnsupportedError
-            The function computes with arrays.
+            An operation has array operands.
 
         Examples
         --------
@@ -216,7 +216,7 @@ class ScalarProgram:
 
 
 class Cells:
-    """Numbers the cells of a program: a value is a cell, or an array of them."""
+    """Assigns the cells of a program: a value is a cell, or an array of cells."""
 
     def __init__(self, schedule: Schedule, program: ScalarProgram) -> None:
         self.schedule = schedule
@@ -241,7 +241,7 @@ class Cells:
     def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
         """Compute an elementwise row."""
         if self.schedule.shape(node) != ():
-            raise UnsupportedError(f"'{row.name}' computes with arrays here")
+            raise UnsupportedError(f"'{row.name}' computes with arrays")
         cell = self.fresh()
         self.program.steps.append(
             ScheduledStep(cell, row, tuple([self.cell(a) for a in args]), params)
@@ -250,7 +250,7 @@ class Cells:
 
     def _inputs(self) -> None:
         function = self.schedule.function
-        require_memory(8 * function.n, f"a program on {function.n:,} single numbers")
+        require_memory(8 * function.n, f"a program of {function.n:,} scalar inputs")
         start = 0
         for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
             size = int(np.prod(shape, dtype=np.int64))
@@ -259,7 +259,7 @@ class Cells:
             start += size
 
     def fresh(self) -> int:
-        """Return the number of a new cell."""
+        """Return a new cell."""
         self.next += 1
         return self.next - 1
 
@@ -278,9 +278,9 @@ class Cells:
         return self.cells[node]
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
-        """Move the cells as the row moves values: 0 is what it fills gaps with."""
+        """Move the cells as the row moves values; gaps are filled with the constant 0."""
         if row is constant_array:
-            raise UnsupportedError("an array of constants is one of its values")
+            raise UnsupportedError("one of its values is a constant array")
         if not (row.structural and args):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
         move = row.computer(np)
@@ -288,14 +288,14 @@ class Cells:
         moved = np.asarray(move(*[operand + 1 for operand in operands], **params))
         count = move(*[np.ones_like(operand) for operand in operands], **params)
         if np.max(count, initial=0) > 1:
-            raise UnsupportedError(f"'{row.name}' adds up parts of arrays here")
+            raise UnsupportedError(f"'{row.name}' adds up parts of arrays")
         if not np.all(moved):
             moved = np.where(moved == 0, self.constant(0.0) + 1, moved)
         return int(moved) - 1 if moved.ndim == 0 else moved - 1
 
 
 def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
-    """Return an input's value as ``(points, numbers)``, spread over the batch.
+    """Return an input's value in shape ``(points, elements)``, broadcast over the batch.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
 
 
 def spread(value: Any, shape: Shape) -> NDArray[Any]:
-    """Return a value spread over a shape: itself where it has it, which asks for no view.
+    """Return a value broadcast to a shape; the value itself, not a view, if it has that shape.
 
     Examples
     --------
@@ -318,14 +318,14 @@ def spread(value: Any, shape: Shape) -> NDArray[Any]:
 
 
 def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:
-    """Return an output, kept as ``(numbers, points)``, in the shape ``batch + shape``.
+    """Return an output stored as ``(elements, points)`` in the shape ``batch + shape``.
 
     Examples
     --------
     >>> batch_first(np.arange(6).reshape(2, 3), (2,), (3,)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    if len(batch) == 1 and len(shape) <= 1:  # most, told apart since it takes a fifth of the time
+    if len(batch) == 1 and len(shape) <= 1:  # the usual case, five times as fast
         return store.T if shape else store[0]
     axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
     return store.reshape(shape + batch).transpose(axes)

@@ -1,8 +1,8 @@
-"""A program as NumPy's universal functions on numbered values.
+"""A program as NumPy universal functions on numbered values.
 
-A row's spelling for the machine is its kernel, run once on recording values: what a guarded
-kernel does at the edge of a domain is kept, and a row needs no second text. A target spells the
-universal functions only, each once: in LLVM's language, or in CUDA's.
+The code of a row is derived from its kernel, run once on recording values: the guards of a kernel
+at the edge of its domain are kept, and a row needs no second definition. A target implements only
+the universal functions, each once: in LLVM IR, or in CUDA C++.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ALIASES = {
     "select_into": "where",
     "true_divide": "divide",
 }
-"""Other names of the same."""
+"""Names of universal functions that are synonyms."""
 
 
 class UfuncStep(NamedTuple):
-    """One operation, a universal function by its name: it gives the value `result`."""
+    """One call of a universal function by its name: it computes the value `result`."""
 
     result: int
     name: str
@@ -42,16 +42,16 @@ class UfuncStep(NamedTuple):
 
 @dataclass
 class UfuncCode:
-    """Operations on values 0, 1, …, the inputs' first.
+    """Operations on values 0, 1, …, of which the first are the inputs.
 
     Attributes
     ----------
     inputs : int
         The number of inputs.
     operations : list of UfuncStep
-        What is computed, in order.
+        The operations, in order.
     constants : dict of int to float or bool
-        The values that are known.
+        The values of the constants.
     truths : set of int
         The values that are truth values.
     outputs : list of int
@@ -73,16 +73,16 @@ def as_ufuncs(
     Parameters
     ----------
     program : ScalarProgram
-        What is computed.
+        The program.
     spelled : container of str
-        The universal functions that the target has a spelling of.
+        The universal functions that the target implements.
     truths : collection of int, optional
         The inputs that are truth values.
 
     Raises
     ------
     UnsupportedError
-        A row's kernel is not made of universal functions that have a spelling.
+        A row's kernel uses a function that the target does not implement.
 
     Examples
     --------
@@ -103,10 +103,10 @@ def as_ufuncs(
 
 
 class UfuncForm(NamedTuple):
-    """What a kernel does: entries ``(name, args, truth)``, and which of the values it returns.
+    """The calls of a kernel as entries ``(name, args, truth)``, and the value that it returns.
 
-    Its arguments are the values 0, 1, …, the entries' results follow; a literal stands for
-    itself in a tuple of one.
+    The arguments are the values 0, 1, …, followed by the results of the entries; a literal is
+    a tuple of one.
     """
 
     entries: tuple[tuple[str, tuple[Any, ...], bool], ...]
@@ -114,7 +114,7 @@ class UfuncForm(NamedTuple):
 
 
 class _UfuncLowering:
-    """Stamps the forms of rows."""
+    """Instantiates the forms of rows."""
 
     def __init__(self, program: ScalarProgram, spelled: Container[str]) -> None:
         self.spelled = spelled
@@ -128,7 +128,7 @@ class _UfuncLowering:
             self.values[cell] = self._literal(value)
 
     def _literal(self, value: Any) -> int:
-        """Return the value that a constant is."""
+        """Return the value of a constant."""
         value = bool(value) if isinstance(value, bool | np.bool_) else float(value)
         key = (type(value), repr(value))
         number = self.literals.get(key)
@@ -144,19 +144,19 @@ class _UfuncLowering:
         return self.next - 1
 
     def add(self, cell: int, row: Primitive, args: tuple[int, ...]) -> None:
-        """Append what gives the program's `cell`."""
+        """Append the operations that compute the program's `cell`."""
         local = [self.values[arg] for arg in args]
         truths = tuple([value in self.code.truths for value in local])
         form = self.forms.get((row, truths))
         if form is None:
             form = self.forms[row, truths] = ufunc_form(row, truths, self.spelled)
         for name, reads, truth in form.entries:
-            taken = tuple([self._operand(local, read) for read in reads])
-            key = (name, taken)
+            operands = tuple([self._operand(local, read) for read in reads])
+            key = (name, operands)
             number = self.found.get(key)
             if number is None:
                 number = self.found[key] = self._fresh(truth=truth)
-                self.code.operations.append(UfuncStep(number, name, taken))
+                self.code.operations.append(UfuncStep(number, name, operands))
             local.append(number)
         self.values[cell] = self._operand(local, form.result)
 
@@ -165,20 +165,20 @@ class _UfuncLowering:
 
 
 def ufunc_form(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> UfuncForm:
-    """Run the row's kernel on recording values."""
+    """Return the calls of a row's kernel, found by running it on recording values."""
     tape = KernelTape()
-    args = [RecordedValue(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
+    args = [RecordedValue(tape, BOOL if t else FLOAT, index) for index, t in enumerate(truths)]
     try:
         result = tape.run(row, tuple(args))
     except Unrecordable:
         raise UnsupportedError(f"'{row.name}' has no machine code") from None
     entries = []
-    for place, (function, taken, made) in enumerate(tape.entries, len(args)):
-        made.number = place
+    for index, (function, operands, made) in enumerate(tape.entries, len(args)):
+        made.number = index
         name = ALIASES.get(function.__name__, function.__name__)
         if name not in spelled or made.dtype not in (FLOAT, BOOL):
             raise UnsupportedError(f"'{row.name}' has no machine code")
-        entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
+        entries.append((name, tuple([_read(arg) for arg in operands]), made.dtype == BOOL))
     return UfuncForm(tuple(entries), _read(result))
 
 

@@ -1,4 +1,4 @@
-"""Where the values of an array program are kept: buffers used again, views, results."""
+"""Memory layout of an array program: reused buffers, views, results."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _END = -1
 
 @dataclass
 class BufferLayout:
-    """Where every value of a program is kept.
+    """The memory of every value of a program.
 
     Attributes
     ----------
     program : ArrayProgram
-        What is computed.
+        The program.
     fresh : set of int
-        The values that are results, in memory of their own at each call.
-    slots : dict of int to ((numbers, bytes of one), int)
-        The buffers of values that are none.
+        The values that are results, in newly allocated memory at each call.
+    slots : dict of int to ((elements, bytes of an element), int)
+        The buffers of the other written values.
     prepared : set of int
-        The values that are made with a space: constants, buffers and their views.
+        The values that are created with a workspace: constants, buffers and their views.
     first : dict of int to int
-        The first value that has the buffer of a value, in its shape and type.
+        For each value the first one with the same buffer, shape and dtype.
     """
 
     program: ArrayProgram
@@ -53,7 +53,7 @@ class BufferLayout:
         return self.program.shape(number, self.made)
 
     def below(self, number: int) -> int:
-        """Return the value that a value shows all numbers of, in their order."""
+        """Return the value of which `number` shows all elements in order, or `number` itself."""
         op = self.made.get(number)
         while op is not None and op.form == OpForm.VIEW and op.detail[0] in FLAT:
             number = op.reads[0]
@@ -73,11 +73,11 @@ class BufferLayout:
 
     @property
     def values(self) -> int:
-        """A number above that of every value."""
+        """The number of values: one more than the largest value."""
         return max([self.inputs, *(number + 1 for number in self.made)])
 
     def runs(self, op: Op) -> bool:
-        """Whether an operation is done at every call."""
+        """Whether an operation is executed at every call."""
         return op.number not in self.prepared or self.written(op)
 
     def written(self, op: Op) -> bool:
@@ -85,7 +85,7 @@ class BufferLayout:
         return op.form in WRITING and op.shape != () and op.number not in self.fresh
 
     def _roots(self) -> dict[int, tuple[int, ...]]:
-        """Return for every value the buffers that it looks into, and find what is prepared."""
+        """Return for every value the buffers whose memory it may share, and fill `prepared`."""
         roots: dict[int, tuple[int, ...]] = {}
         self.prepared.update(self.program.known)
         for op in self.program.ops:
@@ -102,7 +102,7 @@ class BufferLayout:
         return roots
 
     def _shares(self, op: Op) -> bool:
-        """Whether a view is one for certain: a reshape may have to copy."""
+        """Whether a view certainly shares memory: a reshape may have to copy."""
         name = op.detail[0]
         if name != "reshape":
             return True
@@ -127,7 +127,7 @@ class BufferLayout:
             self.first[number] = homes.setdefault((slot, op.shape, op.dtype), number)
 
     def _in_place(self, op: Op) -> bool:
-        """Whether an operation may write over what it reads: number by number, in one order."""
+        """Whether an operation may overwrite an operand: elementwise, in the same order."""
         return op.form == OpForm.UFUNC and all(
             self.made[below].form != OpForm.VIEW
             for below in map(self.below, op.reads)
@@ -135,7 +135,7 @@ class BufferLayout:
         )
 
     def memory_plan(self) -> MemoryPlan:
-        """Return what a call needs."""
+        """Return the memory that a call needs."""
         computed = [op for op in self.program.ops if op.form != OpForm.VIEW and op.shape != ()]
         outputs = [op for op in map(self.made.get, self.program.outputs) if op is not None]
         whole = [op for op in computed if op.form == OpForm.KERNEL and op not in outputs]
@@ -148,12 +148,12 @@ class BufferLayout:
         )
 
     def _nbytes(self, number: int) -> int:
-        """Return the bytes of an output's numbers."""
+        """Return the bytes of an output."""
         made = self.made.get(number)
         return made.nbytes if made is not None else FLOAT.itemsize * math.prod(self.shape(number))
 
     def cells(self) -> dict[int, Array]:
-        """Return all that is prepared, with buffers of its own."""
+        """Return the prepared values, with newly allocated buffers."""
         memory: dict[Any, Array] = {}
         cells: dict[int, Array] = dict(self.program.known)
         for op in self.program.ops:

@@ -1,9 +1,9 @@
-"""An array program as NumPy's operations on arrays of known shapes, for one point.
+"""Lowering of a schedule to NumPy operations on arrays of known shapes, for one point.
 
-The kernels of the table are run once on values that only know their shapes and note what is
-done to them. What depends on no input is computed there and then; equal operations are one;
-a broadcast is passed on instead of written out; a branch that is not taken is blotted out bit
-by bit, which costs a sixth of NumPy's `where` and leaves exactly zero, as it does.
+The kernels of the table are run once on values with known shapes only, which record the
+operations on them. Constant subexpressions are folded; equal operations become one; broadcasts
+are left to the operations; the untaken branch of `where` is masked bitwise to exactly zero, which
+costs a sixth of NumPy's `where`.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def lowered(schedule: Schedule) -> ArrayProgram:
     return program
 
 
-MANY = 100  # parts of an array; more are placed by one call
+MANY = 100  # parts of an array; more are placed by one call of the kernel
 
 
 class ArrayLowering:
-    """Numbers the values and writes each operation once."""
+    """Assigns the values and appends each operation once."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -94,12 +94,12 @@ class ArrayLowering:
         return self.add(OpForm.KERNEL, detail, args, shape, dtype)
 
     def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Run the kernel on the values, save for those that take lists or many arrays."""
+        """Run the kernel on the values; rows with lists of indices or many arrays have forms."""
         if row is take:
             size = args[0].shape[params["axis"]]
-            places = np.array(params["places"], dtype=np.intp) % max(size, 1)
+            indices = np.array(params["places"], dtype=np.intp) % max(size, 1)
             shape = self.schedule_shape(row, args, params)
-            return self.add(OpForm.TAKE, params["axis"], [*args, places], shape, args[0].dtype)
+            return self.add(OpForm.TAKE, params["axis"], [*args, indices], shape, args[0].dtype)
         if row is concatenate:
             shape = self.schedule_shape(row, args, params)
             return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)
@@ -114,12 +114,12 @@ class ArrayLowering:
         return row.computer(np)(*args, **params)
 
     def schedule_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
-        """Return the shape that a row gives."""
+        """Return the shape of a row's result."""
         assert row.shape is not None
         return row.shape(tuple(shape_of(arg) for arg in args), **params)
 
     def number(self, value: Any) -> int:
-        """Return the number of a value, which may be known."""
+        """Return the number of a value, which may be a constant."""
         if isinstance(value, ShapedValue):
             return value.number
         array = np.asarray(value)
@@ -134,7 +134,7 @@ class ArrayLowering:
     def add(
         self, form: str, detail: Any, args: Sequence[Any], shape: Shape, dtype: np.dtype[Any]
     ) -> ShapedValue:
-        """Append an operation, unless one gives its value already."""
+        """Append an operation unless an equal one exists; return its value."""
         reads = tuple([self.number(arg) for arg in args])
         key = (form, detail, reads)
         held = self.found.get(key)
@@ -145,10 +145,10 @@ class ArrayLowering:
             self.next += 1
         return held
 
-    # --- what is done to values -----------------------------------------------------------
+    # --- operations on values -----------------------------------------------------------
 
     def view(self, value: Any, name: str, detail: Any, shape: Shape) -> Any:
-        """Return a view of a value, views of the same kind being one."""
+        """Return a view of a value; consecutive views of the same kind are merged."""
         if not isinstance(value, ShapedValue):
             return viewed(np.asarray(value), (name, detail))
         if name in ("reshape", "broadcast") and value.shape == shape:
@@ -168,13 +168,13 @@ class ArrayLowering:
             if name == "view" and self.of(made.reads[0]).dtype == detail:
                 return self.of(made.reads[0])
         if shape == () and name in ("reshape", "index"):
-            place = tuple(e for e in detail if e is not Ellipsis)
-            return self.add(OpForm.ITEM, place, [value], (), value.dtype)
+            index = tuple(e for e in detail if e is not Ellipsis)
+            return self.add(OpForm.ITEM, index, [value], (), value.dtype)
         dtype = detail if name == "view" else value.dtype
         return self.add(OpForm.VIEW, (name, detail), [value], shape, dtype)
 
     def of(self, number: int) -> Any:
-        """Return the value of that number."""
+        """Return the value of a number."""
         if number in self.program.known:
             return self.program.known[number]
         if number < len(self.program.input_shapes):
@@ -183,34 +183,34 @@ class ArrayLowering:
         return ShapedValue(self, number, made.shape, made.dtype)
 
     def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """Apply a universal function; what is only a copy of fewer numbers is taken as those."""
+        """Apply a universal function; broadcast operands are replaced by their sources."""
         if not any(isinstance(arg, ShapedValue) for arg in args):
             return ufunc(*args)
         whole = _common(args)
-        peeled = [self._peeled(arg) for arg in args]
-        shape = _common(peeled)
-        peeled = [self._fitted(arg, shape) for arg in peeled]
-        result = self._simplified(ufunc, peeled)
+        sources = [self._unbroadcast(arg) for arg in args]
+        shape = _common(sources)
+        sources = [self._fitted(arg, shape) for arg in sources]
+        result = self._simplified(ufunc, sources)
         if result is None:
-            dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in peeled])
-            result = self.add(OpForm.UFUNC, ufunc, peeled, shape, dtype)
+            dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in sources])
+            result = self.add(OpForm.UFUNC, ufunc, sources, shape, dtype)
         return self.view(result, "broadcast", whole, whole) if result.shape != whole else result
 
-    def _peeled(self, arg: Any) -> Any:
-        """Return what a value is a broadcast of."""
+    def _unbroadcast(self, arg: Any) -> Any:
+        """Return the source of a broadcast value, or the value itself."""
         if not isinstance(arg, ShapedValue):
             array = np.asarray(arg)
-            return _only(array)
+            return _uniform(array)
         made = self.made.get(arg.number)
         if made is None or made.form != OpForm.VIEW:
             return arg
         below = self.of(made.reads[0])
         if made.detail[0] == "broadcast":
-            return self._peeled(below)
+            return self._unbroadcast(below)
         return below if isinstance(below, ShapedValue) and below.shape == () else arg
 
     def _fitted(self, arg: Any, shape: Shape) -> Any:
-        """Give a value with all the numbers of `shape` that shape: equal shapes are fastest."""
+        """Reshape a value with as many elements as `shape`: equal shapes are fastest."""
         if not isinstance(arg, ShapedValue) or arg.shape == shape or arg.size != math.prod(shape):
             return arg
         made = self.made.get(arg.number)
@@ -219,7 +219,7 @@ class ArrayLowering:
         return arg.reshape(shape)
 
     def _simplified(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """Return what the operation comes to, where scaling by a power of two does."""
+        """Return a simpler equal value, or None: squares, and scalings merged without rounding."""
         if ufunc is np.power and not isinstance(args[1], ShapedValue) and np.all(args[1] == 2.0):
             return self.elementwise(np.multiply, [args[0], args[0]])
         if ufunc is not np.multiply:
@@ -244,18 +244,18 @@ class ArrayLowering:
         return self.elementwise(np.multiply, [below, np.float64(product)])
 
     def where(self, condition: Any, value: Any, other: Any) -> Any:
-        """Choose; zero, as the derivative of a branch not taken is, by blotting out bits."""
+        """Select elementwise; where one branch is zero, as in derivatives, by masking bits."""
         whole = _common([condition, value, other])
         for kept, dropped, negate in ((value, other, False), (other, value, True)):
-            if _is_zero(dropped) and _alike(condition, kept, whole):
+            if _is_zero(dropped) and _maskable(condition, kept, whole):
                 chosen = np.logical_not(condition) if negate else condition
                 return self._masked(chosen, kept)
-        args = [self._peeled(arg) for arg in (condition, value, other)]
+        args = [self._unbroadcast(arg) for arg in (condition, value, other)]
         dtype = np.result_type(dtype_of(value), dtype_of(other))
         return self.add(OpForm.SELECT, whole, args, whole, dtype)
 
     def _masked(self, condition: Any, value: Any) -> Any:
-        """Return the value where the condition holds, else 0: its bits with all or no bits."""
+        """Return the value where the condition holds, else 0, by a bitwise and with its mask."""
         shape = value.shape
         byte = np.negative(self.view(condition, "view", BYTE, shape))
         word = self.add(OpForm.WIDEN, None, [byte], shape, WORD)
@@ -263,7 +263,7 @@ class ArrayLowering:
         return self.view(bits, "view", FLOAT, shape)
 
     def reduce(self, ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool) -> Any:
-        """Reduce along axes; those of one number are dropped."""
+        """Reduce along axes; axes of length 1 are dropped."""
         if x.size == 0:
             raise Unrecordable
         axes = tuple(range(x.ndim)) if axis is None else axis
@@ -293,7 +293,7 @@ class ArrayLowering:
 
 
 def _common(values: Sequence[Any]) -> Shape:
-    """Return the shape that values broadcast to, most often the one that all have."""
+    """Return the shape that values broadcast to, usually their common shape."""
     shapes = {shape_of(value) for value in values}
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
@@ -304,8 +304,8 @@ def _result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
     return found
 
 
-def _only(array: Array) -> Any:
-    """Return the number that an array has everywhere, or the array."""
+def _uniform(array: Array) -> Any:
+    """Return the common value of all elements of an array, or else the array."""
     if array.size == 0:
         return array
     first = array.reshape(-1)[:1]
@@ -320,14 +320,14 @@ def _is_zero(value: Any) -> bool:
     return not np.any(array) and not np.any(np.signbit(array))
 
 
-def _alike(condition: Any, value: Any, whole: Shape) -> bool:
-    """Whether both are arrays of the shape `whole`, one of truths and one of floats."""
+def _maskable(condition: Any, value: Any, whole: Shape) -> bool:
+    """Whether both are arrays of shape `whole`, of truth values and of floats."""
     values = isinstance(condition, ShapedValue) and isinstance(value, ShapedValue)
     return values and condition.shape == value.shape == whole != () and value.dtype == FLOAT
 
 
 def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """Return where each part lies when all numbers are put one after the other."""
+    """Return the key of each part in the concatenation of the flattened parts."""
     sizes = [math.prod(shape_of(part)) for part in parts]
     stops = np.cumsum(sizes, dtype=int).tolist()
     return tuple(
@@ -337,7 +337,7 @@ def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _forward(key: tuple[Any, ...]) -> bool:
-    """Whether a key that keeps all numbers keeps their order, too."""
+    """Whether a key that selects all elements keeps their order."""
     return all(isinstance(entry, tuple) and (entry[2] or 1) > 0 for entry in key)
 
 

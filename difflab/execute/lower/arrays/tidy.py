@@ -1,4 +1,4 @@
-"""What is done to an array program once the whole of it is known."""
+"""Passes over a complete array program: dead code, and contraction of products."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _uses(program: ArrayProgram) -> dict[int, int]:
 
 
 def drop_unused(program: ArrayProgram) -> None:
-    """Drop what no output needs."""
+    """Drop the operations and constants that no output needs."""
     needed = set(program.outputs)
     kept: list[Op] = []
     for op in reversed(program.ops):
@@ -30,7 +30,7 @@ def drop_unused(program: ArrayProgram) -> None:
 
 
 def contract(program: ArrayProgram) -> None:
-    """Write short sums of products as scalar products, which need no array of the products."""
+    """Replace short sums of products by scalar products, which need no array of products."""
     uses = _uses(program)
     made = {op.number: op for op in program.ops}
     for place, op in enumerate(program.ops):
@@ -43,7 +43,7 @@ def contract(program: ArrayProgram) -> None:
 
 
 def _sums(op: Op, products: Op) -> bool:
-    """Whether `op` sums up few products, all of them or along the last axis."""
+    """Whether `op` sums few products, all of them or along the last axis."""
     ufunc, axes, keepdims = op.detail
     if ufunc is not np.add or keepdims or products.detail is not np.multiply:
         return False
