@@ -9,7 +9,7 @@ import numpy as np
 
 from difflab.arrays.given import shape_of
 from difflab.autodiff.engine.masked import either
-from difflab.core.index import Spot, python_spot
+from difflab.core.place import Spot, python_spot
 from difflab.eager.multi_output import OutputCotangents, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import TapedArray

@@ -305,9 +305,13 @@ def _operand(value: Any) -> Any:
     try:
         array = value if own else np.asarray(value)
     except ValueError:
-        raise InputError("operands of tensors cannot be lists of different lengths") from None
+        raise InputError(
+            "operands of tensor operations cannot be lists of different lengths"
+        ) from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"operands of tensors must be numbers, not {type(value).__name__}")
+        raise InputError(
+            f"operands of tensor operations must be numbers, not {type(value).__name__}"
+        )
     return array
 
 

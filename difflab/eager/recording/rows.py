@@ -14,9 +14,7 @@ cast: Primitive = Primitive(
     name="cast",
     arity=1,
     kernel=lambda xp, x, *, dtype: x.astype(dtype, copy=False),
-    rule=linear(
-        lambda t, position, shapes, *, dtype: t
-    ),  # the sweep casts to the dtype of the edge
+    rule=linear(lambda t, position, shapes, *, dtype: t),  # the sweep casts to the edge's dtype
     structural=True,
     shape=lambda shapes, *, dtype: shapes[0],
 )
