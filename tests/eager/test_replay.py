@@ -68,7 +68,7 @@ def test_new_numbers_go_through_the_recorded_sweep(sweeps: list[Any]) -> None:
 
 
 def test_a_recorded_sweep_turns_other_tapes_away() -> None:
-    """All end alike; what differs is which values are one, what is a leaf, numbers, order."""
+    """The last step is the same; shared values, leaves, numbers or order differ."""
 
     def ordered(x: Any, y: Any, first: int) -> Any:
         parts = {}
@@ -99,8 +99,8 @@ def test_a_recorded_sweep_turns_other_tapes_away() -> None:
         for root in roots[:2]:
             root.backward()
         sweep = replay.RECORDED_SWEEPS[roots[0].grad_fn.plan].sweep
-        taken = [sweep(last(other).grad_fn, seed, True) is not None for other in forms]
-        assert taken == [other is form for other in forms]
+        accepted = [sweep(last(other).grad_fn, seed, True) is not None for other in forms]
+        assert accepted == [other is form for other in forms]
         assert sweep(roots[2].grad_fn, seed, False) is not None
         with pytest.raises(TapeError, match="freed"):
             roots[2].backward()
@@ -159,7 +159,7 @@ def test_what_is_alike_but_not_the_same_is_told_apart() -> None:
 
 
 def test_the_order_in_which_steps_were_made_is_part_of_the_structure() -> None:
-    """Sums are taken in the order of the sweep, which is that of the steps' making."""
+    """Terms are added in the order of the sweep, the reverse creation order of the steps."""
 
     def gradient(order: tuple[int, ...]) -> float:
         x = dl.tensor(0.1, requires_grad=True)

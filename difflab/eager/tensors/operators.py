@@ -245,7 +245,7 @@ def _overwrite(target: Operators, new: TapedArray, what: str) -> None:
     """Replace the values and the step of `target` by those of `new`, and count the change."""
     if new._step is not None and type(target._step) is Accumulation:
         raise TapeError(
-            f"{what} would change a leaf that requires grad",
+            f"{what} would change a leaf that requires grad while operations are recorded",
             hint="update it inside `with dl.no_grad():`, or compute a new value: t = t + 1",
         )
     data = target._data

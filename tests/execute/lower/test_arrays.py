@@ -1,4 +1,4 @@
-"""Array programs at one point: held to NumPy written by hand and to the graph's own evaluator."""
+"""Array programs at one point, against NumPy written by hand and the evaluator of the graph."""
 
 from __future__ import annotations
 
