@@ -35,7 +35,7 @@ def record_custom(
         MODE.saw_grad |= flows
         return [kind(value) for value in values], ran.single
     watched = WATCHED and MODE.watch is not None
-    custom = _CustomCall(kind, call, ran, data, python_spot() if watched else None)
+    custom = _CustomPullBack(kind, call, ran, data, python_spot() if watched else None)
     # Saved values are kept in slots, which are dropped when the tape is freed.
     slots = [ran.context, *custom.needed(data), *ran.context.kept]
     shapes = tuple([shape_of(value) for value in data])
@@ -62,7 +62,7 @@ def _own(output: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-class _CustomCall:
+class _CustomPullBack:
     """One call of a custom function, and its pull-back.
 
     The saved values that are arguments or outputs are identified by their ``id``.

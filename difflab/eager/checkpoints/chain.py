@@ -29,7 +29,7 @@ ChainState = list[Any]
 class _SnapshotStack(NamedTuple):
     """A stack of kept states; the steps on the tape share its lower part."""
 
-    index: int
+    position: int
     state: ChainState
     size: int
     below: _SnapshotStack | None
@@ -37,7 +37,7 @@ class _SnapshotStack(NamedTuple):
     def before(self, step: int) -> _SnapshotStack:
         """Return the stack up to the last state before `step`."""
         top = self
-        while top.index >= step and top.below is not None:
+        while top.position >= step and top.below is not None:
             top = top.below
         return top
 
