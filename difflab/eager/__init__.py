@@ -1,7 +1,7 @@
-"""Define-by-run: tensors that record what is done with them, and go backward through it.
+"""Define-by-run: tensors that record the operations on them, and backpropagate through them.
 
-The third way to the same rules, beside parsing and tracing: Python's own control flow decides
-what is computed, and the tape holds what was.
+The third front end to the same rules, beside parsing and tracing: Python's own control flow
+decides what is computed, and the tape records it.
 """
 
 from difflab.eager.anomaly import Watch, detect_anomaly

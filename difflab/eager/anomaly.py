@@ -1,9 +1,9 @@
-"""`detect_anomaly`: every recorded operation with its line, looked into before it goes backward.
+"""`detect_anomaly`: find the recorded operation behind a nan, an infinity or a cancellation.
 
-While it watches, operations are noted beside the tape. `backward` first makes a graph of those
-that the tensor came from, and `autodiff.explanation` looks for what went wrong in it: so the rules
-that say which branch counts, which derivative is at fault and what cancelled are the same as
-for formulas.
+Inside the block every operation is noted beside the tape, with its line. `backward` first builds
+a graph of the operations that the tensor depends on, and `diagnose.explanation` examines it: the
+rules that decide which branch counts, which derivative is at fault and what cancelled are those
+of formulas.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from difflab.core.primitive import Primitive
 from difflab.diagnose.explanation import Explanation, Run
 from difflab.diagnose.findings import Finding, Kind
 from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.record import Recorded
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.errors import AnomalyError, TapeError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -36,41 +36,41 @@ __all__ = ["Watch", "detect_anomaly"]
 Note = tuple[Primitive, tuple[Any, ...], tuple[tuple[str, Any], ...], Spot | None]
 """Row, arguments, parameters and line of an operation.
 
-An argument is the number of the step that it came from, or a pair of what it is and its values.
+An argument is the number of a noted step, or a pair of its step (or None) and its values.
 """
 
 
 class Watch:
-    """The operations noted so far, by the numbers of their steps."""
+    """The operations noted so far, by the numbers of their steps on the tape."""
 
     def __init__(self) -> None:
         self.notes: dict[int, Note] = {}
 
     def note(
-        self, row: Primitive, args: Sequence[Any], params: Mapping[str, Any], step: Step
+        self, row: Primitive, args: Sequence[Any], params: Mapping[str, Any], step: TapeStep
     ) -> None:
-        """Keep what a step did, to what, and in which line of Python."""
+        """Note the row, arguments and line of Python of a step."""
         kept: list[Any] = []
         for arg in args:
-            made = arg._step if isinstance(arg, Recorded) else None
-            if isinstance(made, Step) and made.number in self.notes:
+            made = arg._step if isinstance(arg, TapedArray) else None
+            if isinstance(made, TapeStep) and made.number in self.notes:
                 kept.append(made.number)
             else:
-                kept.append((made, arg._data if isinstance(arg, Recorded) else arg))
+                kept.append((made, arg._data if isinstance(arg, TapedArray) else arg))
         self.notes[step.number] = row, tuple(kept), tuple(params.items()), python_spot()
 
     def explain(
-        self, tensor: Recorded, leaves: Mapping[str, Recorded] | None = None
+        self, tensor: TapedArray, leaves: Mapping[str, TapedArray] | None = None
     ) -> Explanation:
-        """Return what went wrong on the way to a tensor, and which leaves get no gradient.
+        """Return the anomalies in the computation of a tensor, and the leaves without gradient.
 
         Parameters
         ----------
         tensor : Tensor
-            What was computed, a loss as a rule; before its tape is freed.
+            The result, usually a loss; before its tape is freed.
         leaves : mapping of str to Tensor, optional
             Names for leaves. A named leaf that the tensor does not depend on is reported;
-            others go by their shape and the order in which they were met.
+            other leaves are named by number, in order of first use, and shape.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class Watch:
         Raises
         ------
         TapeError
-            The tensor was not computed while this watched.
+            The tensor was not computed inside the block.
 
         Examples
         --------
@@ -93,48 +93,48 @@ class Watch:
         [('w', True, (0,)), ('b', False, ())]
         """
         step = tensor._step
-        numbers = _before(self.notes, step.number) if isinstance(step, Step) else [0]
+        numbers = _before(self.notes, step.number) if isinstance(step, TapeStep) else [0]
         if not self.notes.keys() >= set(numbers):
             raise TapeError(
                 "this tensor was not computed under detect_anomaly(), or backward() freed it",
-                hint="compute it inside the block, and explain it before backward()",
+                hint="compute it inside the block, and call explain() before backward()",
             )
-        shadow = _Shadow(self.notes, numbers, leaves or {})
-        run = Run(shadow.function, shadow.leaf_places, shadow.function.graph.place)
+        noted = _NotedGraph(self.notes, numbers, leaves or {})
+        run = Run(noted.function, noted.leaf_indices, noted.function.graph.place)
         with np.errstate(all="ignore"):
-            found = run.single(shadow.values, None)
-        if not shadow.opaque:
+            found = run.single(noted.values, None)
+        if not noted.opaque:
             return found
-        # What a checkpoint holds was not noted: a path may go through it.
+        # Operations inside a checkpoint are not noted: a path may go through them.
         return replace(found, flat=tuple(flat for flat in found.flat if flat.path))
 
     def check_custom(
-        self, gate: Step, spot: Spot | None, bars: Sequence[Any], found: Sequence[Any]
+        self, step: TapeStep, spot: Spot | None, bars: Sequence[Any], found: Sequence[Any]
     ) -> None:
-        """Raise if a custom function's backward made a nan or an infinity of finite cotangents.
+        """Raise if a custom function's backward returned a nan or infinity from finite cotangents.
 
-        Else what came before it is looked into, before the sweep goes on there.
+        Otherwise examine the operations before it, before the sweep reaches them.
         """
-        edges = gate.edges or ()
+        edges = step.edges or ()
         flowing = [bar for edge, bar in zip(edges, found, strict=True) if edge is not None]
         if _finite(bars) and not _finite(flowing):
             place = PLACELESS if spot is None else spot.read()
             raise place.error(
                 AnomalyError,
-                f"the backward of {gate.name} made a nan or an infinity of finite cotangents",
+                f"the backward of {step.name} made a nan or an infinity from finite cotangents",
             )
         for edge in edges:
-            if isinstance(edge, Step) and edge.number in self.notes:
-                self.check(Recorded(None, edge), keep=True)
+            if isinstance(edge, TapeStep) and edge.number in self.notes:
+                self.check(TapedArray(None, edge), keep=True)
 
-    def check(self, tensor: Recorded, *, keep: bool) -> None:
-        """Raise or warn of what went wrong on the way to a tensor, before it goes backward.
+    def check(self, tensor: TapedArray, *, keep: bool) -> None:
+        """Raise or warn of the anomalies in the computation of a tensor, before the reverse sweep.
 
-        Unless it is to `keep` them, the notes go with the tape. Where some went before, the
-        tape did too, and `backward` says so.
+        Unless `keep` is set, the notes are dropped together with the tape. If some were dropped
+        before, part of the tape is freed, which `backward` reports.
         """
         step = tensor._step
-        if not isinstance(step, Step) or step.number not in self.notes:
+        if not isinstance(step, TapeStep) or step.number not in self.notes:
             return
         numbers = _before(self.notes, step.number)
         if not all(number in self.notes for number in numbers):
@@ -151,7 +151,7 @@ class Watch:
 
 
 def _finite(values: Sequence[Any]) -> bool:
-    """Whether all numbers of those that are some are finite."""
+    """Whether all elements of the values that are not None are finite."""
     arrays = (getattr(value, "_data", value) for value in values if value is not None)
     return all(bool(module_of(array).isfinite(array).all()) for array in arrays)
 
@@ -162,7 +162,7 @@ def _error(finding: Finding) -> AnomalyError:
 
 
 def _before(notes: Mapping[int, Note], last: int) -> list[int]:
-    """Return the noted steps that a step came from, itself included, as they were made."""
+    """Return the noted steps that a step depends on, itself included, in creation order."""
     seen, pending = {last}, [last]
     while pending:
         note = notes.get(pending.pop())
@@ -173,32 +173,32 @@ def _before(notes: Mapping[int, Note], last: int) -> list[int]:
     return sorted(seen)
 
 
-class _Shadow:
-    """The graph of what a tensor came from.
+class _NotedGraph:
+    """The graph of the noted operations that a tensor depends on.
 
     Attributes
     ----------
     function : Function
-        Its inputs are leaves and the arrays that nothing flows through.
+        Its inputs are the leaves and the arrays without derivative.
     values : list
-        Theirs.
-    leaf_places : list of int
-        Which of the inputs are leaves.
+        The values of the inputs.
+    leaf_indices : list of int
+        The indices of the inputs that are leaves.
     opaque : bool
-        Whether an input was computed in a way that was not noted, as by a checkpoint.
+        Whether an input is the result of operations that were not noted, as of a checkpoint.
     """
 
     def __init__(
         self,
         notes: Mapping[int, Note],
         numbers: Sequence[int],
-        leaves: Mapping[str, Recorded],
+        leaves: Mapping[str, TapedArray],
     ) -> None:
         self.builder = Builder()
         self.names = {id(leaf._step): name for name, leaf in leaves.items() if leaf._step}
         self.inputs: dict[int, int] = {}
         self.values: list[Any] = []
-        self.leaf_places: list[int] = []
+        self.leaf_indices: list[int] = []
         self.opaque = False
         self.kept: list[Any] = []
         nodes: dict[int, int] = {}
@@ -214,41 +214,41 @@ class _Shadow:
         self.function = Function.build(self.builder, inputs, [nodes[numbers[-1]]], ["loss"])
 
     def _operand(self, made: Any, value: Any) -> int:
-        """Return the node of a leaf, of a number or of an array."""
+        """Return the node of a leaf, a Python number or an array."""
         if made is None and isinstance(value, int | float):
             return self.builder.constant(value)
         key = id(value) if made is None else id(made)
         if key not in self.inputs:
-            place, shape = len(self.inputs), shape_of(value)
+            index, shape = len(self.inputs), shape_of(value)
             leaf = isinstance(made, Accumulation)
             self.opaque |= made is not None and not leaf
             kind = "leaf" if leaf else "array" if made is None else f"result of {made.name}"
             of = f" of shape {shape}" if shape else ""
-            name = self.names.get(key, f"{kind} {place + 1}{of}")
-            self.kept.append(value)  # so that no other array gets its id
+            name = self.names.get(key, f"{kind} {index + 1}{of}")
+            self.kept.append(value)  # so that its id is not reused
             self.inputs[key] = self.builder.input(name, shape)
-            self.values.append(on_host(value))  # looked into there
+            self.values.append(on_host(value))  # examined on the host
             if leaf:
-                self.leaf_places.append(place)
+                self.leaf_indices.append(index)
         return self.inputs[key]
 
 
 class detect_anomaly(ContextDecorator):  # noqa: N801  # PyTorch's spelling: used like a statement
     """Find the operation behind a nan or an infinity: ``with dl.detect_anomaly():``.
 
-    Every recorded operation is noted with its line of Python. Before `backward` starts, what
-    the tensor came from is looked into, value and gradient: the first operation that made a
-    nan or an infinity of finite operands (at a pole, or by overflow) raises an error that shows
-    the line, for a gradient the line of the forward operation. What an untaken branch of
-    `where` holds does not count. A total cancellation, a sum of which no digit is right, is a
-    warning: sums that keep less than half of their digits are computed once more with 60.
+    Every recorded operation is noted with its line of Python. Before `backward` starts, the
+    computation of the tensor is examined, values and gradient: the first operation that made a
+    nan or an infinity from finite operands (at a pole, or by overflow) raises an error that
+    shows the line; for a gradient, the line of the forward operation. Values in an untaken
+    branch of `where` do not count. A total cancellation, a sum without a single correct digit,
+    is a warning: sums that keep less than half of their digits are recomputed with 60 digits.
 
-    A custom function's own forward and backward are taken as one operation; what comes before it
-    is looked into when the sweep comes to it.
+    A custom function's forward and backward count as one operation; the operations before it
+    are examined when the reverse sweep reaches it.
 
-    It costs a second, slower pass and memory for all values; switched off it costs nothing. It
-    holds for the current thread, and what was before returns, also after an error. The block's
-    `Watch` explains a tensor without going backward: `Watch.explain`.
+    It costs a second, slower pass and memory for all values; without it there is no cost. It
+    holds for the current thread, and the previous state is restored, also after an error. The
+    block's `Watch` explains a tensor without a reverse sweep: `Watch.explain`.
 
     Examples
     --------

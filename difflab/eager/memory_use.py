@@ -1,8 +1,8 @@
-"""What going backward keeps in memory: which operation needs which array, and its bytes.
+"""The memory of the reverse sweep: which arrays each operation keeps, and their bytes.
 
-Nothing is listed by hand: an operation keeps what the maps of its row's rule read, found by
-recording them (`plan`). So ``+`` keeps nothing, ``exp`` its output and ``sin`` its input. The
-same plans fill the tape of a tensor, and the same rows account for both.
+Nothing is listed by hand: an operation keeps the values that the maps of its row's rule read,
+found by recording the maps (`plan`). So ``+`` keeps nothing, ``exp`` its output and ``sin`` its
+input. The same plans decide what the tape of a tensor keeps, so both are accounted for alike.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from difflab.eager.recording.plan import Plan
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.plan import BackwardPlan
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.function import Function
@@ -27,28 +27,28 @@ __all__ = ["Kept", "MemoryAccount", "memory"]
 
 SHOWN = 40
 
-Array = tuple[Any, str, int]
-"""What identifies the memory, whose it is, and its bytes."""
+KeptArray = tuple[Any, str, int]
+"""The identity of the memory, its kind (computed, input or constant), and its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What one operation keeps.
+    """The arrays that one operation keeps.
 
     Attributes
     ----------
     node : int
         The operation's number in the graph, or on the tape.
     operation : str
-        The row's name.
+        The name of its row in the table of primitives.
     shape : tuple of int
         The shape of its result at one point.
     keeps : tuple of str
         ``"output"``, ``"input"``, or ``"input 1"``, ``"input 2"``, … of several; ``"its own"``
-        for what a user's own operation or a checkpoint saves, of which a graph knows no bytes;
-        empty where the rule reads none of them.
+        for what a custom function or a checkpoint saves, whose bytes a graph does not know;
+        empty if the rule reads none of them.
     nbytes : int
-        The bytes of those arrays that no operation before it keeps.
+        The bytes of those arrays that no earlier operation keeps.
     """
 
     node: int
@@ -60,15 +60,15 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAccount:
-    """What all operations keep together; each array counts once.
+    """The arrays that all operations keep together; each array counts once.
 
     Attributes
     ----------
     rows : tuple of Kept
-        The operations that a derivative flows through, in order.
+        The operations through which a derivative flows, in order.
     computed, inputs, constants : int
-        The bytes of kept arrays that were computed, that are inputs, and that do not depend
-        on them.
+        The bytes of kept arrays that are results, that are inputs, and that do not depend
+        on the inputs.
     """
 
     rows: tuple[Kept, ...]
@@ -82,7 +82,7 @@ class MemoryAccount:
         return self.computed + self.inputs + self.constants
 
     def table(self, limit: int = SHOWN) -> str:
-        """Return the rows as text; where there are more than `limit`, those with most bytes."""
+        """Return the rows as text; if there are more than `limit`, those with most bytes."""
         most = sorted(self.rows, key=lambda row: -row.nbytes)[:limit]
         lines = [("node", "operation", "shape", "keeps", "bytes")]
         for row in sorted(most, key=lambda row: row.node):
@@ -110,25 +110,25 @@ class MemoryAccount:
 
 
 def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
-    """Return what going backward through a function, or from a tensor, keeps in memory.
+    """Return the memory that the reverse sweep of a function or a tensor keeps.
 
     Parameters
     ----------
     subject : Function or Tensor
-        A function, whose arrays are as large as its inputs' shapes say; or a tensor with a tape.
+        A function, whose input shapes give the sizes; or a tensor with a tape.
     points : int
-        How many points a function is evaluated at: each array is so many times as large.
+        The number of points at which a function is evaluated; multiplies the size of each array.
 
     Returns
     -------
     MemoryAccount
-        Its rows name for every operation what it keeps; ``total``, ``computed``, ``inputs`` and
+        Its rows list what each operation keeps; ``total``, ``computed``, ``inputs`` and
         ``constants`` are bytes, in which each array counts once.
 
     Raises
     ------
     InputError
-        The subject is neither, or a tensor without a tape, or one whose tape is freed.
+        The subject is neither, or is a tensor without a tape or with a freed tape.
 
     Examples
     --------
@@ -144,28 +144,28 @@ def memory(subject: Function | Tensor, points: int = 1) -> MemoryAccount:
     each array counts where it is first kept
     """
     if not isinstance(points, int) or points < 1:
-        raise InputError("points of memory is how many points, an integer from 1 on")
+        raise InputError("points must be a positive integer, the number of points")
     if isinstance(subject, Function):
         return _account(_of_function(subject, points))
-    if isinstance(subject, Tensor) and isinstance(subject._step, Step):
+    if isinstance(subject, Tensor) and isinstance(subject._step, TapeStep):
         if subject._step.edges is None:
             raise InputError(
-                "nothing goes backward any more: the tape was freed by backward()",
-                hint="ask before, or pass retain_graph=True to backward()",
+                "the tape of this tensor was freed by backward()",
+                hint="call memory() before backward(), or pass retain_graph=True to it",
             )
         return _account(_of_tape(subject._step))
     what = "a tensor without a tape" if isinstance(subject, Tensor) else type(subject).__name__
     raise InputError(
-        f"nothing goes backward from {what}",
-        hint="pass a Function, or what was computed from a tensor with requires_grad=True",
+        f"there is no reverse sweep from {what}",
+        hint="pass a Function, or the result of operations on a tensor with requires_grad=True",
     )
 
 
-Entry = tuple[int, str, Shape, list[tuple[str, Array]]]
+StepEntry = tuple[int, str, Shape, list[tuple[str, KeptArray]]]
 
 
-def _account(entries: Iterator[Entry]) -> MemoryAccount:
-    """Add up what operations keep, an array at the first that keeps it."""
+def _account(entries: Iterator[StepEntry]) -> MemoryAccount:
+    """Add up the kept arrays; each counts at the first operation that keeps it."""
     seen: set[Any] = set()
     totals = {"computed": 0, "input": 0, "constant": 0}
     rows: list[Kept] = []
@@ -186,14 +186,14 @@ def _role(slot: int, arity: int) -> str:
     return "input" if arity == 1 else f"input {slot - 1}"
 
 
-def _of_function(function: Function, points: int) -> Iterator[Entry]:
-    """Yield what each node keeps where a derivative flows through it."""
+def _of_function(function: Function, points: int) -> Iterator[StepEntry]:
+    """Yield what each node keeps if a derivative flows through it."""
     graph = function.graph
     active = graph.reached_from(function.input_nodes)
     opcodes = graph.opcode.tolist()
     home = list(range(len(graph)))
-    turned: set[int] = set()  # views that do not show all numbers in their order
-    plans: dict[Any, Plan] = {}
+    turned: set[int] = set()  # views that do not show all elements in order
+    plans: dict[Any, BackwardPlan] = {}
     params = graph.param_ids.tolist()
     for node, (_, args) in enumerate(graph.rows()):
         row = graph.primitive(node)
@@ -206,10 +206,10 @@ def _of_function(function: Function, points: int) -> Iterator[Entry]:
         if not active[node] or row.boolean:
             continue
         shapes = tuple(graph.shape(arg) for arg in args)
-        needs = sum(1 << place for place, arg in enumerate(args) if active[arg])
+        needs = sum(1 << index for index, arg in enumerate(args) if active[arg])
         key = (row, needs, params[node], shapes)
         if key not in plans:
-            plans[key] = Plan(row, needs, graph.params(node), shapes, graph.shape(node))
+            plans[key] = BackwardPlan(row, needs, graph.params(node), shapes, graph.shape(node))
         values = [*args, node]
         kept = []
         for slot, source in plans[key].keep:
@@ -229,20 +229,20 @@ def _kind(function: Function, node: int, active: bytearray) -> str:
 
 
 def _nbytes(function: Function, node: int, points: int) -> int:
-    """Return the bytes of a node's value; a constant array is one for all points."""
+    """Return the bytes of a node's value; all points share a constant array."""
     row = function.graph.primitive(node)
     size = 1 if row is not None and row.boolean else 8
     copies = 1 if row is constant_array else points
     return copies * size * math.prod(function.graph.shape(node))
 
 
-def _of_tape(last: Step) -> Iterator[Entry]:
-    """Yield what each step before `last` keeps, in the order in which they were made."""
+def _of_tape(last: TapeStep) -> Iterator[StepEntry]:
+    """Yield what each step up to `last` keeps, in creation order."""
     steps = {last.number: last}
     open_steps = [last]
     while open_steps:
         for edge in open_steps.pop().edges or ():
-            if isinstance(edge, Step) and edge.number not in steps:
+            if isinstance(edge, TapeStep) and edge.number not in steps:
                 steps[edge.number] = edge
                 open_steps.append(edge)
     for number in sorted(steps):
@@ -256,16 +256,16 @@ def _of_tape(last: Step) -> Iterator[Entry]:
         yield number, step.name, _shape_of(step), kept
 
 
-def _shape_of(step: Step) -> Shape:
-    """Return the shape of what a step computed."""
+def _shape_of(step: TapeStep) -> Shape:
+    """Return the shape of a step's result."""
     plan = step.plan
     if plan.row.shape is None:
         return np.broadcast_shapes(*plan.shapes)
     return plan.row.shape(plan.shapes, **plan.params)
 
 
-def _memory_of(step: Step, slot: int, value: Any) -> Array:
-    """Return an array's own memory, or that of the array it is a view of."""
+def _memory_of(step: TapeStep, slot: int, value: Any) -> KeptArray:
+    """Return the memory of an array, or of the base array if it is a view."""
     whole = value
     while isinstance(getattr(whole, "base", None), np.ndarray):
         whole = whole.base

@@ -1,11 +1,10 @@
-"""Several values that go backward together.
+"""Operations with several outputs: one multi-output step, and an output step for each value.
 
-The values that come out of one place are *portals* to one *gate*. The sweep comes to the portals
-first, which hand their cotangents to the gate, and then to the gate, which goes on with all of
-them: through the user's own backward, or through a part of the tape that is made only now. The
-steps of such a part are numbered above all others, so the sweep goes through them next, and
-everything arrives everywhere in the order in which it would without a gate: the gradients are the
-same bit for bit. Nothing recurses, however gates nest.
+The reverse sweep reaches the output steps first, which store their cotangents as pending, and
+then the multi-output step, which pulls all of them back: through the user's own backward, or
+through a part of the tape that is recorded only then. The steps of such a part have higher
+numbers than all others, so the sweep visits them next, and cotangents are added in the order of a
+plain tape: the gradients are the same bit for bit. Nothing recurses, however such steps nest.
 """
 
 from __future__ import annotations
@@ -17,121 +16,136 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.eager.recording.plan import Plan
-from difflab.eager.recording.record import Recorded
-from difflab.eager.recording.tape import Accumulation, Step, Storage
+from difflab.eager.recording.plan import BackwardPlan
+from difflab.eager.recording.record import TapedArray
+from difflab.eager.recording.tape import Accumulation, Storage, TapeStep
 from difflab.eager.sweep.backward import SPREAD, Contributions, Narrow
 from difflab.eager.sweep.values import Calculator
 
-__all__ = ["Arrived", "Edge", "Opened", "made_again", "make_gate", "make_portal"]
+__all__ = [
+    "Edge",
+    "OutputCotangents",
+    "PullBack",
+    "make_multi_output_step",
+    "make_output",
+    "recomputed",
+]
 
-Edge = Step | Accumulation | None
-Arrived = dict[int, tuple[Any, Any, Step]]
-"""By the place of each portal that was come to: its cotangent, its mask, its step."""
-Opened = Callable[[Step, Arrived, Calculator], Contributions]
-"""Goes on from a gate."""
+Edge = TapeStep | Accumulation | None
+OutputCotangents = dict[int, tuple[Any, Any, TapeStep]]
+"""By index of each output that the sweep reached: its cotangent, its mask, its step."""
+PullBack = Callable[[TapeStep, OutputCotangents, Calculator], Contributions]
+"""Pulls the cotangents of the outputs back through a multi-output step."""
 
-_NOTHING = np.float64(0.0)  # what a gate is called with; the cotangents wait in its mailbox
-
-
-class _Gate:
-    """What stands for the rule of a gate."""
+_NOTHING = np.float64(0.0)  # contributed to a multi-output step; its cotangents are pending
 
 
-class _Portal:
-    """What stands for the rule of a portal."""
+class _MultiOutputRule:
+    """The rule of a multi-output step, by which `SPREAD` finds its function."""
 
 
-class _Mailbox:
-    """The cotangents that have arrived at a gate in one sweep, by the place of their portal."""
+class _OutputRule:
+    """The rule of an output step, by which `SPREAD` finds its function."""
 
-    __slots__ = ("arrived", "sweep")
+
+class _PendingCotangents:
+    """The cotangents that one sweep has stored for a multi-output step, by index of the output."""
+
+    __slots__ = ("cotangents", "sweep")
 
     def __init__(self) -> None:
         self.sweep: Calculator | None = None
-        self.arrived: Arrived = {}
+        self.cotangents: OutputCotangents = {}
 
 
 @cache
 def _row(kind: type, name: str) -> Primitive:
-    """Return what is shown as the name of a step; it is never computed."""
+    """Return a row that gives a step its name and rule; it is never computed."""
     return Primitive(name=name, arity=1, kernel=lambda xp, x: x, rule=kind())
 
 
-def make_gate(
-    name: str, edges: Sequence[Edge], slots: Sequence[Any], opened: Opened, shapes: Any = ()
-) -> Step:
-    """Return a gate.
+def make_multi_output_step(
+    name: str, edges: Sequence[Edge], slots: Sequence[Any], pull_back: PullBack, shapes: Any = ()
+) -> TapeStep:
+    """Return a multi-output step.
 
     Parameters
     ----------
     name : str
-        What the steps are called.
+        The name of the step and of its output steps.
     edges : sequence
-        Where the gate's inputs came from.
+        The steps and leaves that the inputs came from.
     slots : sequence
-        What it keeps until the tape is freed.
-    opened : callable
-        What the sweep does when it comes to the gate.
+        The values kept until the tape is freed.
+    pull_back : callable
+        Called by the sweep when it reaches the step.
     shapes : tuple of tuple of int
-        The inputs' shapes, where `opened` asks for them.
+        The shapes of the inputs, if `pull_back` needs them.
     """
-    params = {"opened": opened, "mailbox": _Mailbox()}
-    gate = Step(Plan(_row(_Gate, name), 0, params, shapes, ()), tuple(edges))
-    gate.slots = list(slots)
-    return gate
+    params = {"pull_back": pull_back, "pending": _PendingCotangents()}
+    producer = TapeStep(
+        BackwardPlan(_row(_MultiOutputRule, name), 0, params, shapes, ()), tuple(edges)
+    )
+    producer.slots = list(slots)
+    return producer
 
 
-def make_portal(
-    kind: type[Recorded], gate: Step, place: int, data: Any, storage: Storage | None = None
+def make_output(
+    kind: type[TapedArray],
+    producer: TapeStep,
+    index: int,
+    data: Any,
+    storage: Storage | None = None,
 ) -> Any:
-    """Return the tensor of a value that comes out of a gate."""
-    plan = Plan(_row(_Portal, gate.name), 0, {"place": place}, (), (), data.dtype)
-    return kind(data, Step(plan, (gate,)), storage)
+    """Return the tensor of one output of a multi-output step, with an output step."""
+    plan = BackwardPlan(_row(_OutputRule, producer.name), 0, {"index": index}, (), (), data.dtype)
+    return kind(data, TapeStep(plan, (producer,)), storage)
 
 
-def made_again(again: Callable[[Step, bool], Sequence[Edge]]) -> Opened:
-    """Return what opens a gate to a part of the tape that `again` records.
+def recomputed(rerun: Callable[[TapeStep, bool], Sequence[Edge]]) -> PullBack:
+    """Return the pull-back through a part of the tape that `rerun` records.
 
     Parameters
     ----------
-    again : callable
-        ``(gate, differentiable) -> edges``: where each portal's value comes from, None where
-        nothing flows; `differentiable` says that the sweep itself is recorded.
+    rerun : callable
+        ``(producer, differentiable) -> edges``: the step that computes each output, None if
+        nothing flows; `differentiable` is set if the sweep itself is recorded.
     """
 
-    def opened(gate: Step, arrived: Arrived, calculator: Calculator) -> Contributions:
-        edges = again(gate, calculator.kernels is None)
+    def pull_back(
+        producer: TapeStep, cotangents: OutputCotangents, calculator: Calculator
+    ) -> Contributions:
+        edges = rerun(producer, calculator.kernels is None)
         return [
-            (edges[place], bar, mask)
-            for place, (bar, mask, _) in arrived.items()
-            if edges[place] is not None
+            (edges[index], bar, mask)
+            for index, (bar, mask, _) in cotangents.items()
+            if edges[index] is not None
         ]
 
-    return opened
+    return pull_back
 
 
-def _deliver(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+def _store(
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Put a portal's cotangent into its gate's mailbox."""
-    (gate,) = step.edges or ()
-    mailbox: _Mailbox = gate.plan.params["mailbox"]  # type: ignore[union-attr]
-    if mailbox.sweep is not calculator:  # what a sweep that was broken off left there is void
-        mailbox.sweep, mailbox.arrived = calculator, {}
-    mailbox.arrived[step.plan.params["place"]] = (value, mask, step)
-    return [(gate, _NOTHING, None)]
+    """Store the cotangent of an output as pending at its multi-output step."""
+    (producer,) = step.edges or ()
+    pending: _PendingCotangents = producer.plan.params["pending"]  # type: ignore[union-attr]
+    if pending.sweep is not calculator:  # left by an interrupted sweep
+        pending.sweep, pending.cotangents = calculator, {}
+    pending.cotangents[step.plan.params["index"]] = (value, mask, step)
+    return [(producer, _NOTHING, None)]
 
 
-def _open(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+def _pull_back(
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Go on from a gate with what has arrived."""
-    mailbox: _Mailbox = step.plan.params["mailbox"]
-    arrived, mailbox.sweep, mailbox.arrived = mailbox.arrived, None, {}
-    opened: Opened = step.plan.params["opened"]
-    return opened(step, arrived, calculator)
+    """Pull the pending cotangents back through a multi-output step."""
+    pending: _PendingCotangents = step.plan.params["pending"]
+    cotangents, pending.sweep, pending.cotangents = pending.cotangents, None, {}
+    pull_back: PullBack = step.plan.params["pull_back"]
+    return pull_back(step, cotangents, calculator)
 
 
-SPREAD[_Gate] = _open
-SPREAD[_Portal] = _deliver
+SPREAD[_MultiOutputRule] = _pull_back
+SPREAD[_OutputRule] = _store

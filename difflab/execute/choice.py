@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from difflab.core.optional import installed, require
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
 from difflab.execute.targets.llvm import NativeArrays, NativeTarget
 from difflab.execute.targets.llvm.libraries import available, fault, llvm
@@ -108,7 +108,7 @@ def repeated(function: Function, target: str) -> Function:
 
 
 def choose(
-    target: str, schedule: Schedule, program: Program | None, arrays: str, threads: int
+    target: str, schedule: Schedule, program: ScalarProgram | None, arrays: str, threads: int
 ) -> Choice:
     """Choose what computes a function.
 
@@ -118,7 +118,7 @@ def choose(
         What was asked for.
     schedule : Schedule
         The function.
-    program : Program or None
+    program : ScalarProgram or None
         The function on single numbers.
     arrays : str
         Why there is none.
@@ -151,7 +151,7 @@ def choose(
 
 
 def _native(
-    schedule: Schedule, program: Program | None, most: int, threads: int
+    schedule: Schedule, program: ScalarProgram | None, most: int, threads: int
 ) -> tuple[NativeTarget | None, str]:
     """Return the function as machine code, or why there is none."""
     if not available():
@@ -166,7 +166,7 @@ def _native(
 
 def _asked(
     schedule: Schedule,
-    program: Program | None,
+    program: ScalarProgram | None,
     arrays: str,
     native: NativeTarget | None,
     why_not: str,

@@ -15,7 +15,7 @@ from difflab.errors import DeviceError, InputError, UnsupportedError
 from difflab.execute.call_arguments import common_shape, plain_number, real
 from difflab.execute.choice import Choice, choose, repeated
 from difflab.execute.lower.arrays.point import PointTarget
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda import CupyTarget
@@ -119,10 +119,10 @@ def compile(
     if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
         vectors = rolled(flattened(vectors), least=0)
     schedule = Schedule.of(vectors)
-    program: Program | None = None
+    program: ScalarProgram | None = None
     arrays = ""
     try:
-        program = Program.of(schedule)
+        program = ScalarProgram.of(schedule)
     except UnsupportedError as error:
         arrays = error.args[0] if vectors is f else _repetition(f, schedule)
         if target == "python" and sum_in_order in vectors.graph.primitives:
@@ -179,7 +179,7 @@ class Compiled:
         target: str,
         threads: int | None,
         schedule: Schedule,
-        program: Program | None,
+        program: ScalarProgram | None,
         arrays: str,
     ) -> None:
         self.function = function

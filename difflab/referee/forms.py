@@ -17,7 +17,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Schedule, Step
+from difflab.execute.lower.schedule import Schedule, ScheduledStep
 from difflab.execute.lower.unrolled import unrolled
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
@@ -43,7 +43,7 @@ class Form:
     ----------
     size : int
         How many values there are.
-    steps : dict of int to Step
+    steps : dict of int to ScheduledStep
         How to compute each value that is neither an input nor a constant.
     constants : dict of int to (number, str or None)
         The numbers, and the names of those that have one.
@@ -58,7 +58,7 @@ class Form:
     """
 
     size: int
-    steps: dict[int, Step]
+    steps: dict[int, ScheduledStep]
     constants: dict[int, tuple[Number, str | None]]
     inputs: list[tuple[int, int]]
     outputs: dict[int, list[Output]] = field(default_factory=dict)
@@ -165,13 +165,13 @@ def _by_numbers(function: Function) -> Form:
     return found
 
 
-def _steps(function: Function) -> list[Step]:
+def _steps(function: Function) -> list[ScheduledStep]:
     graph = function.graph
     params = [dict(entry) for entry in graph.param_table]
     ids = graph.param_ids.tolist()
     rows: Sequence[Primitive] = graph.primitives
     return [
-        Step(node, rows[opcode - FIRST_ROW], tuple(args), params[ids[node]])
+        ScheduledStep(node, rows[opcode - FIRST_ROW], tuple(args), params[ids[node]])
         for node, (opcode, args) in enumerate(graph.rows())
         if opcode >= FIRST_ROW and opcode != CONSTANT
     ]

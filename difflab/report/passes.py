@@ -16,7 +16,7 @@ from difflab.report.terminal import WIDTH, draw
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from difflab.execute.lower.plan import Plan
+    from difflab.execute.lower.plan import BufferPlan
     from difflab.stabilisation.proof import Stabilised
 
 __all__ = ["passes_table", "rewrites_text"]
@@ -114,14 +114,14 @@ def _plans(function: Function) -> RenderableType:
     return grid
 
 
-def _planned(function: Function) -> Plan:
+def _planned(function: Function) -> BufferPlan:
     """Return the plan of the target ``numpy``."""
     from difflab.execute.lower.plan import planned
-    from difflab.execute.lower.schedule import Program, Schedule
+    from difflab.execute.lower.schedule import ScalarProgram, Schedule
 
     schedule = Schedule.of(function)
     try:
-        program = Program.of(schedule)
+        program = ScalarProgram.of(schedule)
     except UnsupportedError:
         program = None
     return planned(schedule, program)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Elementwise, Primitive, Select
-from difflab.execute.lower.schedule import Program
+from difflab.execute.lower.schedule import ScalarProgram
 
 __all__ = ["Bounded", "bounded", "exact_row"]
 
@@ -44,7 +44,7 @@ class Bounded:
     values: dict[int, Any]
     bounds: dict[int, Any]
 
-    def outputs(self, program: Program) -> tuple[Array, Array]:
+    def outputs(self, program: ScalarProgram) -> tuple[Array, Array]:
         """Return the flattened outputs and their bounds, ``(points, numbers)``."""
         cells = [int(cell) for output in program.outputs for cell in output.ravel()]
         shape = (len(cells), len(self.values[0]))
@@ -66,13 +66,13 @@ def exact_row(row: Primitive) -> bool:
 
 
 def bounded(
-    program: Program, points: Array, *, outside: bool, other_library: bool = False
+    program: ScalarProgram, points: Array, *, outside: bool, other_library: bool = False
 ) -> Bounded:
     """Compute a program at points ``(n, points)`` with bounds.
 
     Parameters
     ----------
-    program : Program
+    program : ScalarProgram
         On single numbers.
     points : array
         The inputs, which are exact.

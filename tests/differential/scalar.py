@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.core.primitive import Primitive, Select
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.language import parse
@@ -73,8 +73,8 @@ def check(formula: Formula) -> None:
         check_truth(function, points)
 
 
-def program_of(function: Function) -> Program:
-    return Program.of(Schedule.of(function))
+def program_of(function: Function) -> ScalarProgram:
+    return ScalarProgram.of(Schedule.of(function))
 
 
 def computes_constants(function: Function) -> bool:
@@ -133,7 +133,7 @@ def check_modes(function: Function, points: Array) -> None:
     assert_near("forward mode", forward, reverse, bound, points, function.inputs)
 
 
-def unsettled(program: Program, frame: Bounded, count: int) -> Array:
+def unsettled(program: ScalarProgram, frame: Bounded, count: int) -> Array:
     """Return at which points something that the result depends on has no finite slope."""
     live: dict[int, Array] = {
         int(cell): np.full(count, True) for cells in program.outputs for cell in cells.ravel()
@@ -204,7 +204,7 @@ def check_truth(function: Function, points: Array) -> None:
         )
 
 
-def at_kinks(program: Program, frame: Bounded, count: int) -> Array:
+def at_kinks(program: ScalarProgram, frame: Bounded, count: int) -> Array:
     """Return at which points an operation is at its kink, or too near for differences to see it.
 
     What is made of kinks may be smooth, as ``clip(y, w, w)``, and its derivative is not what the

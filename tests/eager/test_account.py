@@ -1,4 +1,4 @@
-"""What going backward keeps: known cases, and the bytes that the tape really holds."""
+"""The memory of the reverse sweep: known cases, and the bytes that the tape really holds."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_the_table_shows_the_largest() -> None:
 
 @pytest.mark.parametrize("subject", [3, dl.tensor([1.0]), dl.tensor([1.0], requires_grad=True)])
 def test_what_has_no_backward_pass_is_refused(subject: Any) -> None:
-    with pytest.raises(InputError, match="nothing goes backward"):
+    with pytest.raises(InputError, match="no reverse sweep"):
         dl.memory(subject)
 
 

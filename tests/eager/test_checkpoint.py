@@ -8,7 +8,7 @@ import pytest
 
 import difflab as dl
 from difflab.eager.checkpoints.revolve import forward_steps, revolve
-from difflab.eager.recording.tape import Step
+from difflab.eager.recording.tape import TapeStep
 from difflab.errors import InputError, TapeError
 from difflab.testing import check_gradient
 
@@ -59,7 +59,7 @@ def test_nothing_is_recorded_inside_and_the_step_is_named():
     assert not y.is_leaf
     assert y.grad_fn.name == "checkpoint"
     y.sum().backward()
-    assert isinstance(inside[1], Step)
+    assert isinstance(inside[1], TapeStep)
     assert len(inside) == 2
 
 

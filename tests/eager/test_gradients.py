@@ -1,4 +1,4 @@
-"""What arrives in `grad`: whose memory it is, and of which type."""
+"""The gradients in `grad`: their memory and their dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with an index, a shape or a NumPy array is said, at the user's line."""
+"""Errors of indices, shapes and NumPy arrays are reported at the user's line."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_types_and_lists() -> None:
 
 
 def test_arrays_of_numpys_do_not_take_tensors() -> None:
-    """Into a single place NumPy raises its own error, with ours as the cause."""
+    """For a single element NumPy raises its own error, with ours as the cause."""
     z = np.zeros(3)
     x = dl.tensor([1.0, 2.0, 3.0], requires_grad=True)
     with pytest.raises(TapeError, match=r"z\[:\] = x") as caught:

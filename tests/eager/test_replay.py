@@ -11,7 +11,7 @@ import pytest
 
 import difflab as dl
 from difflab.core.primitive import Primitive
-from difflab.eager.recording.plan import Plan
+from difflab.eager.recording.plan import BackwardPlan
 from difflab.eager.sweep import replay
 from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
@@ -20,7 +20,7 @@ from tests.eager.test_agreement import CASES, ROWS, eager
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "PROGRAMS", {})
+    monkeypatch.setattr(replay, "RECORDED_SWEEPS", {})
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_new_numbers_go_through_the_recorded_sweep(sweeps: list[Any]) -> None:
 
 
 def test_a_recorded_sweep_turns_other_tapes_away() -> None:
-    """All end alike; what differs is which values are one, what is a leaf, numbers, order."""
+    """The last step is the same; shared values, leaves, numbers or order differ."""
 
     def ordered(x: Any, y: Any, first: int) -> Any:
         parts = {}
@@ -98,9 +98,9 @@ def test_a_recorded_sweep_turns_other_tapes_away() -> None:
         roots = [last(form) for _ in range(3)]
         for root in roots[:2]:
             root.backward()
-        sweep = replay.PROGRAMS[roots[0].grad_fn.plan].sweep
-        taken = [sweep(last(other).grad_fn, seed, True) is not None for other in forms]
-        assert taken == [other is form for other in forms]
+        sweep = replay.RECORDED_SWEEPS[roots[0].grad_fn.plan].sweep
+        accepted = [sweep(last(other).grad_fn, seed, True) is not None for other in forms]
+        assert accepted == [other is form for other in forms]
         assert sweep(roots[2].grad_fn, seed, False) is not None
         with pytest.raises(TapeError, match="freed"):
             roots[2].backward()
@@ -112,7 +112,7 @@ def test_a_recorded_sweep_turns_other_tapes_away() -> None:
 def test_every_recipe_computes_on_something_that_came() -> None:
     """Python divides numbers of its own by zero with an error, where NumPy's give infinity."""
     for row in ROWS:
-        plan = Plan(row, (1 << row.arity) - 1, {}, ((),) * row.arity, ())
+        plan = BackwardPlan(row, (1 << row.arity) - 1, {}, ((),) * row.arity, ())
         for found in plan.recipes:
             constant = range(found.inputs, found.inputs + len(found.constants)) if found else ()
             for step_row, operands, _ in found.steps if found else ():
@@ -159,7 +159,7 @@ def test_what_is_alike_but_not_the_same_is_told_apart() -> None:
 
 
 def test_the_order_in_which_steps_were_made_is_part_of_the_structure() -> None:
-    """Sums are taken in the order of the sweep, which is that of the steps' making."""
+    """Terms are added in the order of the sweep, the reverse creation order of the steps."""
 
     def gradient(order: tuple[int, ...]) -> float:
         x = dl.tensor(0.1, requires_grad=True)
@@ -252,7 +252,7 @@ def test_large_and_long_tapes_are_not_remembered(monkeypatch: pytest.MonkeyPatch
         x.zero_grad()
         np.sum(y).backward()
         assert np.array_equal(x.grad.numpy(), np.full(100, 2.0**-10))
-    assert list(replay.PROGRAMS.values()) == [replay.NEVER]
+    assert list(replay.RECORDED_SWEEPS.values()) == [replay.NEVER]
 
 
 def gradients(form: Callable[..., Any], *values: Any) -> list[list[Any]]:

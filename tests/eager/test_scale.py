@@ -77,4 +77,4 @@ def test_every_step_is_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> Non
         y = y + y
     y.backward()
     assert x.grad.item() == 2.0**60
-    assert len(seen) == 60  # going forward, a number's own addition is taken
+    assert len(seen) == 60  # the forward pass uses the addition of Python floats

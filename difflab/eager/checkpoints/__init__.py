@@ -1,1 +1,1 @@
-"""Checkpoints: values computed again in the reverse sweep instead of being kept."""
+"""Checkpoints: values recomputed in the reverse sweep instead of being kept."""

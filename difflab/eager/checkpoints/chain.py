@@ -1,4 +1,4 @@
-"""`checkpoint_chain`: a long loop gone back through with few of its states kept."""
+"""`checkpoint_chain`: the gradient of a long loop with few of its states kept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from difflab.eager.checkpoints.checkpoint import checkpoint, unrecorded
 from difflab.eager.checkpoints.revolve import kept_states
-from difflab.eager.multi_output import Edge, made_again, make_gate, make_portal
+from difflab.eager.multi_output import Edge, make_multi_output_step, make_output, recomputed
 from difflab.eager.recording.mode import MODE, enable_grad
-from difflab.eager.recording.tape import Step, Storage, storage_of
+from difflab.eager.recording.tape import Storage, TapeStep, storage_of
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError, TapeError
 from difflab.graph.checks import require_callable
@@ -22,29 +22,29 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = ["checkpoint_chain"]
 
-State = list[Any]
-"""The leaves of a state; those that are tensors without their steps."""
+ChainState = list[Any]
+"""The leaves of a state; tensors among them are detached from their steps."""
 
 
-class _Kept(NamedTuple):
-    """A stack of states, of which gates keep different tops and share the rest."""
+class _SnapshotStack(NamedTuple):
+    """A stack of kept states; the steps on the tape share its lower part."""
 
-    place: int
-    state: State
+    position: int
+    state: ChainState
     size: int
-    below: _Kept | None
+    below: _SnapshotStack | None
 
-    def before(self, step: int) -> _Kept:
-        """Return the stack up to the last state that comes before `step`."""
+    def before(self, step: int) -> _SnapshotStack:
+        """Return the stack up to the last state before `step`."""
         top = self
-        while top.place >= step and top.below is not None:
+        while top.position >= step and top.below is not None:
             top = top.below
         return top
 
     def arrays(self) -> list[Any]:
         """Return the arrays of all states."""
         found: list[Any] = []
-        top: _Kept | None = self
+        top: _SnapshotStack | None = self
         while top is not None:
             found += [leaf._data for leaf in top.state if isinstance(leaf, Tensor)]
             top = top.below
@@ -57,27 +57,26 @@ def checkpoint_chain(
     steps: int,
     snapshots: int | Literal["sqrt"] = "sqrt",
 ) -> Any:
-    r"""Return the state after many steps, keeping few of the states in between.
+    r"""Return the state after many steps, keeping few of the intermediate states.
 
-    It is what the loop ``for k in range(steps): state = step(k, state)`` gives, and so are the
-    gradients, bit for bit, also of tensors that `step` uses without taking them. `backward`
-    computes the states that were not kept again.
+    The result is that of the loop ``for k in range(steps): state = step(k, state)``, and so are
+    the gradients, bit for bit, also of tensors that `step` uses without taking them as
+    arguments. `backward` recomputes the states that were not kept.
 
     Parameters
     ----------
     step : callable
-        ``(k, state) -> state``. It must do the same each time it is run for one k.
+        ``(k, state) -> state``. It must do the same each time it is run for the same k.
     state : tree of tensors
         The initial state: a tensor, or tuples, lists and dicts of them. All states have one
         structure.
     steps : int
         The length l of the chain.
     snapshots : int or "sqrt"
-        How many states are kept at a time, the initial one counted. The schedule is the optimal
-        one, and the steps that are run beside the l recorded ones are those of
-        `difflab.eager.checkpoints.revolve.forward_steps`. With ``"sqrt"``, about √l states are
-        kept at equal distances and about √l steps recorded at a time; every step is run twice at
-        most.
+        The largest number of states kept at a time, including the initial one. The schedule is
+        optimal: beside the l recorded steps it runs `forward_steps` (see
+        `difflab.eager.checkpoints.revolve`). With ``"sqrt"``, about √l states are kept at equal
+        distances and about √l steps are recorded at a time; every step is run at most twice.
 
     Returns
     -------
@@ -87,17 +86,17 @@ def checkpoint_chain(
     Raises
     ------
     InputError
-        `steps` is negative, `snapshots` is neither "sqrt" nor a number from 1.
+        `steps` is negative, or `snapshots` is neither "sqrt" nor a positive integer.
     TapeError
-        A step returns a state of another structure.
+        A step returns a state with another structure.
 
     Notes
     -----
-    A chain of :math:`\binom{s + r}{s}` steps is gone back through with s snapshots by running
-    no step more than r times beside its recorded run. With ``create_graph=True`` the whole
-    chain is recorded, and with ``retain_graph=True`` the snapshots of the forward run stay
-    beside those of the backward one. All numbers of a state with a floating type are taken to
-    require grad if anything that the chain uses does.
+    A chain of :math:`\binom{s + r}{s}` steps is reversed with s snapshots by running each step
+    at most r times beside its recorded run. With ``create_graph=True`` the whole chain is
+    recorded, and with ``retain_graph=True`` the snapshots of the forward run stay beside those
+    of the reverse sweep. All floating-point tensors of a state require grad if any tensor that
+    the chain uses does.
 
     References
     ----------
@@ -119,44 +118,44 @@ def checkpoint_chain(
     """
     require_callable(step, "checkpoint_chain")
     if not isinstance(steps, int) or steps < 0:
-        raise InputError(f"a chain has a whole number of steps, not {steps!r}")
+        raise InputError(f"a chain has a whole number of steps from 0, not {steps!r}")
     if snapshots != "sqrt" and (not isinstance(snapshots, int) or snapshots < 1):
         raise InputError(
-            f'snapshots is "sqrt" or a whole number from 1, not {snapshots!r}',
+            f'snapshots is "sqrt" or a positive integer, not {snapshots!r}',
             hint="the initial state counts as one",
         )
     if not MODE.enabled or MODE.watch is not None or steps < 2:
-        return _looped(step, 0, steps, state)
+        return _run_loop(step, 0, steps, state)
     if snapshots == "sqrt":
-        return _segmented(step, steps, state)
+        return _run_segments(step, steps, state)
     leaves, structure = flatten(state)
     storages = [storage_of(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
     guards = tuple([(storage, storage.changes) for storage in storages])
     chain = _Chain(step, structure, snapshots, leaves, guards)
-    first = [_bare(leaf) for leaf in leaves]
-    last, kept, met = chain.advanced(_Kept(0, first, 1, None), steps)
-    flows = met or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
-    return step(steps - 1, chain.entered(steps - 1, last, kept, flows, kept.arrays()))
+    first = [_detached(leaf) for leaf in leaves]
+    last, kept, saw_grad = chain.advanced(_SnapshotStack(0, first, 1, None), steps)
+    flows = saw_grad or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
+    return step(steps - 1, chain.state_on_tape(steps - 1, last, kept, flows, kept.arrays()))
 
 
-def _looped(step: Callable[[int, Any], Any], start: int, end: int, state: Any) -> Any:
+def _run_loop(step: Callable[[int, Any], Any], start: int, end: int, state: Any) -> Any:
     for k in range(start, end):
         state = step(k, state)
     return state
 
 
-def _segmented(step: Callable[[int, Any], Any], steps: int, state: Any) -> Any:
-    """Run segments of √l steps, of which only the last is recorded now."""
+def _run_segments(step: Callable[[int, Any], Any], steps: int, state: Any) -> Any:
+    """Run segments of √l steps; only the last is recorded in the forward run."""
     size = isqrt(steps - 1) + 1
     for start in range(0, steps - size, size):
-        state = checkpoint(partial(_looped, step, start, start + size), state)
+        state = checkpoint(partial(_run_loop, step, start, start + size), state)
     done = (steps - 1) // size * size
-    return _looped(step, done, steps, state)
+    return _run_loop(step, done, steps, state)
 
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """A chain and where it begins."""
+    """A chain: its step, its initial state and the number of snapshots."""
 
     step: Callable[[int, Any], Any]
     structure: Structure
@@ -164,25 +163,25 @@ class _Chain:
     origin: list[Any]
     guards: tuple[tuple[Storage, int], ...]
 
-    def advanced(self, kept: _Kept, end: int) -> tuple[State, _Kept, bool]:
-        """Run from the last kept state to that before step ``end - 1``, unrecorded.
+    def advanced(self, kept: _SnapshotStack, end: int) -> tuple[ChainState, _SnapshotStack, bool]:
+        """Run from the last kept state to the state before step ``end - 1``, unrecorded.
 
         Returns
         -------
-        state, kept, met
-            The state, what is kept by then, and whether anything used requires grad.
+        state, kept, saw_grad
+            The state, the stack of kept states, and whether a tensor used requires grad.
         """
         here, state, size, _ = kept
         used = False
-        for place in [*kept_states(here, end, self.snapshots - size), end - 1]:
-            state, met = unrecorded(partial(self._run, here, place, state))
-            used |= met
-            here = place
-            if place < end - 1:
-                kept = _Kept(place, state, kept.size + 1, kept)
+        for index in [*kept_states(here, end, self.snapshots - size), end - 1]:
+            state, saw_grad = unrecorded(partial(self._run, here, index, state))
+            used |= saw_grad
+            here = index
+            if index < end - 1:
+                kept = _SnapshotStack(index, state, kept.size + 1, kept)
         return state, kept, used
 
-    def _run(self, start: int, end: int, state: State) -> State:
+    def _run(self, start: int, end: int, state: ChainState) -> ChainState:
         for k in range(start, end):
             tree = unflatten(self.structure, [_tensor(leaf) for leaf in state])
             leaves, structure = flatten(self.step(k, tree))
@@ -191,53 +190,60 @@ class _Chain:
                     f"step {k} of the chain returns the structure {structure}, and the state"
                     f" has {self.structure}"
                 )
-            state = [_bare(leaf) for leaf in leaves]
+            state = [_detached(leaf) for leaf in leaves]
         return state
 
-    def entered(
-        self, k: int, state: State, kept: _Kept, flows: bool, listed: Sequence[Any] = ()
+    def state_on_tape(
+        self,
+        k: int,
+        state: ChainState,
+        kept: _SnapshotStack,
+        flows: bool,
+        listed: Sequence[Any] = (),
     ) -> Any:
-        """Return the state before step k as tensors whose gradients go on to step ``k - 1``.
+        """Return the state before step k as tensors that backpropagate to step ``k - 1``.
 
-        The arrays that are `listed` are told to whoever asks what the tape keeps.
+        The `listed` arrays are those that `memory` counts as kept by the step on the tape.
         """
         if k == 0:
             return unflatten(self.structure, self.origin)
         if not flows:
             return unflatten(self.structure, [_tensor(leaf) for leaf in state])
-        gate = make_gate("checkpoint", [], [(k, kept.before(k)), *listed], made_again(self._again))
-        gate.guards = self.guards
+        producer = make_multi_output_step(
+            "checkpoint", [], [(k, kept.before(k)), *listed], recomputed(self._rerun)
+        )
+        producer.guards = self.guards
         leaves = [
-            make_portal(Tensor, gate, place, _shielded(leaf._data))
+            make_output(Tensor, producer, index, _view(leaf._data))
             if isinstance(leaf, Tensor) and leaf.dtype.kind == "f"
             else _tensor(leaf)
-            for place, leaf in enumerate(state)
+            for index, leaf in enumerate(state)
         ]
         return unflatten(self.structure, leaves)
 
-    def _again(self, gate: Step, differentiable: bool) -> Sequence[Edge]:
-        """Record the step before the gate's state, or all of them to be differentiated again."""
-        end, kept = gate.slots[0]
+    def _rerun(self, producer: TapeStep, differentiable: bool) -> Sequence[Edge]:
+        """Record the step before the kept state, or all steps if the sweep is recorded."""
+        end, kept = producer.slots[0]
         if differentiable:
             with enable_grad():
-                result = _looped(self.step, 0, end, unflatten(self.structure, self.origin))
+                result = _run_loop(self.step, 0, end, unflatten(self.structure, self.origin))
         else:
             state, kept, _ = self.advanced(kept, end)
             with enable_grad():
-                result = self.step(end - 1, self.entered(end - 1, state, kept, flows=True))
+                result = self.step(end - 1, self.state_on_tape(end - 1, state, kept, flows=True))
         return [leaf._step if isinstance(leaf, Tensor) else None for leaf in flatten(result)[0]]
 
 
-def _bare(leaf: Any) -> Any:
-    """Return a leaf without its step."""
+def _detached(leaf: Any) -> Any:
+    """Return a leaf detached from its step."""
     return Tensor(leaf._data) if isinstance(leaf, Tensor) else leaf
 
 
 def _tensor(leaf: Any) -> Any:
-    """Return a leaf for a step to use: what it does in place leaves the stored one alone."""
-    return Tensor(_shielded(leaf._data)) if isinstance(leaf, Tensor) else leaf
+    """Return a leaf for a step to use; changes in place do not affect the stored one."""
+    return Tensor(_view(leaf._data)) if isinstance(leaf, Tensor) else leaf
 
 
-def _shielded(data: Any) -> Any:
-    """Return a view: a tensor that is changed in place gets an array of its own then."""
+def _view(data: Any) -> Any:
+    """Return a view: a tensor on a view gets a new array when it is changed in place."""
     return data.view() if isinstance(data, np.ndarray) else data

@@ -1,6 +1,6 @@
-"""Revolve: when to keep, recompute and reverse the states of a chain, with few of them kept.
+"""Revolve: the schedule that keeps, recomputes and reverses the states of a chain.
 
-To reverse step k of a chain the state before it is needed. Binomial checkpointing keeps at most
+Reversing step k of a chain needs the state before it. Binomial checkpointing keeps at most
 s states at a time and repeats the fewest forward steps (Griewank & Walther, Algorithm 799:
 revolve, ACM TOMS 26, 2000, after Griewank, 1992). Pure arithmetic.
 """
@@ -23,9 +23,9 @@ class Action(NamedTuple):
     ----------
     kind : {"snapshot", "restore", "advance", "reverse"}
         Keep the state before step `step`; return to the kept state before `step`; run the steps
-        from `step` up to `until` (not included) forward; run step `step` recorded, and back.
+        from `step` up to `until` (exclusive) forward; run step `step` recorded, and reverse it.
     step, until : int
-        Where, counted from 0. The states that are kept from `step` on are dropped by "reverse".
+        Indices of steps, from 0. "reverse" drops the states kept from `step` on.
     """
 
     kind: Literal["snapshot", "restore", "advance", "reverse"]
@@ -34,7 +34,7 @@ class Action(NamedTuple):
 
 
 def beta(snapshots: int, repeats: int) -> int:
-    r"""Return the longest chain that s snapshots reverse with each step repeated r times at most.
+    r"""Return the length of the longest chain that s snapshots reverse with r repetitions at most.
 
     .. math:: \beta(s, r) = \binom{s + r}{s}
 
@@ -47,7 +47,7 @@ def beta(snapshots: int, repeats: int) -> int:
 
 
 def repetitions(steps: int, snapshots: int) -> int:
-    """Return r with β(s, r - 1) < steps ≤ β(s, r): how often a step is repeated at most.
+    """Return r with β(s, r - 1) < steps ≤ β(s, r): the largest number of repetitions of a step.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def repetitions(steps: int, snapshots: int) -> int:
 
 
 def forward_steps(steps: int, snapshots: int) -> int:
-    r"""Return the fewest forward steps beside those that are recorded.
+    r"""Return the minimal number of forward steps beside the recorded ones.
 
     .. math:: t(l, s) = r\,l - \beta(s + 1, r - 1)
 
@@ -84,14 +84,14 @@ def forward_steps(steps: int, snapshots: int) -> int:
 
 
 def kept_states(start: int, end: int, free: int) -> Iterator[int]:
-    """Yield where to keep states on the way from the kept state `start` to step ``end - 1``.
+    """Yield the steps before which to keep states, from the kept state `start` to ``end - 1``.
 
     Parameters
     ----------
     start, end : int
-        The steps from `start` up to `end` (not included) are still to be reversed.
+        The steps from `start` up to `end` (exclusive) are still to be reversed.
     free : int
-        How many more states may be kept.
+        The number of further states that may be kept.
 
     Examples
     --------
@@ -100,14 +100,14 @@ def kept_states(start: int, end: int, free: int) -> Iterator[int]:
     """
     while free > 0:
         start += _first_part(end - start, free + 1)
-        if start >= end - 1:  # the last step is recorded at once: its state is not kept
+        if start >= end - 1:  # the last step is recorded immediately: its state is not kept
             return
         yield start
         free -= 1
 
 
 def _first_part(steps: int, snapshots: int) -> int:
-    """Return how far to advance to the next state to keep, counting the present one.
+    """Return the number of steps to the next state to keep; `snapshots` includes the current one.
 
     Both parts then stay within their own optimum: β(s, r-2) ≤ k ≤ β(s, r-1) for the first,
     and β(s-1, r-1) ≤ l - k ≤ β(s-1, r) for the rest.
@@ -124,21 +124,21 @@ def revolve(steps: int, snapshots: int) -> Iterator[Action]:
     steps : int
         The length l of the chain, at least 1.
     snapshots : int
-        How many states may be kept at a time, the initial one included; at least 1.
+        The largest number of states kept at a time, including the initial one; at least 1.
 
     Yields
     ------
     Action
-        The first keeps the initial state, the last reverses step 0.
+        The first action keeps the initial state, the last reverses step 0.
 
     Raises
     ------
     InputError
-        A number is below 1.
+        `steps` or `snapshots` is below 1.
 
     Notes
     -----
-    The forward steps are `forward_steps`, the least possible; a step is run forward at most
+    There are `forward_steps` forward steps, the minimum; a step is run forward at most
     `repetitions` times (Griewank & Walther, 2000, §2).
 
     Examples
@@ -177,6 +177,6 @@ def revolve(steps: int, snapshots: int) -> Iterator[Action]:
 def _require(steps: int, snapshots: int) -> None:
     if steps < 1 or snapshots < 1:
         raise InputError(
-            f"revolve takes at least 1 step and 1 snapshot, not {steps} and {snapshots}",
+            f"revolve needs at least 1 step and 1 snapshot, not {steps} and {snapshots}",
             hint="the initial state counts as a snapshot",
         )

@@ -1,1 +1,1 @@
-"""The tape: operations are computed, and recorded with what their derivatives need."""
+"""The tape: operations are computed, and recorded with the values their derivatives need."""

@@ -1,4 +1,4 @@
-"""Whether operations are recorded: `no_grad` and `enable_grad`, and who watches them."""
+"""Whether operations are recorded (`no_grad`, `enable_grad`) and noted (`detect_anomaly`)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ __all__ = ["MODE", "WATCHED", "enable_grad", "no_grad"]
 
 
 class _Mode(threading.local):
-    """Every thread has its own, and starts with recording switched on."""
+    """The mode of one thread; recording is switched on initially."""
 
     enabled = True
-    met = False
+    saw_grad = False
     """Whether something that requires grad was used while nothing was recorded."""
     watch: Any = None
-    """What `detect_anomaly` notes the recorded operations in."""
+    """The `Watch` of the innermost `detect_anomaly`, which notes the recorded operations."""
 
 
 MODE = _Mode()
 WATCHED: list[None] = []
-"""An entry for every watch in any thread: while it is empty, no thread looks for its own."""
+"""One entry per active watch of any thread; while empty, operations skip `MODE.watch`."""
 
 
 class _Switch(ContextDecorator):
-    """Set recording inside a block or function; what was before returns, also after an error."""
+    """Set recording inside a block or function, and restore it, also after an error."""
 
     enabled: bool
 
@@ -43,8 +43,8 @@ class _Switch(ContextDecorator):
 class no_grad(_Switch):  # noqa: N801  # PyTorch's spelling: used like a statement
     """Record nothing inside: ``with dl.no_grad():``, or as a decorator.
 
-    What is computed inside does not require grad, and tensors may be changed in place, as a
-    training step does. It holds for the current thread.
+    Results of operations inside do not require grad, and leaves may be changed in place, as in a
+    training step. It holds for the current thread.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a row's backward step reads, and how it computes, for one choice of active arguments.
+"""Backward plans: what the pull-back of a row reads and computes, per set of active arguments.
 
 Both follow from the row's rule alone: its maps are recorded once (as for graphs), and a slot
 that no map reads is not kept. So `+` keeps nothing, `exp` its output and `sin` its input.
@@ -23,25 +23,25 @@ from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, power
 
-__all__ = ["NUMBERS", "REMEMBERED", "Plan", "Recipe", "recipe", "recipe_of"]
+__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Recipe", "recipe", "recipe_of"]
 
 POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]
-Step = tuple[Primitive, tuple[int, ...], Params]
+RecipeStep = tuple[Primitive, tuple[int, ...], Params]
 Bound = tuple[Map, int, int]
 NUMBERS = (int, float)
 REMEMBERED = 4096
-"""Recipes that are kept; more would be shapes and numbers that nobody meets again."""
+"""Size of each cache; the keys hold shapes and numbers, which need not recur."""
 
 
 class Recipe:
-    """The steps of rows over slots: t, y and the arguments, then constants, then results.
+    """A sequence of row calls over slots: t, y and the arguments, then constants, then results.
 
     Attributes
     ----------
     steps : list
-        Rows, the slots they take, and their parameters.
+        Rows, the slots of their operands, and their parameters.
     reads : frozenset of int
         The slots, t aside, that the results depend on.
     """
@@ -49,7 +49,7 @@ class Recipe:
     __slots__ = ("bound", "constants", "inputs", "reads", "results", "steps")
 
     def __init__(
-        self, inputs: int, constants: list[float], steps: list[Step], results: tuple[int, ...]
+        self, inputs: int, constants: list[float], steps: list[RecipeStep], results: tuple[int, ...]
     ) -> None:
         self.inputs = inputs
         self.constants = constants
@@ -65,18 +65,18 @@ class Recipe:
 
     @property
     def passes(self) -> bool:
-        """Whether the one result is what came, t, as it is."""
+        """Whether the only result is the cotangent t, unchanged."""
         return self.results == (0,)
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
-        """Return the steps with the kernels of an array module; with None the rows themselves."""
+        """Return the steps with the kernels of an array module; for None, with the rows."""
         found = self.bound.get(xp)
         if found is None:
             found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
         return found
 
     def run(self, slots: list[Any], xp: ModuleType | None) -> list[Any]:
-        """Return all slots after the last step."""
+        """Return all slots after the last step; `slots` are the inputs."""
         work = slots + self.constants
         append = work.append
         for function, first, second in self.bound.get(xp) or self.on(xp):
@@ -90,7 +90,7 @@ class Recipe:
 def _bound(
     xp: ModuleType | None, row: Primitive, operands: tuple[int, ...], params: Params
 ) -> Bound:
-    """Return a function and the slots that it takes: two, one and -1, or twice -1 for all."""
+    """Return a function and its operand slots: two, one and -1, or -1 twice for all."""
     function = partial(row, **dict(params)) if xp is None else row.unbatched_computer(xp, params)
     if len(operands) == 2:
         return function, operands[0], operands[1]
@@ -101,15 +101,15 @@ def _bound(
 
 @lru_cache(REMEMBERED)
 def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe | None:
-    """Return the recipe of a map ``(t, y, *args)``, of which some arguments are plain numbers.
+    """Return the recipe of a map ``(t, y, *args)``, some of whose arguments are plain numbers.
 
-    The exact identities that graphs are simplified by then apply: x ** 2 has the derivative
-    2 * x, and no power is taken. A coefficient 0 is multiplied by like any other, because
-    0 * inf is nan; but x ** 0 is 1 everywhere, so that nothing flows: None.
+    The exact identities that simplify graphs then apply: x ** 2 has the derivative 2 * x, without
+    a power. A coefficient 0 is multiplied by like any other, because 0 * inf is nan; but x ** 0
+    is 1 everywhere and has no derivative: None.
     """
     if not numbers:
         found = template(rule_map, arity)
-        steps: list[Step] = [(row, operands, ()) for row, operands in found.steps]
+        steps: list[RecipeStep] = [(row, operands, ()) for row, operands in found.steps]
         return Recipe(arity + 2, list(found.constants), steps, (found.result,))
     known = dict(numbers)
     if rule_map is POWER_OF_NUMBER and known.get(3) == 0:
@@ -132,52 +132,52 @@ def _names(arity: int) -> list[str]:
 def recipe_of(function: Function, output: int | None = None, *, exact: bool = False) -> Recipe:
     """Return a recorded function, or one of its outputs, as a recipe over its inputs.
 
-    Where kernels broadcast by themselves, they are left to; where every step is to give the bits
-    and the layout in memory that were recorded, only numbers are.
+    Broadcasts are left to the kernels where these broadcast; with `exact`, where each step must
+    give the recorded bits and memory layout, only broadcasts of scalars are.
     """
     graph = function.graph
     results = function.outputs if output is None else (function.outputs[output],)
-    taken = {node: _narrowest(graph, node, numbers_only=exact) for node in range(len(graph))}
+    arguments = {node: _narrowest(graph, node, numbers_only=exact) for node in range(len(graph))}
     alive = set(results)
     for node in range(len(graph) - 1, -1, -1):
         if node in alive:
-            alive.update(taken[node])
+            alive.update(arguments[node])
     slot_of = {node: slot for slot, node in enumerate(function.input_nodes)}
     constants = [node for node in graph.constants if node in alive]
     for node in constants:
         slot_of[node] = len(slot_of)
-    steps: list[Step] = []
+    steps: list[RecipeStep] = []
     for node, (opcode, _) in enumerate(graph.rows()):
         if opcode >= FIRST_ROW and node in alive:
-            operands = tuple([slot_of[arg] for arg in taken[node]])
+            operands = tuple([slot_of[arg] for arg in arguments[node]])
             slot_of[node] = len(slot_of)
             params = graph.param_table[graph.param_ids[node]]
             steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))
-    # NumPy takes a float faster than an integer, and to the same result.
+    # NumPy is faster with a float than with an integer, and gives the same result.
     numbers = [float(graph.constant(node)) for node in constants]
     return Recipe(len(function.input_nodes), numbers, steps, tuple(slot_of[n] for n in results))
 
 
 def _narrowest(graph: Graph, node: int, *, numbers_only: bool) -> tuple[int, ...]:
-    """Return the arguments of a node; where its kernel broadcasts, what they were spread from.
+    """Return the arguments of a node; if its kernel broadcasts, their values before `broadcast`.
 
-    A computed number beside an array of the whole shape leaves the layout of the result to that.
+    A computed scalar beside an array of the full shape does not affect the result's layout.
     """
-    taken = list(graph.arguments(node))
+    arguments = list(graph.arguments(node))
     row = graph.primitive(node)
     if row is None or row.shape is not None:
-        return tuple(taken)
-    for place, arg in enumerate(taken):
+        return tuple(arguments)
+    for index, arg in enumerate(arguments):
         if graph.primitive(arg) is broadcast:
             source = graph.arguments(arg)[0]
             if numbers_only and (
                 set(graph.shape(source)) - {1} or graph.opcode[source] == CONSTANT
             ):
                 continue
-            before, taken[place] = arg, source
-            if np.broadcast_shapes(*map(graph.shape, taken)) != graph.shape(node):
-                taken[place] = before
-    return tuple(taken)
+            before, arguments[index] = arg, source
+            if np.broadcast_shapes(*map(graph.shape, arguments)) != graph.shape(node):
+                arguments[index] = before
+    return tuple(arguments)
 
 
 @cache
@@ -197,36 +197,36 @@ def _transpose(entry: Transpose, params: Params, shapes: Shapes, shape: Shape) -
     return Function.build(builder, inputs, [bar.id], ["bar"])
 
 
-class Plan:
-    """How one row goes backward, for given parameters, shapes and active arguments.
+class BackwardPlan:
+    """The pull-back of one row, for given parameters, shapes and active arguments.
 
     Attributes
     ----------
     row : Primitive
-        What was applied.
+        The row that was applied.
     params : mapping
         Its static parameters.
     shapes : tuple of tuple of int
         The shapes of the arguments.
     dtype : dtype or None
-        The type of the result, and so of its cotangent; None where it has none of its own.
+        The dtype of the result and its cotangent; None if it has none.
     kind : type
-        The kind of its rule.
+        The type of its rule.
     product : bool
-        Whether it is linear in each argument.
+        Whether the row is linear in each argument.
     positions : tuple of int
         The active arguments.
     maps : tuple
         For each of them the rule's map or condition, or recipes of the cotangent and its mask;
-        None where no derivative flows.
+        None if no derivative flows.
     regular : bool
-        Whether the rule is one of those that the table has.
+        Whether the type of the rule is one of those in the table of primitives.
     recipes : tuple of Recipe or None
-        Of the maps, where no argument is a plain number.
+        The recipes of the maps if no argument is a plain number.
     computes : bool
-        Whether any recipe does more than pass the cotangent on.
+        Whether any recipe does more than return the cotangent.
     keep : tuple of (int, int)
-        Slot, and where its value is in ``(*args, y)``.
+        Slot, and the index of its value in ``(*args, y)``.
     blank : list
         The slots of a step that keeps nothing.
     """
@@ -276,8 +276,8 @@ class Plan:
         self.blank: list[Any] = [None] * (arity + 2)
 
 
-def _maps(plan: Plan, shape: Shape) -> tuple[Any, ...]:
-    """Return what the rule says for each active argument."""
+def _maps(plan: BackwardPlan, shape: Shape) -> tuple[Any, ...]:
+    """Return the maps of the rule for the active arguments."""
     rule: Any = plan.row.rule
     if plan.kind is Elementwise:
         return tuple(rule.maps[p] for p in plan.positions)

@@ -1,4 +1,4 @@
-"""Computing an operation and putting it on the tape."""
+"""Compute an operation and record it on the tape."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from difflab.core.devices import HOST, apart, array_module, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE, WATCHED
-from difflab.eager.recording.plan import NUMBERS, REMEMBERED, Plan
-from difflab.eager.recording.tape import Accumulation, Step, Storage, storage_of
+from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
+from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, storage_of
 from difflab.errors import InputError, ShapeError
 from difflab.primitives import reshape
 
 __all__ = [
     "FLOAT64",
-    "Operation",
-    "Recorded",
+    "TapeOperation",
+    "TapedArray",
     "apply_one",
     "apply_two",
     "record",
@@ -30,17 +30,17 @@ __all__ = [
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 FLOAT64 = np.dtype(np.float64)
 PLAIN = frozenset({int, float, np.float64, np.ndarray})
-"""Operands that are taken as they are."""
+"""The types of operands that need no conversion."""
 _new = object.__new__
 
 
-class Recorded:
-    """An array, and what made it: a step, for a leaf an accumulation, None without gradient."""
+class TapedArray:
+    """An array and its step on the tape: an `Accumulation` for a leaf, None without gradient."""
 
     __slots__ = ("__weakref__", "_data", "_grad", "_step", "_storage")
 
     _data: Any
-    _step: Step | Accumulation | None
+    _step: TapeStep | Accumulation | None
     _storage: Storage | None
     _grad: Any
 
@@ -60,79 +60,87 @@ class Recorded:
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
 
 
-class Operation:
-    """A row with its parameters, and what is known of applying it: kernels and plans."""
+class TapeOperation:
+    """A row with its parameters, and caches of its kernels and backward plans."""
 
-    __slots__ = ("given", "kernels", "others", "params", "plain", "plans", "row")
+    __slots__ = (
+        "kernels",
+        "nondifferentiable",
+        "param_items",
+        "params",
+        "plans",
+        "plans_by_dtype",
+        "row",
+    )
 
     def __init__(self, row: Primitive, params: Mapping[str, Any] = NOTHING) -> None:
         self.row = row
         self.params = params
-        self.given = tuple(params.items())
+        self.param_items = tuple(params.items())
         self.kernels: dict[Any, Any] = {}
-        self.plans: dict[Any, Plan] = {}
-        self.others: dict[Any, dict[Any, Plan]] = {}
-        self.plain = row.boolean
+        self.plans: dict[Any, BackwardPlan] = {}
+        self.plans_by_dtype: dict[Any, dict[Any, BackwardPlan]] = {}
+        self.nondifferentiable = row.boolean
 
     def kernel(self, xp: Any) -> Any:
-        """Return the function of arrays that this is."""
-        found = self.kernels[xp] = self.row.unbatched_computer(xp, self.given)
+        """Return the kernel for an array module, and cache it."""
+        found = self.kernels[xp] = self.row.unbatched_computer(xp, self.param_items)
         return found
 
     def module(self, args: Sequence[Any], values: Sequence[Any]) -> Any:
         """Return the array module of the values.
 
-        A number of the host's that requires grad does not mix with arrays of a device either:
-        its gradient would come back as one of those.
+        A scalar on the host that requires grad does not mix with device arrays either: its
+        gradient would be a device array.
         """
         xp = array_module(values, self.row.name)
         for arg, value in zip(args, values, strict=True):
-            if isinstance(arg, Recorded) and arg._step is not None and module_of(value) is not xp:
+            if isinstance(arg, TapedArray) and arg._step is not None and module_of(value) is not xp:
                 raise apart(values, self.row.name)
         return xp
 
-    def plans_of(self, dtype: np.dtype[Any]) -> dict[Any, Plan]:
-        """Return the plans of results of a type."""
-        return self.plans if dtype is FLOAT64 else self.others.setdefault(dtype, {})
+    def plans_of(self, dtype: np.dtype[Any]) -> dict[Any, BackwardPlan]:
+        """Return the plans for results of a dtype."""
+        return self.plans if dtype is FLOAT64 else self.plans_by_dtype.setdefault(dtype, {})
 
-    def plan(self, plans: dict[Any, Plan], key: Any, y: Any) -> Plan:
-        """Return a plan that is needed for the first time; its key is what is active, and shapes.
+    def plan(self, plans: dict[Any, BackwardPlan], key: Any, y: Any) -> BackwardPlan:
+        """Create and cache the plan for a key: the bits of the active arguments, and the shapes.
 
-        The result `y` says of which shape and type.
+        The result `y` gives the shape and dtype.
         """
         rank = self.params.get("rank")
         if rank is not None and len(key[1]) != rank:
             raise ShapeError(
-                f"{self.row.name} was built for {rank} axes, and is given a tensor of {key[1]}",
-                hint="rules of tensors know no batches: use NumPy's function, or dl.vmap",
+                f"{self.row.name} was built for {rank} axes, but the tensor has shape {key[1]}",
+                hint="operations on tensors have no batch axes: use NumPy's function, or dl.vmap",
             )
         if len(plans) >= REMEMBERED:
             plans.clear()
-        plan = plans[key] = Plan(self.row, key[0], self.params, key[1:], y.shape, y.dtype)
+        plan = plans[key] = BackwardPlan(self.row, key[0], self.params, key[1:], y.shape, y.dtype)
         return plan
 
 
-OPERATIONS: dict[Any, Operation] = {}
-"""By row; by row and parameters where there are some."""
+TAPE_OPERATIONS: dict[Any, TapeOperation] = {}
+"""By row, or by row and parameters if there are any."""
 
 
 def record(row: Primitive, args: tuple[Any, ...], params: Mapping[str, Any] = NOTHING) -> Any:
     """Compute ``row(*args, **params)``, and record it if an argument requires grad."""
     key: Any = (row, *params.items()) if params else row
-    operation = OPERATIONS.get(key)
+    operation = TAPE_OPERATIONS.get(key)
     if operation is None:
-        if len(OPERATIONS) >= REMEMBERED:
-            OPERATIONS.clear()
-        operation = OPERATIONS[key] = Operation(row, params)
+        if len(TAPE_OPERATIONS) >= REMEMBERED:
+            TAPE_OPERATIONS.clear()
+        operation = TAPE_OPERATIONS[key] = TapeOperation(row, params)
     if len(args) == 2:
         return apply_two(operation, *args)
-    if len(args) == 1 and isinstance(args[0], Recorded):
+    if len(args) == 1 and isinstance(args[0], TapedArray):
         return apply_one(operation, *args)
     return apply_many(operation, args)
 
 
-def apply_one(operation: Operation, a: Any) -> Any:
-    """Do what `apply_many` does, for one argument, a tensor."""
+def apply_one(operation: TapeOperation, a: Any) -> Any:
+    """Compute and record an operation on one tensor, as `apply_many` does, but faster."""
     x, edge = a._data, a._step
     xp = np if type(x) in HOST else operation.module((a,), (x,))
     plans = operation.plans
@@ -149,12 +157,12 @@ def apply_one(operation: Operation, a: Any) -> Any:
     made._grad = made._step = made._storage = None
     if operation.row.structural and y.base is not None:
         made._storage = storage_of(a)
-    if edge is None or operation.plain or not MODE.enabled:
-        MODE.met |= edge is not None
+    if edge is None or operation.nondifferentiable or not MODE.enabled:
+        MODE.saw_grad |= edge is not None
         return made
     key = (1, x.shape)
     plan = plans.get(key) or operation.plan(plans, key, y)
-    made._step = step = Step(plan, (edge,))
+    made._step = step = TapeStep(plan, (edge,))
     if plan.keep:
         _keep(step, plan, (a, made), (x,))
     if WATCHED and MODE.watch is not None:
@@ -162,18 +170,18 @@ def apply_one(operation: Operation, a: Any) -> Any:
     return made
 
 
-def apply_two(operation: Operation, a: Any, b: Any) -> Any:
-    """Do what `apply_many` does, for two arguments: most operations."""
+def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
+    """Compute and record an operation on two arguments, as `apply_many` does, but faster."""
     needs = 0
-    kind = Recorded
-    if isinstance(a, Recorded):
+    kind = TapedArray
+    if isinstance(a, TapedArray):
         kind = type(a)
         x, edge = a._data, a._step
         if edge is not None:
             needs = 1
     else:
         x, edge = a if type(a) in PLAIN else _operand(a), None
-    if isinstance(b, Recorded):
+    if isinstance(b, TapedArray):
         kind = type(b)
         y, other = b._data, b._step
         if other is not None:
@@ -194,12 +202,12 @@ def apply_two(operation: Operation, a: Any, b: Any) -> Any:
     made = _new(kind)
     made._data = z
     made._grad = made._step = made._storage = None
-    if not needs or operation.plain or not MODE.enabled:
-        MODE.met |= needs > 0
+    if not needs or operation.nondifferentiable or not MODE.enabled:
+        MODE.saw_grad |= needs > 0
         return made
     key = (needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
     plan = plans.get(key) or operation.plan(plans, key, z)
-    made._step = step = Step(plan, (edge, other))
+    made._step = step = TapeStep(plan, (edge, other))
     if plan.keep:
         _keep(step, plan, (a, b, made), (x, y))
     if WATCHED and MODE.watch is not None:
@@ -207,14 +215,14 @@ def apply_two(operation: Operation, a: Any, b: Any) -> Any:
     return made
 
 
-def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
+def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
     """Compute an operation, and record it if an argument requires grad."""
     values: list[Any] = []
     edges: list[Any] = []
     needs, bit = 0, 1
-    kind: type[Recorded] = Recorded
+    kind: type[TapedArray] = TapedArray
     for arg in args:
-        if isinstance(arg, Recorded):
+        if isinstance(arg, TapedArray):
             kind = type(arg)
             values.append(arg._data)
             step = arg._step
@@ -239,12 +247,12 @@ def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
     made._data = y
     made._grad = made._step = None
     made._storage = _shared_storage(args, y) if operation.row.structural else None
-    if not needs or operation.plain or not MODE.enabled:
-        MODE.met |= needs > 0
+    if not needs or operation.nondifferentiable or not MODE.enabled:
+        MODE.saw_grad |= needs > 0
         return made
     key = (needs, *[getattr(value, "shape", ()) for value in values])
     plan = plans.get(key) or operation.plan(plans, key, y)
-    made._step = step = Step(plan, tuple(edges))
+    made._step = step = TapeStep(plan, tuple(edges))
     if plan.keep:
         _keep(step, plan, (*args, made), values)
     if WATCHED and MODE.watch is not None:
@@ -252,16 +260,16 @@ def apply_many(operation: Operation, args: tuple[Any, ...]) -> Any:
     return made
 
 
-def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) -> None:
-    """Put into a step what its rule reads, and how to see whether it has been changed.
+def _keep(step: TapeStep, plan: BackwardPlan, args: tuple[Any, ...], values: Sequence[Any]) -> None:
+    """Store in a step the values that its rule reads, and guards against changes in place.
 
-    The arguments are followed by the result.
+    `args` are the arguments and the result.
     """
     step.slots = slots = plan.blank.copy()
     guards = []
     for slot, source in plan.keep:
         kept = args[source]
-        if isinstance(kept, Recorded):
+        if isinstance(kept, TapedArray):
             slots[slot] = kept._data
             storage = kept._storage
             if storage is None:
@@ -276,7 +284,7 @@ def _keep(step: Step, plan: Plan, args: tuple[Any, ...], values: Sequence[Any]) 
 
 
 def _private(value: Any) -> Any:
-    """Return an array as it is now: its owner may change it before backward."""
+    """Return a copy, unless the array is constant: its owner may change it before backward."""
     if isinstance(value, np.generic) or is_constant(value):
         return value
     return value.copy()
@@ -286,29 +294,32 @@ def _shared_storage(args: tuple[Any, ...], y: Any) -> Storage | None:
     """Return the storage of the tensor that `y` is a view of."""
     if getattr(y, "base", None) is None:
         return None
-    return next((storage_of(arg) for arg in args if isinstance(arg, Recorded)), None)
+    return next((storage_of(arg) for arg in args if isinstance(arg, TapedArray)), None)
 
 
 def _operand(value: Any) -> Any:
-    """Return an operand that is no tensor as numbers."""
+    """Return an operand that is not a tensor as a number or an array."""
     if type(value) in NUMBERS:
         return value
     own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
     try:
         array = value if own else np.asarray(value)
     except ValueError:
-        raise InputError("an operation on tensors takes no lists of different lengths") from None
+        raise InputError(
+            "operands of tensor operations cannot be lists of different lengths"
+        ) from None
     if array.dtype.kind not in "biuf":
-        raise InputError(f"an operation on tensors takes numbers, not {type(value).__name__}")
+        raise InputError(
+            f"operands of tensor operations must be numbers, not {type(value).__name__}"
+        )
     return array
 
 
-def _as_in_graphs(operation: Operation, values: Sequence[Any], y: Any = None) -> Any:
-    """Compute with truth values as 0 and 1, as in a graph; NumPy gives them a logic.
+def _as_in_graphs(operation: TapeOperation, values: Sequence[Any], y: Any = None) -> Any:
+    """Compute with truth values as 0 and 1, as a graph does; NumPy applies logical operations.
 
-    Rows that only move values keep them, so that parts of a mask are masks.
-
-    What is known of the result, `y`, is returned where there are none.
+    Rows that only move values keep them, so that parts of a mask are masks. Without truth values
+    the result `y`, if known, is returned.
     """
     row = operation.row
     if y is not None and (row.boolean or row.structural):
@@ -325,8 +336,8 @@ def _as_in_graphs(operation: Operation, values: Sequence[Any], y: Any = None) ->
     return row.computer(xp)(*numbers, **operation.params)
 
 
-def _retried(operation: Operation, values: Sequence[Any], error: Exception) -> Any:
-    """Compute what NumPy refused to, if that was for truth values; else say what is wrong."""
+def _retried(operation: TapeOperation, values: Sequence[Any], error: Exception) -> Any:
+    """Compute again if NumPy refused truth values; otherwise raise an error on the shapes."""
     y = _as_in_graphs(operation, values)
     if y is not None:
         return y
@@ -338,8 +349,8 @@ def _retried(operation: Operation, values: Sequence[Any], error: Exception) -> A
 
 
 def require_floating(array: Any) -> None:
-    """Raise `InputError` unless derivatives of such numbers exist."""
+    """Raise `InputError` unless the dtype has derivatives."""
     if array.dtype.kind != "f":
         raise InputError(
-            f"numbers of type {array.dtype} cannot require grad", hint="pass dtype=float"
+            f"a tensor of dtype {array.dtype} cannot require grad", hint="pass dtype=float"
         )

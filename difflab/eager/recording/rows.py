@@ -1,4 +1,4 @@
-"""Rows that only the tape has: a change of type, masks of what is mixed, and zeros."""
+"""Rows that only the tape has: casts, zeros, and masks for rows that mix elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ cast: Primitive = Primitive(
     name="cast",
     arity=1,
     kernel=lambda xp, x, *, dtype: x.astype(dtype, copy=False),
-    rule=linear(lambda t, position, shapes, *, dtype: t),  # the sweep casts to the type it goes to
+    rule=linear(lambda t, position, shapes, *, dtype: t),  # the sweep casts to the edge's dtype
     structural=True,
     shape=lambda shapes, *, dtype: shapes[0],
 )
@@ -33,7 +33,7 @@ zeros: Primitive = Primitive(
     shape=lambda shapes, *, shape, dtype: shape,
 )
 
-# `broadcast` for masks, which stay truth values.
+# `broadcast` for masks, which keeps truth values.
 widened: Primitive = Primitive(
     name="widened",
     arity=1,
@@ -44,7 +44,7 @@ widened: Primitive = Primitive(
     structural=True,
     shape=lambda shapes, *, shape: shape,
 )
-# Where every number depends on all that a mask is for: everywhere, or nowhere.
+# The mask of elements that depend on all elements of a masked array: true everywhere or nowhere.
 reached: Primitive = Primitive(
     name="reached",
     arity=1,

@@ -1,7 +1,7 @@
-"""The tape: a step for every recorded operation, linked to the steps it came from.
+"""The tape: a step for every recorded operation, linked to the steps of its arguments.
 
-A step holds what going backward needs and nothing else: the plan, the edges, and the values that
-its rule reads.
+A step holds only what the reverse sweep needs: the plan, the edges, and the values that its rule
+reads.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from difflab.eager.recording.plan import Plan
+from difflab.eager.recording.plan import BackwardPlan
 from difflab.errors import TapeError
 
-__all__ = ["Accumulation", "Hook", "Step", "Storage", "storage_of"]
+__all__ = ["Accumulation", "Hook", "Storage", "TapeStep", "storage_of"]
 
 next_number = count(1).__next__
-"""Steps are numbered as they are made: a step's number is above those of what it takes."""
+"""Steps are numbered in creation order: a step's number exceeds those of its arguments."""
 
 
 class Storage:
-    """How often an array has been changed in place, how it was last, and which tensors hold it.
+    """The number of changes in place of an array, the last one, and the tensors that hold it.
 
-    Most never are, so that most storages hold nothing of their own.
+    Most arrays never change, so the attributes are class defaults.
     """
 
     changes = 0
     last = ""
     twins: WeakValueDictionary[int, Any] | None = None
-    """Tensors of one array, by their identity: a tensor and what its `detach` returned."""
+    """Tensors that share one array, by id: a tensor and the results of its `detach`."""
 
     def join(self, *tensors: Any) -> None:
-        """Let tensors be changed together from now on."""
+        """Register tensors that are changed together."""
         if self.twins is None:
             self.twins = WeakValueDictionary()
         self.twins.update({id(tensor): tensor for tensor in tensors})
@@ -47,7 +47,7 @@ class Storage:
 
 
 def storage_of(tensor: Any) -> Storage:
-    """Return the storage of a tensor, which gets one when it first matters."""
+    """Return the storage of a tensor, created on first use."""
     storage: Storage | None = tensor._storage
     if storage is None:
         storage = tensor._storage = Storage()
@@ -55,7 +55,7 @@ def storage_of(tensor: Any) -> Storage:
 
 
 class Accumulation:
-    """The end of the tape at a leaf: what arrives is added to `grad`, in the leaf's `dtype`."""
+    """The end of the tape at a leaf: cotangents are added to `grad`, in the leaf's `dtype`."""
 
     __slots__ = ("dtype", "grad", "hooks")
 
@@ -72,28 +72,28 @@ class Accumulation:
         return "<accumulate>"
 
 
-class Step:
-    """One recorded operation: what ``tensor.grad_fn`` is.
+class TapeStep:
+    """One recorded operation: the value of ``tensor.grad_fn``.
 
     Attributes
     ----------
     number : int
-        Counts the steps as they are made.
-    plan : Plan
-        What was applied to which shapes, and how it goes backward.
+        The position in creation order.
+    plan : BackwardPlan
+        The row, parameters and shapes, and the pull-back.
     edges : tuple
-        For each argument the step or accumulation it came from, or None; None as a whole once
-        the step is freed.
+        For each argument its step or accumulation, or None; None as a whole once the step is
+        freed.
     slots : sequence
-        What the rule's maps read: place for t, the result, the arguments; None for the others.
+        The values that the rule's maps read: for t, the result and the arguments; None if unread.
     numbers : tuple
-        The slots that hold plain numbers, with them: their recipes are simpler.
+        The slots that hold plain numbers, with the numbers: their recipes are simpler.
     guards : sequence
-        The storages of what is in the slots, and how often they had been changed.
+        The storages of the values in the slots, and their numbers of changes when recorded.
     hooks : dict or None
-        What is shown the cotangent.
+        The registered hooks, which are called with the cotangent.
     retained : weak reference or None
-        The tensor that keeps it.
+        The tensor that retains the gradient.
     """
 
     __slots__ = (
@@ -108,15 +108,17 @@ class Step:
     )
 
     number: int
-    plan: Plan
-    edges: tuple[Step | Accumulation | None, ...] | None
+    plan: BackwardPlan
+    edges: tuple[TapeStep | Accumulation | None, ...] | None
     slots: Any
     numbers: tuple[tuple[int, float], ...]
     guards: Sequence[tuple[Storage, int]]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any
 
-    def __init__(self, plan: Plan, edges: tuple[Step | Accumulation | None, ...]) -> None:
+    def __init__(
+        self, plan: BackwardPlan, edges: tuple[TapeStep | Accumulation | None, ...]
+    ) -> None:
         self.number = next_number()
         self.plan = plan
         self.edges = edges
@@ -126,37 +128,37 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The row's name."""
+        """The name of the row."""
         return self.plan.row.name
 
     @property
-    def next_functions(self) -> tuple[tuple[Step | Accumulation | None, int], ...]:
-        """What the arguments came from, as pairs with 0; empty once the step is freed."""
+    def next_functions(self) -> tuple[tuple[TapeStep | Accumulation | None, int], ...]:
+        """The edges of the arguments, as pairs with 0; empty once the step is freed."""
         return tuple((edge, 0) for edge in self.edges or ())
 
     @property
     def saved(self) -> tuple[Any, ...]:
-        """The values that this step keeps for going backward."""
+        """The values that this step keeps for the reverse sweep."""
         return tuple(slot for slot in self.slots if slot is not None)
 
     def free(self) -> None:
-        """Let go of what it kept and of the steps before it."""
+        """Drop the kept values and the edges."""
         self.edges = None
         self.slots = self.guards = ()
 
     def check(self) -> None:
-        """Raise `TapeError` if the step is freed, or a value it kept has been changed."""
+        """Raise `TapeError` if the step is freed, or a kept value was changed in place."""
         if self.edges is None:
             raise TapeError(
-                f"backward came to '{self.name}', which an earlier backward() has freed",
-                hint="pass retain_graph=True to the earlier backward(), or compute it again",
+                f"backward() reached '{self.name}', which an earlier backward() has freed",
+                hint="pass retain_graph=True to the earlier backward(), or recompute the result",
             )
         for storage, changes in self.guards:
             if storage.changes != changes:
                 raise TapeError(
                     f"a value that the derivative of '{self.name}' needs was changed in place"
                     f" after it was used, by {storage.last}",
-                    hint="write the change as a new value (t = t + 1), or make it after backward()",
+                    hint="write the change as a new value (t = t + 1), or after backward()",
                 )
 
     def __repr__(self) -> str:
@@ -164,7 +166,7 @@ class Step:
 
 
 class Hook:
-    """A registered hook; `remove` takes it away."""
+    """A registered hook; `remove` unregisters it."""
 
     __slots__ = ("hooks", "number")
 
@@ -174,5 +176,5 @@ class Hook:
         hooks[self.number] = hook
 
     def remove(self) -> None:
-        """Take the hook away; once more does nothing."""
+        """Unregister the hook; does nothing if it is not registered."""
         self.hooks.pop(self.number, None)

@@ -1,1 +1,1 @@
-"""The reverse sweep over a tape, and the replay of sweeps that come again."""
+"""The reverse sweep over a tape, and the replay of sweeps over tapes of the same structure."""

@@ -1,7 +1,4 @@
-"""Cotangents that have arrived: shown to hooks, retained, and added to the gradients of leaves.
-
-Whose memory they are is `core.ownership`'s to say.
-"""
+"""Accumulated cotangents: passed to hooks, retained, and added to the gradients of leaves."""
 
 from __future__ import annotations
 
@@ -10,30 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from difflab.eager.recording.record import Recorded, record
+from difflab.eager.recording.record import TapedArray, record
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Step
+from difflab.eager.recording.tape import TapeStep
 from difflab.errors import ShapeError
 
 __all__ = ["arrive", "show"]
 
-Kind = Callable[..., Any]
-"""Makes a tensor."""
+TensorType = Callable[..., Any]
+"""The class `Tensor`, which the tape does not import."""
 
 
-def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: Kind) -> Any:
-    """Show a cotangent to hooks, each of which may replace it.
+def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: TensorType) -> Any:
+    """Call hooks with a cotangent; each may return a replacement.
 
-    A hook is given a tensor of its own: what it does to that in place changes nothing else.
+    Each hook gets a tensor of its own, whose changes in place affect nothing else.
     """
-    plain = not isinstance(bar, Recorded)
+    plain = not isinstance(bar, TapedArray)
     data = bar if plain else bar._data
     step = None if plain else bar._step
     for hook in tuple(hooks.values()):
-        given = hook(kind(data, step))
-        if given is None:
+        returned = hook(kind(data, step))
+        if returned is None:
             continue
-        replaced: Any = given if isinstance(given, Recorded) else kind(np.array(given))
+        replaced: Any = returned if isinstance(returned, TapedArray) else kind(np.array(returned))
         if replaced.shape != data.shape:
             raise ShapeError(
                 f"a hook returned shape {replaced.shape} for a gradient of {data.shape}"
@@ -44,33 +41,33 @@ def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: Kind) -> An
     return data if plain else kind(data, step)
 
 
-def show(step: Step, bar: Any, kind: Kind) -> Any:
-    """Show the cotangent of a step to its hooks and to the tensor that retains it."""
+def show(step: TapeStep, bar: Any, kind: TensorType) -> Any:
+    """Pass the cotangent of a step to its hooks and to the tensor that retains it."""
     if step.hooks:
         bar = _hooked(step.hooks, bar, kind)
     keeper = step.retained and step.retained()
     if keeper is not None:
         own = bar.copy()
-        gradient = own if isinstance(own, Recorded) else kind(own)
+        gradient = own if isinstance(own, TapedArray) else kind(own)
         keeper._grad = gradient if keeper._grad is None else keeper._grad + gradient
     return bar
 
 
-def arrive(found: list[tuple[Any, Any]], seed: Any, kind: Kind) -> None:
-    """Add cotangents to the gradients of leaves; every gradient has memory of its own."""
-    taken = {id(seed)}
+def arrive(found: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
+    """Add cotangents to the gradients of leaves; gradients share no memory."""
+    used = {id(seed)}
     for leaf, bar in found:
-        lent = id(bar) in taken
-        taken.add(id(bar))
+        shared = id(bar) in used
+        used.add(id(bar))
         if leaf.hooks:
-            bar, lent = _hooked(leaf.hooks, bar, kind), True
+            bar, shared = _hooked(leaf.hooks, bar, kind), True
         if leaf.grad is not None:
             with np.errstate(all="ignore"):
                 leaf.grad = (
-                    leaf.grad + bar if isinstance(bar, Recorded) else kind(leaf.grad._data + bar)
+                    leaf.grad + bar if isinstance(bar, TapedArray) else kind(leaf.grad._data + bar)
                 )
             continue
-        recorded = isinstance(bar, Recorded)
-        if lent or (bar._data if recorded else bar).base is not None:
+        recorded = isinstance(bar, TapedArray)
+        if shared or (bar._data if recorded else bar).base is not None:
             bar = bar.copy()
         leaf.grad = bar if recorded else kind(bar)

@@ -1,8 +1,8 @@
 """The eager reverse sweep: from a tensor's step back to the leaves, in reverse creation order.
 
-The rules are the table's. For plain gradients they are applied to arrays, with `create_graph`
-to tensors, which records the derivative in its turn. Nothing here recurses: a heap of step
-numbers stands for the order.
+The rules are those of the table of primitives. For plain gradients they are applied to arrays,
+with `create_graph` to tensors, which records the sweep itself. The sweep does not recurse: a
+heap of step numbers gives the order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from difflab.autodiff.engine.masked import Masked, both
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
 from difflab.eager.recording.plan import Recipe, recipe
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.graph.ir import Shape
 from difflab.primitives import index
@@ -24,32 +24,33 @@ __all__ = ["SPREAD", "Contributions", "Narrow", "pull_back"]
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
 Narrow = dict[Any, Shape]
-"""The shapes of those steps and leaves that receive cotangents still to be un-broadcast."""
-Show = Callable[[Step, Any], Any]
+"""The shapes of the steps and leaves whose cotangents still have to be un-broadcast."""
+Show = Callable[[TapeStep, Any], Any]
 
 
 def pull_back(
-    root: Step, seed: Any, *, keep: bool, calculator: Calculator, show: Show
+    root: TapeStep, seed: Any, *, keep: bool, calculator: Calculator, show: Show
 ) -> list[tuple[Accumulation, Any]]:
     """Return the leaves that `root` depends on, each with its cotangent.
 
     Parameters
     ----------
-    root : Step
-        Where to start.
+    root : TapeStep
+        The step at which the sweep starts.
     seed : array or tensor
-        The cotangent of what `root` made.
+        The cotangent of the result of `root`.
     keep : bool
-        Whether the steps keep what they need, for another time.
+        Whether the steps keep their values, for another sweep.
     calculator : Calculator
         Computes on arrays or on tensors.
     show : callable
-        Is shown the cotangent of every step with hooks or a retained tensor, and returns it.
+        Called with every step that has hooks or a retained tensor and with its cotangent;
+        returns the cotangent to continue with.
     """
-    waiting: dict[int, tuple[Step, Any, Any]] = {root.number: (root, seed, None)}
+    waiting: dict[int, tuple[TapeStep, Any, Any]] = {root.number: (root, seed, None)}
     order = [-root.number]
     more: dict[int, list[Masked]] = {}
-    narrow: dict[Step | Accumulation, Shape] = {}
+    narrow: dict[TapeStep | Accumulation, Shape] = {}
     leaves: dict[Accumulation, list[Masked]] = {}
     while order:
         number = -heappop(order)
@@ -66,7 +67,7 @@ def pull_back(
             dtype = (edge.plan or edge).dtype
             if dtype is not plan.dtype and dtype is not None:
                 bar = calculator.cast(bar, dtype)
-            if type(edge) is not Step:
+            if type(edge) is not TapeStep:
                 calculator.join(leaves.setdefault(edge, []), bar, live)
             elif edge.number in waiting:
                 _, first, first_mask = waiting[edge.number]
@@ -84,7 +85,7 @@ def pull_back(
 
 
 def _elementwise(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Return what the cotangent of an elementwise step contributes along each edge."""
     plan, edges, numbers = step.plan, step.edges or (), step.numbers
@@ -94,10 +95,10 @@ def _elementwise(
         slots = calculator.slots(step)
         slots[0] = value
     contributions: Contributions = []
-    for place, position in enumerate(plan.positions):
-        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[place]
+    for entry, position in enumerate(plan.positions):
+        edge, shape, found = edges[position], plan.shapes[position], plan.recipes[entry]
         if numbers and found is not None:
-            found = recipe(plan.maps[place], len(edges), numbers)
+            found = recipe(plan.maps[entry], len(edges), numbers)
         if found is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), None))
             continue
@@ -107,20 +108,20 @@ def _elementwise(
         if selects:
             bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
         if bar.shape != shape:
-            narrow[edge] = shape  # summed where it arrives, together with others of its shape
-        elif live is not None and type(edge) is not Step:
+            narrow[edge] = shape  # summed at the edge, together with other cotangents of its shape
+        elif live is not None and type(edge) is not TapeStep:
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
 
 
 def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
-    """Return the one result of a recipe."""
+    """Return the result of a recipe with one result."""
     return found.run(slots, calculator.kernels)[found.results[0]]
 
 
 def _moved(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
     """Send a cotangent through the transpose of a linear row."""
     plan = step.plan
@@ -128,7 +129,7 @@ def _moved(
     contributions: Contributions = []
     for position in plan.positions:
         edge = (step.edges or ())[position]
-        final = type(edge) is not Step
+        final = type(edge) is not TapeStep
         if plan.row is index and (mask is None or final):
             bar = Scattered(calculator.settled(value, mask), params["key"], shapes[0])
             contributions.append((edge, bar, None))
@@ -142,12 +143,12 @@ def _moved(
 
 
 def _mixed(
-    step: Step, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
+    step: TapeStep, value: Any, mask: Any, calculator: Calculator, narrow: Narrow
 ) -> Contributions:
-    """Return what the cotangent of a row that mixes numbers contributes along each edge.
+    """Return what the cotangent of a row that mixes elements contributes along each edge.
 
-    Every number of an argument may receive from every number of the result, so that a mask
-    excludes all of it or nothing. At a leaf, what is zero stays so in a product.
+    Every element of an argument may depend on every element of the result, so that a mask
+    excludes all of it or nothing. At a leaf, zeros of a product stay zero without a mask.
     """
     plan, edges = step.plan, step.edges or ()
     slots = calculator.slots(step)
@@ -155,7 +156,7 @@ def _mixed(
     contributions: Contributions = []
     for position, recipes in zip(plan.positions, plan.maps, strict=True):
         edge, shape = edges[position], plan.shapes[position]
-        ends = plan.product and type(edge) is not Step
+        ends = plan.product and type(edge) is not TapeStep
         live = None if mask is None or ends else calculator.reached(mask, shape)
         if recipes is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), live))
@@ -163,20 +164,20 @@ def _mixed(
         bar, *masks = [_result(each, slots, calculator) for each in recipes]
         if masks:
             live = both(calculator, live, masks[0])
-        if type(edge) is not Step and live is not None:
+        if type(edge) is not TapeStep and live is not None:
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
 
 
-SPREAD: dict[type, Callable[[Step, Any, Any, Calculator, Narrow], Contributions]] = {
+SPREAD: dict[type, Callable[[TapeStep, Any, Any, Calculator, Narrow], Contributions]] = {
     ByArgument: _mixed,
     Elementwise: _elementwise,
     Linear: _moved,
     Select: _elementwise,
 }
-"""What a step's cotangent contributes along each edge, by the kind of its plan.
+"""The function that spreads a step's cotangent along its edges, by the kind of its plan.
 
-A contribution may lead to a step made just now: its number is above all others, so its turn
-comes before that of any step that was there.
+A contribution may lead to a step recorded during the sweep: its number exceeds all others, so
+the sweep visits it before any earlier step.
 """

@@ -1,9 +1,9 @@
-"""The sweep over a tape that is built the same way again and again, as in a training loop.
+"""Recorded sweeps, for tapes that are built the same way again and again, as in a training loop.
 
-The second time that a tape of one structure goes backward, the reverse sweep runs on graph nodes
-in place of arrays. What it writes is a function of the seed and of what the steps keep; from then
-on that function is computed, without deciding anything again. Rules, order and masks are those of
-the sweep, which is the only place that knows them: the numbers are the same to the last bit.
+At the second `backward` over tapes of one structure, the reverse sweep runs on graph nodes
+instead of arrays. The resulting graph is a function of the seed and of the values that the steps
+keep; from then on that function is evaluated, without the decisions of the sweep. Rules, order
+and masks are those of the sweep itself, so the gradients are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from difflab.core.devices import module_of
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import NUMBERS, recipe_of
 from difflab.eager.recording.rows import cast, reached, zeros
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.backward import pull_back
-from difflab.eager.sweep.script import Sweep, written
+from difflab.eager.sweep.script import SweepFunction, sweep_function
 from difflab.eager.sweep.values import CarrierCalculator, Scattered
 from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
@@ -32,68 +32,68 @@ from difflab.graph.node import Node
 __all__ = ["replayed"]
 
 LONGEST = 1000
-"""Steps of a tape that is recorded; longer ones are hardly ever built the same way again."""
+"""Most steps of a tape whose sweep is recorded; longer tapes rarely recur."""
 LARGEST = 1 << 17
-"""Numbers in all that a recorded sweep computes: it frees none of them before it ends."""
+"""Most elements that a recorded sweep computes: it frees none of them before it ends."""
 REMEMBERED = 256
 
 
-class Program(NamedTuple):
+class RecordedSweep(NamedTuple):
     """A recorded sweep, and the array module whose kernels it calls."""
 
     xp: Any
-    sweep: Sweep
+    sweep: SweepFunction
 
 
-PROGRAMS: dict[Any, Program | int] = {}
-"""By the structure of the tape; before there is a program, how often it may still be awaited.
+RECORDED_SWEEPS: dict[Any, RecordedSweep | int] = {}
+"""By the structure of the tape: the recorded sweep, or `ONCE` or `NEVER` before it is recorded.
 
-By a plan, too: the program of the last tape whose last step had it, which is tried first.
+Also by plan: the recorded sweep of the latest tape whose last step has this plan, tried first.
 """
 ONCE, NEVER = 1, 0
 
 
-class Tape(NamedTuple):
-    """The steps in the order of the sweep, the leaves, and what makes the tape like another."""
+class WalkedTape(NamedTuple):
+    """The steps in the order of the sweep, the leaves, and a key of the structure."""
 
-    steps: list[Step]
+    steps: list[TapeStep]
     leaves: list[Accumulation]
     key: Any
 
 
-def replayed(root: Step, seed: Any, *, keep: bool) -> list[tuple[Accumulation, Any]] | None:
-    """Return what `pull_back` does, if the sweep over such a tape is recorded; else None."""
+def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulation, Any]] | None:
+    """Return the result of `pull_back` by a recorded sweep; None if there is none for this tape."""
     xp = module_of(seed)
-    latest = PROGRAMS.get(root.plan)
-    if type(latest) is Program and latest.xp is xp:
+    latest = RECORDED_SWEEPS.get(root.plan)
+    if type(latest) is RecordedSweep and latest.xp is xp:
         found = _quiet().run(latest.sweep, root, seed, keep)
         if found is not None:
             return found
-    program = _program(root, seed.shape, xp)
-    if program is None:
+    recorded = _recorded_sweep(root, seed.shape, xp)
+    if recorded is None:
         return None
-    PROGRAMS[root.plan] = program
-    return _quiet().run(program.sweep, root, seed, keep)
+    RECORDED_SWEEPS[root.plan] = recorded
+    return _quiet().run(recorded.sweep, root, seed, keep)
 
 
-def _program(root: Step, shape: Shape, xp: Any) -> Program | None:
-    """Return the recorded sweep over such a tape, which is recorded the second time it comes."""
+def _recorded_sweep(root: TapeStep, shape: Shape, xp: Any) -> RecordedSweep | None:
+    """Return the recorded sweep for a tape; it is recorded at the second tape of its structure."""
     tape = _walk(root)
     if tape is None:
         return None
     key = (xp, tape.key)
-    program = PROGRAMS.get(key)
-    if program is None:
-        if len(PROGRAMS) >= REMEMBERED:
-            PROGRAMS.clear()
-        PROGRAMS[key] = ONCE
-    elif program is ONCE:
-        program = PROGRAMS[key] = _recorded(root, tape, shape, xp)
-    return program if isinstance(program, Program) else None
+    recorded = RECORDED_SWEEPS.get(key)
+    if recorded is None:
+        if len(RECORDED_SWEEPS) >= REMEMBERED:
+            RECORDED_SWEEPS.clear()
+        RECORDED_SWEEPS[key] = ONCE
+    elif recorded is ONCE:
+        recorded = RECORDED_SWEEPS[key] = _record_sweep(root, tape, shape, xp)
+    return recorded if isinstance(recorded, RecordedSweep) else None
 
 
 class _Quiet(threading.local):
-    """For each thread a context in which NumPy does not warn of nan and infinity."""
+    """A context per thread in which NumPy does not warn of nan and infinity."""
 
     context: Context | None = None
 
@@ -102,57 +102,57 @@ _QUIET = _Quiet()
 
 
 def _quiet() -> Context:
-    """Return the thread's context; entering one is faster than changing NumPy's state twice."""
+    """Return the thread's context; entering it is faster than changing NumPy's state twice."""
     if _QUIET.context is None:
         _QUIET.context = Context()
         _QUIET.context.run(np.seterr, all="ignore")
     return _QUIET.context
 
 
-def _walk(root: Step) -> Tape | None:
-    """Return a tape from `root` on; None where somebody looks at the sweep, or it is long."""
-    steps: list[Step] = []
+def _walk(root: TapeStep) -> WalkedTape | None:
+    """Return the tape from `root` on; None if it has hooks or irregular steps, or is too long."""
+    steps: list[TapeStep] = []
     leaves: list[Accumulation] = []
     key: list[Any] = []
-    places: dict[Any, int] = {root: 0}
-    order: list[tuple[int, Step]] = []
-    following: Step | None = root
+    indices: dict[Any, int] = {root: 0}
+    order: list[tuple[int, TapeStep]] = []
+    following: TapeStep | None = root
     while following is not None:
         step, following = following, None
         edges, plan = step.edges, step.plan
         if edges is None or step.guards:
             step.check()
-        watched = step.hooks or step.retained is not None
-        if watched or not plan.regular or len(steps) == LONGEST:
+        observed = step.hooks or step.retained is not None
+        if observed or not plan.regular or len(steps) == LONGEST:
             return None
         steps.append(step)
         key += (plan, step.numbers)
         for edge in edges or ():
-            place = places.get(edge)
-            if place is None and edge is not None:
-                place = places[edge] = len(places)
+            index = indices.get(edge)
+            if index is None and edge is not None:
+                index = indices[edge] = len(indices)
                 if isinstance(edge, Accumulation):
-                    place = places[edge] = -place  # a leaf is not taken for a step
+                    index = indices[edge] = -index  # a leaf differs from a step
                     leaves.append(edge)
                     key.append(edge.dtype)
                 elif following is None:
                     following = edge
                 else:
                     heappush(order, (-edge.number, edge))
-            key.append(place)
-        if order:  # the step that was made last is the next, which a chain need not ask for
+            key.append(index)
+        if order:  # the newest step is next; a chain needs no heap
             if following is not None:
                 heappush(order, (-following.number, following))
             _, following = heappop(order)
-            key.append(places[following])
-    return Tape(steps, leaves, tuple(key))
+            key.append(indices[following])
+    return WalkedTape(steps, leaves, tuple(key))
 
 
-class _Notes(Builder):
-    """A builder that writes down what is computed as it is computed, and nothing else.
+class _PlainBuilder(Builder):
+    """A builder that records each operation unchanged.
 
-    No identity is applied and no operand is broadcast beforehand. A result that is laid out
-    otherwise in memory may be rounded otherwise by a product of matrices.
+    It applies no identity and broadcasts no operand in advance: a matrix product may round
+    differently if its operands have another memory layout.
     """
 
     def __init__(self) -> None:
@@ -167,19 +167,19 @@ class _Notes(Builder):
 
 
 class _Recorder(CarrierCalculator):
-    """A writer whose nodes are graph nodes: inputs for what the steps keep."""
+    """A calculator on graph nodes, with an input for each value that the steps keep."""
 
-    def __init__(self, tape: Tape, shape: Shape) -> None:
+    def __init__(self, tape: WalkedTape, shape: Shape) -> None:
         super().__init__(self._input)
-        self.builder = _Notes()
+        self.builder = _PlainBuilder()
         self.seed = Node(self.builder, self.builder.input("seed", shape))
-        self.places = {step: place for place, step in enumerate(tape.steps)}
+        self.indices = {step: index for index, step in enumerate(tape.steps)}
         self.reads: dict[tuple[int, int], Node] = {}
 
-    def _input(self, value: Any, step: Step, slot: int, edge: Any) -> Any:
+    def _input(self, value: Any, step: TapeStep, slot: int, edge: Any) -> Any:
         if type(value) in NUMBERS:
             return value
-        read = (self.places[step], slot)
+        read = (self.indices[step], slot)
         if read not in self.reads:
             node = self.builder.input(f"{read}", value.shape)
             self.reads[read] = Node(self.builder, node)
@@ -191,7 +191,7 @@ class _Recorder(CarrierCalculator):
         return Node(self.builder, self.builder.emit(zeros, (), params))
 
     def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
-        """Write the change of type, which the nodes of a graph have none of."""
+        """Emit a cast; graph nodes have no dtype to compare with."""
         if type(value) is Scattered:
             return super().cast(value, dtype)
         return self.emit(cast, (value,), (("dtype", dtype),))
@@ -201,23 +201,23 @@ class _Recorder(CarrierCalculator):
         return self.emit(reached, (mask,), (("shape", shape),))
 
 
-def _recorded(root: Step, tape: Tape, shape: Shape, xp: Any) -> Program | int:
-    """Run the sweep on nodes; what it makes of the leaves is a program, unless it is large."""
+def _record_sweep(root: TapeStep, tape: WalkedTape, shape: Shape, xp: Any) -> RecordedSweep | int:
+    """Record the sweep by running it on nodes; `NEVER` if it computes too many elements."""
     recorder = _Recorder(tape, shape)
-    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_nobody))
+    found = dict(pull_back(root, recorder.seed, keep=True, calculator=recorder, show=_no_hooks))
     outputs = [found[leaf].id for leaf in tape.leaves]
-    names = [f"bar{place}" for place in range(len(outputs))]
+    names = [f"bar{index}" for index in range(len(outputs))]
     inputs = [recorder.seed.id, *(node.id for node in recorder.reads.values())]
     function = Function.build(recorder.builder, inputs, outputs, names)
     graph = function.graph
     if sum(math.prod(graph.shape(node)) for node in range(len(graph))) > LARGEST:
         return NEVER
-    sweep = written(
+    sweep = sweep_function(
         tape.steps, tape.leaves, list(recorder.reads), recipe_of(function, exact=True), xp
     )
-    return Program(xp, sweep)
+    return RecordedSweep(xp, sweep)
 
 
-def _nobody(step: Step, bar: Any) -> Any:
-    """Stand for the hooks and tensors that a recorded sweep has none of."""
+def _no_hooks(step: TapeStep, bar: Any) -> Any:
+    """Return the cotangent: a recorded sweep has no hooks and no retained gradients."""
     return bar

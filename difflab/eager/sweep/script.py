@@ -1,8 +1,7 @@
-"""A recorded sweep as straight-line Python: is this such a tape, and if so, its gradients.
+"""A recorded sweep as straight-line Python: checks the tape's structure, computes its gradients.
 
-One function looks at a tape and goes through it, so that nothing is collected, looked up or looped
-over in between. Every name in its source is a number of the recording's; what the names stand for
-is handed over beside it.
+One generated function does both, without collecting, looking up or looping over steps. Its source
+consists of fixed text and numbered names; the objects that the names stand for are its globals.
 """
 
 from __future__ import annotations
@@ -12,72 +11,72 @@ from types import ModuleType
 from typing import Any
 
 from difflab.eager.recording.plan import Recipe
-from difflab.eager.recording.tape import Accumulation, Step
+from difflab.eager.recording.tape import Accumulation, TapeStep
 
-__all__ = ["Sweep", "written"]
+__all__ = ["SweepFunction", "sweep_function"]
 
-Sweep = Callable[[Step, Any, bool], "list[tuple[Accumulation, Any]] | None"]
-"""``(root, seed, keep)``: the leaves with their cotangents; None where the tape is another one."""
+SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] | None"]
+"""``(root, seed, keep)``: the leaves with their cotangents; None if the structure differs."""
 
 
-def written(
-    steps: Sequence[Step],
+def sweep_function(
+    steps: Sequence[TapeStep],
     leaves: Sequence[Accumulation],
     reads: Sequence[tuple[int, int]],
     recipe: Recipe,
     xp: ModuleType,
-) -> Sweep:
-    """Return the sweep over tapes that are built like a given one.
+) -> SweepFunction:
+    """Return the sweep over tapes with the structure of a given tape.
 
     Parameters
     ----------
     steps, leaves : sequence
-        The tape: the root first, then in the order of the sweep.
+        The steps (the root first, in the order of the sweep) and leaves of the tape.
     reads : sequence of (int, int)
-        The place of a step, and which of its slots is read, for each of the recipe's inputs
-        after the seed.
+        The index of a step and the slot that is read, for each input of the recipe after the
+        seed.
     recipe : Recipe
-        What the sweep computes: its results are the leaves' cotangents.
+        The recorded computation: its results are the cotangents of the leaves.
     xp : module
-        Whose kernels compute.
+        The array module whose kernels compute.
     """
     scope: dict[str, Any] = {"Accumulation": Accumulation}
     lines = [
         "def sweep(s0, seed, keep):",
-        *_recognized(steps, leaves, scope),
-        *_computed(reads, recipe, xp, scope),
+        *_checks(steps, leaves, scope),
+        *_computation(reads, recipe, xp, scope),
         " if not keep:",
         *(
-            f"  s{place}.edges = None; s{place}.slots = s{place}.guards = ()"
-            for place in range(len(steps))
+            f"  s{index}.edges = None; s{index}.slots = s{index}.guards = ()"
+            for index in range(len(steps))
         ),
         f" return [{', '.join(f'(a{leaf}, v{v})' for leaf, v in enumerate(recipe.results))}]",
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)
-    exec(code, scope)  # noqa: S102 - the source holds numbers of steps and slots alone
-    found: Sweep = scope["sweep"]
+    exec(code, scope)  # noqa: S102 - the source holds only numbers of steps and slots
+    found: SweepFunction = scope["sweep"]
     return found
 
 
-def _recognized(
-    steps: Sequence[Step], leaves: Sequence[Accumulation], scope: dict[str, Any]
+def _checks(
+    steps: Sequence[TapeStep], leaves: Sequence[Accumulation], scope: dict[str, Any]
 ) -> list[str]:
-    """Return the statements that name the steps and leaves, and turn other tapes away.
+    """Return the statements that name the steps and leaves, and refuse other structures.
 
-    A plan tells which arguments are active, so that where one edge led nowhere, all do. Steps
-    whose numbers fall from one to the next are different ones, and come in this order.
+    A plan fixes the active arguments, so an edge is None in all tapes or in none. Steps with
+    decreasing numbers are distinct and in the order of the sweep.
     """
-    names: dict[Any, str] = {step: f"s{place}" for place, step in enumerate(steps)}
-    names |= {leaf: f"a{place}" for place, leaf in enumerate(leaves)}
+    names: dict[Any, str] = {step: f"s{index}" for index, step in enumerate(steps)}
+    names |= {leaf: f"a{index}" for index, leaf in enumerate(leaves)}
     known: set[Any] = {steps[0]}
     lines: list[str] = []
-    for place, step in enumerate(steps):
-        s, edges = f"s{place}", step.edges or ()
-        scope[f"p{place}"], scope[f"n{place}"] = step.plan, step.numbers
-        refused = [f"{s}.plan is not p{place}", f"{s}.numbers != n{place}"]
+    for index, step in enumerate(steps):
+        s, edges = f"s{index}", step.edges or ()
+        scope[f"p{index}"], scope[f"n{index}"] = step.plan, step.numbers
+        refused = [f"{s}.plan is not p{index}", f"{s}.numbers != n{index}"]
         refused += [f"{s}.hooks", f"{s}.retained is not None"]
-        if place and step not in (steps[place - 1].edges or ()):
-            refused.append(f"s{place - 1}.number < {s}.number")
+        if index and step not in (steps[index - 1].edges or ()):
+            refused.append(f"s{index - 1}.number < {s}.number")
         lines.append(f" if {' or '.join(refused)}: return")
         if step.guards:
             lines.append(f" for memory, changes in {s}.guards:")
@@ -102,12 +101,12 @@ def _recognized(
     return lines
 
 
-def _computed(
+def _computation(
     reads: Sequence[tuple[int, int]], recipe: Recipe, xp: ModuleType, scope: dict[str, Any]
 ) -> list[str]:
-    """Return the statements that read what the steps keep, and compute."""
+    """Return the statements that read the kept values and compute."""
     lines = [" v0 = seed"]
-    lines += [f" v{v} = s{place}.slots[{slot}]" for v, (place, slot) in enumerate(reads, 1)]
+    lines += [f" v{v} = s{index}.slots[{slot}]" for v, (index, slot) in enumerate(reads, 1)]
     for v, number in enumerate(recipe.constants, recipe.inputs):
         scope[f"v{v}"] = number
     for v, (row, operands, params) in enumerate(

@@ -1,7 +1,7 @@
-"""Operations on the values themselves, in the form in which the sweeps write into a graph.
+"""Calculators: the interface of a graph builder on values, for the reverse sweep.
 
-`autodiff.masked` says how derivatives under masks add up, for any writer: a graph's `Builder`
-appends nodes, a `Calculator` computes, on arrays or, to record the derivative, on carriers.
+`autodiff.engine.masked` adds up derivatives under masks for any writer: a graph's `Builder`
+appends nodes, a `Calculator` computes, on arrays or, to record the sweep, on carriers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from difflab.autodiff.engine.masked import Masked, accumulate
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.rows import cast, reached, widened
-from difflab.eager.recording.tape import Step
+from difflab.eager.recording.tape import TapeStep
 from difflab.graph.ir import Shape
 from difflab.primitives import add, broadcast, not_equal, scatter, where
 
@@ -27,8 +27,8 @@ Revive = Callable[[Any, Any, int, Any], Any]
 class Scattered:
     """The cotangent of ``x[key]``, not yet written into zeros of the shape of x.
 
-    All that arrive at one array are written together, so that a loop over the elements of x
-    goes backward in linear time.
+    All cotangents of one array are written together, so that the reverse sweep of a loop over
+    the elements of x takes linear time.
     """
 
     __slots__ = ("key", "part", "shape")
@@ -40,14 +40,14 @@ class Scattered:
 
 
 class Calculator:
-    """A writer (see `autodiff.masked`) whose nodes are arrays; one for each sweep.
+    """A writer (see `autodiff.engine.masked`) whose nodes are arrays; one for each sweep.
 
     Attributes
     ----------
     xp : module
         The array module.
     kernels : module or None
-        Whose kernels compute: the array module's; None where the values are carriers.
+        The array module whose kernels compute; None if the values are carriers.
     """
 
     def __init__(self, xp: Any = np) -> None:
@@ -55,47 +55,47 @@ class Calculator:
         self.kernels = xp
         self.settled_last: tuple[Any, Any, Any] = (None, None, None)
 
-    def slots(self, step: Step) -> list[Any]:
-        """Return what the maps of a step read."""
+    def slots(self, step: TapeStep) -> list[Any]:
+        """Return the values that the maps of a step read."""
         slots: list[Any] = step.slots.copy()
         return slots
 
     def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Any:
-        """Compute."""
+        """Compute a row."""
         dense = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
         return primitive(*dense, **dict(params))
 
     def zeros(self, shape: Shape, dtype: Any) -> Any:
-        """Return zeros: what comes through a map that nothing flows through."""
+        """Return zeros, the contribution of a map without derivative."""
         return self.xp.zeros(shape, dtype)
 
     def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
-        """Return a cotangent in the type of what it is the cotangent of."""
+        """Return a cotangent converted to the dtype of its primal."""
         if type(value) is Scattered:
             return Scattered(self.cast(value.part, dtype), value.key, value.shape)
         same = getattr(value, "dtype", None) == dtype
         return value if same else self.emit(cast, (value,), (("dtype", dtype),))
 
     def spread(self, mask: Any, shape: Shape) -> Any:
-        """Return a mask in the shape of the values that it is for."""
+        """Return a mask broadcast to the shape of its values."""
         if mask.shape == shape:
             return mask
         return self.emit(widened, (mask,), (("shape", shape),))
 
     def constant(self, value: float) -> Any:
-        """Return the number itself."""
+        """Return the number."""
         return value
 
     def primitive(self, node: Any) -> Primitive | None:
-        """Return `scatter` for what is not yet written into its array."""
+        """Return `scatter` for a cotangent not yet written into its array."""
         return scatter if type(node) is Scattered else None
 
     def arguments(self, node: Scattered) -> tuple[Any, ...]:
-        """Return the part."""
+        """Return the part of a scattered cotangent."""
         return (node.part,)
 
     def params(self, node: Scattered) -> dict[str, Any]:
-        """Return where the part belongs."""
+        """Return the key of a scattered cotangent."""
         return {"keys": (node.key,)}
 
     def shape(self, node: Scattered) -> Shape:
@@ -103,11 +103,11 @@ class Calculator:
         return node.shape
 
     def dense(self, value: Scattered) -> Any:
-        """Return what is scattered, written into zeros."""
+        """Return a scattered cotangent written into zeros."""
         return scatter(value.part, keys=(value.key,), shape=value.shape)
 
     def join(self, parts: list[Masked], value: Any, mask: Any) -> None:
-        """Add to what has arrived at one place, at once where that keeps a graph's order."""
+        """Append a cotangent to the parts of an edge; add it if that keeps a graph's order."""
         if parts and mask is None and type(value) is not Scattered:
             last, last_mask, _ = parts[-1]
             same = last_mask is None and type(last) is not Scattered and last.shape == value.shape
@@ -117,7 +117,7 @@ class Calculator:
         parts.append(Masked(value, mask))
 
     def total(self, parts: list[Masked], shape: Shape | None, *, final: bool) -> Masked:
-        """Add up what arrived at one place; what is wider than `shape` is un-broadcast."""
+        """Add up the cotangents of an edge; those wider than `shape` are un-broadcast."""
         if shape is not None:
             parts = self._narrowed(parts, shape, final=final)
         part = parts[0] if len(parts) == 1 else accumulate(self, parts)
@@ -126,9 +126,9 @@ class Calculator:
         return part
 
     def _narrowed(self, parts: list[Masked], shape: Shape, *, final: bool) -> list[Masked]:
-        """Add what is equally wide, then sum it once: as at the broadcast node of a graph.
+        """Add parts of equal shape, then un-broadcast once: as at the broadcast node of a graph.
 
-        That node comes before all its users, so its turn is after the last of them.
+        That node precedes all its users, so the sweep visits it after the last of them.
         """
         groups: dict[Any, list[Masked]] = {}
         for number, part in enumerate(parts):
@@ -146,9 +146,9 @@ class Calculator:
         return narrow
 
     def settled(self, value: Any, mask: Any) -> Any:
-        """Return a derivative with zeros where its mask does not hold.
+        """Return a derivative with zeros where its mask is false.
 
-        What feeds several arguments is asked for several times in a row.
+        The latest result is cached: it is needed again for each argument of a step.
         """
         if mask is None:
             return value
@@ -159,7 +159,7 @@ class Calculator:
         return result
 
     def reached(self, mask: Any, shape: Shape) -> Any:
-        """Return the mask of `shape` where every number depends on all that `mask` is for."""
+        """Return the mask of elements of `shape` that depend on all of the masked array."""
         return reached.computer(self.xp)(self.truths(mask), shape=shape)
 
     def truths(self, mask: Any) -> Any:
@@ -169,7 +169,7 @@ class Calculator:
     def moved(
         self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
     ) -> tuple[Any, Any]:
-        """Send a cotangent through a linear map of arrays; its mask too, unless it is `final`."""
+        """Apply a linear map of arrays to a cotangent, and to its mask unless it is `final`."""
         bar = move(self.settled(value, mask))
         if mask is None or final:
             return bar, None
@@ -187,14 +187,14 @@ class Calculator:
 
 
 class CarrierCalculator(Calculator):
-    """A writer whose nodes are carriers, which record what is computed with them.
+    """A writer whose nodes are carriers, which record the operations on them.
 
     Parameters
     ----------
     revive : callable
-        Makes a carrier of a kept value, given its step, its slot, and the edge it came from.
+        Called as ``revive(value, step, slot, edge)``; returns a carrier of a kept value.
     xp : module
-        The array module of the values that the carriers carry.
+        The array module of the carriers' values.
     """
 
     def __init__(self, revive: Revive, xp: Any = np) -> None:
@@ -202,8 +202,8 @@ class CarrierCalculator(Calculator):
         self.kernels = None
         self.revive = revive
 
-    def slots(self, step: Step) -> list[Any]:
-        """Return what the maps of a step read, as carriers."""
+    def slots(self, step: TapeStep) -> list[Any]:
+        """Return the values that the maps of a step read, as carriers."""
         slots, edges = super().slots(step), step.edges or ()
         for slot, source in step.plan.keep:
             edge = step if source == len(edges) else edges[source]
@@ -211,8 +211,8 @@ class CarrierCalculator(Calculator):
         return slots
 
     def truths(self, mask: Any) -> Any:
-        """Return the array in a mask."""
-        return getattr(mask, "_data", mask)  # one that holds nowhere is zeros
+        """Return the array of a mask."""
+        return getattr(mask, "_data", mask)  # a mask false everywhere may be an array of zeros
 
     def summed(self, shape: Shape, value: Any) -> Any:
         """Sum a value over the axes along which `shape` was repeated."""
@@ -222,9 +222,9 @@ class CarrierCalculator(Calculator):
 
 @lru_cache(maxsize=4096)
 def _repeated(shape: Shape, wide: Shape) -> tuple[tuple[int, ...], bool]:
-    """Return the axes of `wide` along which `shape` is repeated, and whether summing is all.
+    """Return the axes of `wide` along which `shape` is repeated, and whether summing suffices.
 
-    It is what the transpose of `broadcast` does, with the axes remembered.
+    Equal to the transpose of `broadcast`, with cached axes.
     """
     lead = len(wide) - len(shape)
     axes = tuple(

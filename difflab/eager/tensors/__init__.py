@@ -1,1 +1,1 @@
-"""`Tensor`: its operators, its indexing, changes in place, and how users make one."""
+"""`Tensor`: its operators, indexing, changes in place, and construction."""

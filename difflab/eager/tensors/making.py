@@ -1,4 +1,4 @@
-"""`tensor`: how the user makes a leaf."""
+"""`tensor`: create a leaf."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["tensor"]
 
 
 def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """Return a tensor of its own memory, holding a copy of `data`.
+    """Return a tensor that holds a copy of `data`.
 
     Parameters
     ----------
     data : array_like or Tensor
-        Numbers; an array of CuPy's stays on its device. Integers become float64, so that they
+        Real elements; a CuPy array stays on its device. Integers become float64, so that they
         can have derivatives.
     requires_grad : bool
         Whether operations on it are recorded, for `Tensor.backward`.
     dtype : dtype, optional
-        The type of the numbers.
+        The dtype of the elements.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     Raises
     ------
     InputError
-        `data` are not numbers, or gradients were asked of numbers that have none.
+        `data` are not real numbers, or `requires_grad` is set for a dtype without derivatives.
 
     Examples
     --------
@@ -55,11 +55,11 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
         source = data._data if isinstance(data, Tensor) else data
         array: Any = module_of(source).array(source, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise InputError(f"a tensor is made of numbers: {error}") from None
+        raise InputError(f"the elements of a tensor must be numbers: {error}") from None
     if dtype is None and array.dtype.kind in "iu":
         array = array.astype(np.float64)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"a tensor is made of real numbers, not of {array.dtype}")
+        raise InputError(f"the elements of a tensor must be real numbers, not {array.dtype}")
     require_flag(requires_grad, "requires_grad", "tensor")
     if requires_grad:
         require_floating(array)

@@ -1,7 +1,7 @@
 """Operators, indexing and NumPy's functions on tensors, and changes in place.
 
-NEP 13 and NEP 18 bring NumPy's functions here; each is a row of the table or a composition of
-rows.
+NumPy's functions arrive through NEP 13 and NEP 18; each is a row of the table of primitives or a
+composition of rows.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, python_place
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import Operation, Recorded, apply_one, apply_two, record
+from difflab.eager.recording.record import TapedArray, TapeOperation, apply_one, apply_two, record
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Step, Storage, storage_of
+from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, storage_of
 from difflab.errors import IndexingError, InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
@@ -49,21 +49,21 @@ from difflab.primitives import (
 
 __all__ = ["Operators"]
 
-OF_MATRICES = Operation(matmul, {"ranks": (2, 2)})
+OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
 
 
 def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
-    operation = Operation(row)
+    operation = TapeOperation(row)
     return lambda self, other: apply_two(operation, self, other)
 
 
 def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
-    operation = Operation(row)
+    operation = TapeOperation(row)
     return lambda self, other: apply_two(operation, other, self)
 
 
 def _unary(row: Primitive) -> Callable[[Any], Any]:
-    operation = Operation(row)
+    operation = TapeOperation(row)
     return lambda self: apply_one(operation, self)
 
 
@@ -75,11 +75,11 @@ def _in_place(row: Primitive) -> Callable[[Any, Any], Any]:
     return operator
 
 
-class Operators(Idioms, Recorded):
-    """What Python's and NumPy's spellings do on a tensor."""
+class Operators(Idioms, TapedArray):
+    """Python's operators and NumPy's functions on a tensor."""
 
     __slots__ = ()
-    __hash__ = object.__hash__  # `==` compares the numbers; a tensor is one object all the same
+    __hash__ = object.__hash__  # `==` compares elements; the hash is by identity
 
     __add__, __radd__, __iadd__ = _binary(add), _reflected(add), _in_place(add)
     __sub__, __rsub__, __isub__ = _binary(subtract), _reflected(subtract), _in_place(subtract)
@@ -100,16 +100,16 @@ class Operators(Idioms, Recorded):
         return _product(other, self)
 
     def holds_truths(self) -> bool:
-        """Whether these are truth values."""
+        """Whether the elements are truth values."""
         return bool(self._data.dtype == np.bool_)
 
     def filled(self, value: float) -> Any:
-        """Return a tensor of this shape and type that holds one number everywhere."""
+        """Return a tensor of this shape and dtype, filled with one number."""
         data = self._data
         return type(self)(module_of(data).full(data.shape, value, dtype=data.dtype))
 
     def copy(self) -> Any:
-        """Return the same values in memory of their own; derivatives flow through."""
+        """Return a copy; derivatives flow through."""
         if self._step is not None:
             return self * 1.0
         return type(self)(module_of(self._data).array(self._data))
@@ -117,7 +117,7 @@ class Operators(Idioms, Recorded):
     def __getitem__(self, key: Any) -> Any:
         for entry in key if type(key) is tuple else (key,):
             if type(entry) not in _SIMPLE:
-                return picked(self, key._data if isinstance(key, Recorded) else key)
+                return picked(self, key._data if isinstance(key, TapedArray) else key)
         shape = self._data.shape
         return record(index, (self,), {"key": static_key(key, shape), "rank": len(shape)})
 
@@ -126,7 +126,7 @@ class Operators(Idioms, Recorded):
             _overwrite(self, _assigned(self, key, value), "item assignment")
             return
         changed = module_of(self._data).array(self._data)
-        _written(changed, key, value._data if isinstance(value, Recorded) else value)
+        _assign_part(changed, key, value._data if isinstance(value, TapedArray) else value)
         _overwrite(self, type(self)(changed), "item assignment")
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -137,7 +137,7 @@ class Operators(Idioms, Recorded):
         if kwargs.get("out") is not None:
             raise InputError(
                 f"numpy.{ufunc.__name__} cannot write a tensor into a NumPy array",
-                hint="write a = a + tensor, or take the numbers by tensor.detach().numpy()",
+                hint="write a = a + tensor, or convert the tensor with tensor.detach().numpy()",
             )
         name = ufunc.__name__
         plain = [_plain(value, name) for value in inputs]
@@ -156,14 +156,14 @@ class Operators(Idioms, Recorded):
 
 
 _SIMPLE = frozenset({int, slice, EllipsisType})
-"""Entries of a key by which nothing is to be decided."""
+"""The types of key entries that need no conversion."""
 
 _UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
-"""What NumPy's functions are on tensors, as they are met."""
+"""Cache: NumPy's universal functions on tensors."""
 
 
 def _ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """Return what a function of NumPy's is on tensors, if it is anything."""
+    """Return NumPy's universal function on tensors, or None if difflab has none."""
     compute = _product if ufunc is np.matmul else of_ufunc(ufunc)
     if isinstance(compute, Primitive) and ufunc.nin == 2:
         _UFUNCS[ufunc] = _binary(compute)
@@ -173,66 +173,66 @@ def _ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Return ``a @ b``; two matrices that fit need no further look at their shapes."""
-    left: tuple[int, ...] = getattr(a._data if isinstance(a, Recorded) else a, "shape", ())
-    right: tuple[int, ...] = getattr(b._data if isinstance(b, Recorded) else b, "shape", ())
+    """Return ``a @ b``; two matrices of matching shapes skip the general checks."""
+    left: tuple[int, ...] = getattr(a._data if isinstance(a, TapedArray) else a, "shape", ())
+    right: tuple[int, ...] = getattr(b._data if isinstance(b, TapedArray) else b, "shape", ())
     if len(left) == 2 == len(right) and left[1] == right[0]:
         return apply_two(OF_MATRICES, a, b)
     return arrays.matmul(a, b)
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Return an operand as NumPy's, for functions that nothing flows through."""
+    """Return an operand as a NumPy value, for functions without a derivative."""
     if isinstance(value, list | tuple):
         return type(value)(_plain(part, name) for part in value)
-    if not isinstance(value, Recorded):
+    if not isinstance(value, TapedArray):
         return value
     if value._step is not None and MODE.enabled:
         raise at_users_line(
             InputError,
             f"difflab has no derivative for numpy.{name} used this way",
-            f"{way_out(name)}; or give it tensor.detach()",
+            f"{way_out(name)}; or pass tensor.detach()",
         )
     return value._data
 
 
 def _assigned(target: Operators, key: Any, value: Any) -> Any:
-    """Return `target` with ``[key]`` replaced, on the tape.
+    """Return `target` with ``[key]`` replaced, recorded.
 
-    Each number of the result is the target's or one of the value's: where a key names a place
-    several times, the last that goes there, as in NumPy.
+    Each element of the result is one of the target's or of the value's: where a key selects an
+    element several times, the last one assigned, as in NumPy.
     """
     shape = target._data.shape
     chosen = module_of(target._data).zeros(shape, dtype=bool)
-    part = _written(chosen, key, True)
+    part = _assign_part(chosen, key, True)
     source = valued(value)
-    given = shape_of(source)
-    while len(given) > len(part) and given[0] == 1:
-        given = given[1:]
-    if math.prod(given) == 1:
-        spread = source if not given else arrays.reshape(source, ())
+    source_shape = shape_of(source)
+    while len(source_shape) > len(part) and source_shape[0] == 1:
+        source_shape = source_shape[1:]
+    if math.prod(source_shape) == 1:
+        spread = source if not source_shape else arrays.reshape(source, ())
     else:
-        wide = arrays.broadcast_to(arrays.reshape(source, given), part)
-        spread = _placed(wide, key, shape)
+        wide = arrays.broadcast_to(arrays.reshape(source, source_shape), part)
+        spread = _scattered(wide, key, shape)
     return record(where, (chosen, spread, target))
 
 
-def _written(array: Any, key: Any, numbers: Any) -> tuple[int, ...]:
-    """Write numbers into an array, and return the shape of the part that they went to."""
-    key = key._data if isinstance(key, Recorded) else key
+def _assign_part(array: Any, key: Any, values: Any) -> tuple[int, ...]:
+    """Assign to a part of an array, and return the shape of that part."""
+    key = key._data if isinstance(key, TapedArray) else key
     try:
-        array[key] = numbers
+        array[key] = values
         part: tuple[int, ...] = array[key].shape
     except IndexError as error:
-        raise at_users_line(IndexingError, f"assignment to a part that is not: {error}") from None
+        raise at_users_line(IndexingError, f"item assignment: {error}") from None
     except (TypeError, ValueError) as error:
         raise at_users_line(ShapeError, f"item assignment: {error}") from None
     return part
 
 
-def _placed(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array of a shape in which the part that a key names is as given."""
-    key = key._data if isinstance(key, Recorded) else key
+def _scattered(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array of `shape` whose part ``[key]`` is `part`; the rest is arbitrary."""
+    key = key._data if isinstance(key, TapedArray) else key
     if all(type(entry) in _SIMPLE for entry in (key if type(key) is tuple else (key,))):
         return record(scatter, (part,), {"keys": (static_key(key, shape),), "shape": shape})
     size = math.prod(part.shape)
@@ -241,35 +241,37 @@ def _placed(part: Any, key: Any, shape: tuple[int, ...]) -> Any:
     return arrays.reshape(arrays.take(arrays.reshape(part, -1), order.ravel()), shape)
 
 
-def _overwrite(target: Operators, new: Recorded, what: str) -> None:
-    """Put the numbers and the step of `new` into `target`, and remember that it was changed."""
+def _overwrite(target: Operators, new: TapedArray, what: str) -> None:
+    """Replace the values and the step of `target` by those of `new`, and count the change."""
     if new._step is not None and type(target._step) is Accumulation:
         raise TapeError(
-            f"{what} would change a leaf that requires grad, whose gradient is still to come",
-            hint="update it inside `with dl.no_grad():`, or write a new value: t = t + 1",
+            f"{what} would change a leaf that requires grad while operations are recorded",
+            hint="update it inside `with dl.no_grad():`, or compute a new value: t = t + 1",
         )
     data = target._data
     if new._data.shape != data.shape:
-        raise ShapeError(f"{what} cannot give shape {new._data.shape} to a tensor of {data.shape}")
+        raise ShapeError(
+            f"{what} cannot write shape {new._data.shape} to a tensor of shape {data.shape}"
+        )
     if new._data.dtype != data.dtype:
         new = record(cast, (new,), {"dtype": data.dtype})
     storage = storage_of(target)
     holders = storage.holders(target)
     if not isinstance(data, np.generic) and data.base is not None:
-        storage = Storage()  # a view: what it is a view of stays as it is
+        storage = Storage()  # a view: its base array stays unchanged
         storage.join(*holders)
-    for holder in holders:  # a new array: whatever else has the old one keeps its numbers
+    for holder in holders:  # a new array: other references to the old one keep its values
         holder._data, holder._storage = new._data, storage
     storage.changes += 1
     place = python_place()
     storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
     if new._step is not None:
-        _rebased(target, new._step)
+        _set_step(target, new._step)
 
 
-def _rebased(target: Recorded, made: Any) -> None:
-    """Give a tensor the step of its new numbers; it keeps the gradient of those, if it did."""
+def _set_step(target: TapedArray, made: Any) -> None:
+    """Set the step of a tensor's new values, and move a retained gradient to that step."""
     before = target._step
     target._step = made
-    if isinstance(before, Step) and before.retained is not None and before.retained() is target:
+    if isinstance(before, TapeStep) and before.retained is not None and before.retained() is target:
         made.retained, before.retained = before.retained, None

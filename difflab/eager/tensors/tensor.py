@@ -1,7 +1,6 @@
-"""`Tensor`: an array that records, while it computes, how it was computed.
+"""`Tensor`: an array that records the operations from which it was computed.
 
-It carries Python's operators and takes NumPy's functions. The names mean what they mean in
-PyTorch.
+It supports Python's operators and NumPy's functions. The names mean what they mean in PyTorch.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import FLOAT64, record, require_floating
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Hook, Step, storage_of
+from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, storage_of
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
@@ -34,19 +33,19 @@ __all__ = ["Tensor"]
 
 ONE = np.float64(1)
 INSTEAD = (
-    "in place of z[i] = tensor into an array z of NumPy's, make z a tensor by"
-    " dl.tensor(np.zeros(n)), or join the parts by np.stack([…])"
+    "instead of assigning z[i] = tensor into a NumPy array z, make z a tensor with"
+    " dl.tensor(np.zeros(n)), or join the parts with np.stack([…])"
 )
 
 
 class Tensor(Operators):
-    """An array with a derivative; made by `dl.tensor`, and by operations on tensors.
+    """An array with a derivative; created by `dl.tensor` and by operations on tensors.
 
     Attributes
     ----------
     grad : Tensor or None
-        What `backward` calls have added up so far; only leaves keep it, and tensors that were
-        told to by `retain_grad`.
+        The gradient accumulated by the `backward` calls so far; kept by leaves, and by tensors on
+        which `retain_grad` was called.
 
     Examples
     --------
@@ -63,7 +62,7 @@ class Tensor(Operators):
     def __difflab_custom__(self, call: Call, args: Sequence[Any]) -> tuple[list[Any], bool]:
         return record_custom(Tensor, call, args)
 
-    # What it is.
+    # Properties.
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,7 +72,7 @@ class Tensor(Operators):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of the numbers."""
+        """NumPy's dtype of the elements."""
         dtype: np.dtype[Any] = self._data.dtype
         return dtype
 
@@ -84,11 +83,11 @@ class Tensor(Operators):
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if isinstance(self._step, Step):
+        if isinstance(self._step, TapeStep):
             if wanted:
                 return
             raise TapeError(
-                "requires_grad can be switched off only on leaves",
+                "requires_grad can be switched off on leaves only",
                 hint="use tensor.detach() for the same values without the tape",
             )
         if wanted == self.requires_grad:
@@ -101,20 +100,20 @@ class Tensor(Operators):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it, rather than a recorded operation."""
-        return not isinstance(self._step, Step)
+        """Whether it is not the result of a recorded operation."""
+        return not isinstance(self._step, TapeStep)
 
     @property
-    def grad_fn(self) -> Step | None:
-        """The recorded operation that made it; None for leaves."""
-        return self._step if isinstance(self._step, Step) else None
+    def grad_fn(self) -> TapeStep | None:
+        """The recorded operation whose result it is; None for leaves."""
+        return self._step if isinstance(self._step, TapeStep) else None
 
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, or None."""
         if isinstance(self._step, Accumulation):
-            return self._step.grad  # type: ignore[no-any-return]  # a tensor, below in the house
-        if self._grad is None and isinstance(self._step, Step) and not self.retains_grad:
+            return self._step.grad  # type: ignore[no-any-return]  # a Tensor, which the tape cannot name
+        if self._grad is None and isinstance(self._step, TapeStep) and not self.retains_grad:
             warnings.warn(
                 "the gradient of a tensor that is not a leaf is not kept;"
                 " call its retain_grad() before backward()",
@@ -134,15 +133,15 @@ class Tensor(Operators):
             self._grad = value
 
     def zero_grad(self) -> None:
-        """Forget the accumulated gradient: `grad` is None again."""
+        """Reset the accumulated gradient: `grad` is None again."""
         self.grad = None
 
-    # Values out of the tape.
+    # Conversions, which leave the tape.
 
     def item(self) -> Any:
-        """Return the one number as a Python number."""
+        """Return the only element as a Python number."""
         if self._data.size != 1:
-            raise ShapeError(f"item() takes one number out, but the shape is {self.shape}")
+            raise ShapeError(f"item() needs a tensor of one element, but the shape is {self.shape}")
         return self._data.item()
 
     def numpy(self) -> NDArray[Any]:
@@ -151,31 +150,31 @@ class Tensor(Operators):
         Raises
         ------
         TapeError
-            The tensor requires grad: what NumPy makes of the array would not be recorded.
+            The tensor requires grad: NumPy's operations on the array would not be recorded.
         """
         if self._step is not None:
             raise at_users_line(
                 TapeError,
-                "a tensor that requires grad does not become a NumPy array by itself, because"
-                " no derivative would flow back from it",
-                "say so by tensor.detach().numpy(), or use NumPy's functions on the tensor;"
+                "a tensor that requires grad is not converted to a NumPy array implicitly, because"
+                " no derivative would flow back from the array",
+                "write tensor.detach().numpy(), or apply NumPy's functions to the tensor;"
                 f" {INSTEAD}",
             )
         if module_of(self._data) is not np:
             raise DeviceError(
-                "a tensor on a device does not become a NumPy array by itself",
-                hint="tensor.detach().array() is its array there, whose get() copies it",
+                "a tensor on a device is not converted to a NumPy array implicitly",
+                hint="tensor.detach().array() is its device array; get() copies that to the host",
             )
         view = np.asarray(self._data).view()
         view.flags.writeable = False
         return view
 
     def array(self) -> Any:
-        """Return a copy of the values as an array where they are: NumPy's or the device's."""
+        """Return a copy of the values as an array on their device: NumPy's, or CuPy's."""
         if self._step is not None:
             raise TapeError(
                 "no derivative flows back from the array of a tensor that requires grad",
-                hint="say so by tensor.detach().array()",
+                hint="write tensor.detach().array()",
             )
         return module_of(self._data).array(self._data)
 
@@ -183,7 +182,7 @@ class Tensor(Operators):
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def detach(self) -> Tensor:
-        """Return the same values without the tape; what changes one in place changes both."""
+        """Return the same values without the tape; a change in place of one changes both."""
         storage = storage_of(self)
         twin = Tensor(self._data, None, storage)
         storage.join(self, twin)
@@ -194,7 +193,7 @@ class Tensor(Operators):
             raise at_users_line(
                 TapeError,
                 f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
-                "take the number by tensor.item(), or use NumPy's functions (np.sin) instead of"
+                "read the number with tensor.item(), or use NumPy's functions (np.sin) instead of"
                 f" those of `math`; {INSTEAD}",
             )
         return convert(self.item())
@@ -209,15 +208,15 @@ class Tensor(Operators):
 
     def __bool__(self) -> bool:
         if self._data.size != 1:
-            raise ShapeError(f"the truth of a tensor of shape {self.shape} is not one truth")
+            raise ShapeError(f"the truth value of a tensor of shape {self.shape} is ambiguous")
         return bool(self._data)
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
-        """Copy or pickle a leaf: its values, whether it requires grad, and its gradient."""
-        if isinstance(self._step, Step):
+        """Copy or pickle a leaf: its values, `requires_grad`, and its gradient."""
+        if isinstance(self._step, TapeStep):
             raise TapeError(
-                "a tensor that was computed cannot be copied or pickled with its tape",
-                hint="copy tensor.detach(), whose values are the same, or the leaves",
+                "the result of a recorded operation cannot be copied or pickled with its tape",
+                hint="copy tensor.detach(), with the same values, or the leaves",
             )
         grad = self.grad
         return _restored, (self._data, self.requires_grad, None if grad is None else grad._data)
@@ -225,40 +224,40 @@ class Tensor(Operators):
     def __repr__(self) -> str:
         numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
         step = self._step
-        note = f", grad_fn={step}" if isinstance(step, Step) else ", requires_grad=True"
+        note = f", grad_fn={step}" if isinstance(step, TapeStep) else ", requires_grad=True"
         return f"tensor({numbers}{note if step is not None else ''})"
 
     # Derivatives.
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Hook:
-        """Call `hook` with the gradient whenever one arrives; what it returns replaces it.
+        """Call `hook` with each gradient of this tensor; a returned tensor replaces the gradient.
 
         Returns
         -------
         Hook
-            Its ``remove()`` takes the hook away.
+            Its ``remove()`` unregisters the hook.
         """
         if self._step is None:
             raise TapeError(
                 "a hook on a tensor that does not require grad would never be called",
-                hint="make the tensor by dl.tensor(…, requires_grad=True)",
+                hint="create the tensor with dl.tensor(…, requires_grad=True)",
             )
         if self._step.hooks is None:
             self._step.hooks = {}
         return Hook(self._step.hooks, hook)
 
     def retain_grad(self) -> None:
-        """Keep the gradient in `grad` although this is not a leaf."""
+        """Keep the gradient in `grad` of a tensor that is not a leaf."""
         if self._step is None:
             raise TapeError("retain_grad() on a tensor that does not require grad")
-        if isinstance(self._step, Step):
+        if isinstance(self._step, TapeStep):
             self._step.retained = weakref.ref(self)
 
     @property
     def retains_grad(self) -> bool:
         """Whether a tensor that is not a leaf keeps its gradient."""
         step = self._step
-        return isinstance(step, Step) and step.retained is not None and step.retained() is self
+        return isinstance(step, TapeStep) and step.retained is not None and step.retained() is self
 
     def backward(
         self,
@@ -266,28 +265,28 @@ class Tensor(Operators):
         retain_graph: bool = False,
         create_graph: bool = False,
     ) -> None:
-        """Add ∂(this)/∂(leaf), times `gradient`, to the `grad` of every leaf it depends on.
+        """Add ∂(self)/∂(leaf), times `gradient`, to the `grad` of every leaf it depends on.
 
         Parameters
         ----------
         gradient : tensor or array, optional
-            The cotangent ȳ of this tensor's shape; 1 for a single number when left out.
+            The cotangent ȳ, of this tensor's shape; may be omitted for one element, where it is 1.
         retain_graph : bool
-            Keep the tape, so that it can be gone through again. Otherwise it is freed.
+            Keep the tape, so that `backward` can be called again. Otherwise it is freed.
         create_graph : bool
-            Record the derivative too, so that it can be differentiated; keeps the tape.
+            Record the reverse sweep, so that the gradient can be differentiated; keeps the tape.
 
         Raises
         ------
         TapeError
             Nothing was recorded, the tape was freed, a value it needs was changed in place, or
-            this is not one number and no `gradient` says which direction to take.
+            the tensor has several elements and no `gradient` is given.
         """
         if self._step is None:
             raise TapeError(
-                "backward() has nothing to go back through: this tensor does not require grad",
-                hint="make the inputs by dl.tensor(…, requires_grad=True), and do not compute under"
-                " no_grad() or from detach()ed values",
+                "backward() has no tape: this tensor does not require grad",
+                hint="create the inputs with dl.tensor(…, requires_grad=True), and do not compute"
+                " under no_grad() or from detached values",
             )
         seed = self._seed(gradient, create_graph)
         if WATCHED and MODE.watch is not None:
@@ -299,9 +298,9 @@ class Tensor(Operators):
             MODE.enabled = before
 
     def _swept(self, seed: Any, *, keep: bool, create_graph: bool) -> list[tuple[Any, Any]]:
-        """Return the leaves that this depends on, each with its cotangent."""
+        """Return the leaves that this tensor depends on, each with its cotangent."""
         root = self._step
-        if not isinstance(root, Step):
+        if not isinstance(root, TapeStep):
             return [(root, seed)]
         found = None if create_graph else replayed(root, seed, keep=keep)
         if found is not None:
@@ -314,13 +313,13 @@ class Tensor(Operators):
             return pull_back(root, seed, keep=keep, calculator=calculator, show=shown)
 
     def _seed(self, gradient: Any, create_graph: bool) -> Any:
-        """Return the cotangent to start from: an array, or a tensor if it is to be recorded."""
+        """Return the seed cotangent: an array, or a tensor if the sweep is recorded."""
         if gradient is None:
             data = self._data
             if data.size != 1:
                 raise TapeError(
-                    f"backward() of a tensor of shape {self.shape} needs a direction",
-                    hint="pass gradient=…, of that shape, or take the sum() first",
+                    f"backward() of a tensor of shape {self.shape} needs a cotangent",
+                    hint="pass gradient=…, of that shape, or call sum() first",
                 )
             seed: Any = ONE if data.dtype is FLOAT64 else data.dtype.type(1)
             if data.shape or type(data) not in HOST:
@@ -340,24 +339,24 @@ class Tensor(Operators):
         return seed._data.astype(self.dtype) if isinstance(seed, Tensor) else seed
 
     def _numbers(self, gradient: Any) -> Any:
-        """Return a gradient that is no tensor as an array of this tensor's type."""
+        """Return a gradient that is not a tensor as an array of this tensor's dtype."""
         try:
             return module_of(gradient).array(gradient, self.dtype)
         except (TypeError, ValueError):
             raise at_users_line(
                 InputError,
                 f"backward() takes a gradient of numbers, not {type(gradient).__name__}",
-                f"pass an array or a tensor of the shape {self.shape}, or nothing for one number",
+                f"pass an array or a tensor of shape {self.shape}, or nothing for one element",
             ) from None
 
     def _cast(self, dtype: np.dtype[Any]) -> Tensor:
-        """Return the same numbers in another type; derivatives flow through."""
+        """Return the values converted to `dtype`; derivatives flow through."""
         found: Tensor = record(cast, (self,), {"dtype": dtype})
         return found
 
 
 def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
-    """Return a leaf with memory of its own."""
+    """Return a leaf that holds copies of its values and its gradient."""
     own = module_of(data).array(data)
     leaf = Tensor(own, Accumulation(own.dtype) if requires_grad else None)
     if grad is not None:
@@ -365,6 +364,6 @@ def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
     return leaf
 
 
-def _revived(value: Any, step: Step, slot: int, edge: Any) -> Any:
-    """Return a kept value as a tensor again, if derivatives flow through it."""
+def _revived(value: Any, step: TapeStep, slot: int, edge: Any) -> Any:
+    """Return a saved value as a tensor if derivatives flow through it."""
     return value if edge is None else Tensor(value, edge)

@@ -1,1 +1,1 @@
-"""From a graph to a program: schedules, kernels as NumPy's operations, buffers."""
+"""Lowering of a graph to a program: schedules, kernels as NumPy operations, buffers."""

@@ -1,4 +1,4 @@
-"""The schedule as NumPy's operations on numbered values, and the buffers they write into."""
+"""The schedule as NumPy calls on numbered values, and the buffers that they write into."""
 
 from __future__ import annotations
 
@@ -11,26 +11,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.record import BOOL, FLOAT, Recorded, Tape, Unrecordable, select_into
-from difflab.execute.lower.schedule import Program, Schedule, Step
-from difflab.execute.lower.slots import assign_slots, looked_into
+from difflab.execute.lower.record import (
+    BOOL,
+    FLOAT,
+    KernelTape,
+    RecordedValue,
+    Unrecordable,
+    select_into,
+)
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
+from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.graph.ir import Shape
 from difflab.primitives import constant_array
 from difflab.primitives.movement import VIEWS
 
-__all__ = ["Operation", "Plan", "Slot", "planned"]
+__all__ = ["BufferPlan", "BufferSlot", "PlannedCall", "planned"]
 
-Kind = tuple[Shape, "np.dtype[Any]"]
-Slot = tuple[Kind, int]
+BufferKind = tuple[Shape, "np.dtype[Any]"]
+BufferSlot = tuple[BufferKind, int]
 _END = -1
-_LOOKED_AT = frozenset({row.name for row in (*VIEWS, constant_array)})
-"""Rows that make no numbers anew when they are called."""
+_VIEW_NAMES = frozenset({row.name for row in (*VIEWS, constant_array)})
+"""Names of the rows whose result is a view or a stored constant."""
 
 
-class Operation(NamedTuple):
-    """``function(*reads, out=value)`` where it `writes`, else ``value = function(*reads)``.
+class PlannedCall(NamedTuple):
+    """``function(*reads, out=value)`` if it `writes`, else ``value = function(*reads)``.
 
-    What does not write `views` what it reads, or makes an array of its own.
+    A call that does not write returns a view of what it reads (`views`), or a new array.
     """
 
     function: Callable[..., Any]
@@ -44,34 +51,34 @@ class Operation(NamedTuple):
 
 
 @dataclass
-class Plan:
-    """Operations in order.
+class BufferPlan:
+    """The calls in order, and the buffer of each value.
 
     Attributes
     ----------
     inputs : int
-        The values 0, 1, … that are the inputs: one per number of a program, else one each.
+        The number of inputs, which are the values 0, 1, …: the scalars of a program, or arrays.
     outputs : list of array of int
-        The values that each output is made of: in its shape for a program, else one.
-    operations : list of Operation
-        What is done to one block of points.
+        The values of each output: in its shape for a program, else a single one.
+    operations : list of PlannedCall
+        The calls for one block of points.
     fixed : dict of int to number
-        The values that are constants.
+        The constants among the values.
     dtypes : dict of int to dtype
-        The type of every value that is not a float.
+        The dtype of every value that is not float64.
     direct : dict of int to (int, tuple)
-        The values that are written into a result at once: its number, and the place there.
+        The values written directly into a result: the index of the result, and the index in it.
     slots : dict of int to ((shape, dtype), int)
-        The buffer of every other value that is written.
+        The buffer of every other written value.
     """
 
     inputs: int
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[PlannedCall] = field(default_factory=list)
     fixed: dict[int, Any] = field(default_factory=dict)
     dtypes: dict[int, np.dtype[Any]] = field(default_factory=dict)
     direct: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    slots: dict[int, Slot] = field(default_factory=dict)
+    slots: dict[int, BufferSlot] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -80,24 +87,24 @@ class Plan:
 
     @property
     def buffers(self) -> tuple[int, ...]:
-        """The bytes of each buffer, for one point."""
+        """The bytes of each buffer per point."""
         return tuple(map(_bytes, sorted(set(self.slots.values()), key=str)))
 
     @property
     def apart(self) -> int:
-        """The bytes of what is in buffers for one point, if each value had one of its own."""
+        """The bytes per point if each buffered value had a buffer of its own."""
         return sum(map(_bytes, self.slots.values()))
 
     def result_dtype(self, output: int) -> np.dtype[Any]:
-        """Return the type of an output's numbers."""
+        """Return the dtype of an output."""
         values = set(self.outputs[output].ravel().tolist())
         return np.result_type(*{self.dtypes.get(value, FLOAT) for value in values} or {FLOAT})
 
     def source(self) -> str:
-        """Return the plan in words, an operation a line."""
+        """Return the plan as text, one call per line."""
         return "\n".join(self._line(operation) for operation in self.operations)
 
-    def _line(self, operation: Operation) -> str:
+    def _line(self, operation: PlannedCall) -> str:
         reads = ", ".join(
             repr(self.fixed[read]) if read in self.fixed else f"v{read}" for read in operation.reads
         )
@@ -109,7 +116,7 @@ class Plan:
         return f"v{operation.value} = {operation.label}({reads})  # {place}"
 
     def settle(self) -> None:
-        """Decide where every value is kept."""
+        """Assign every value to a result or to a buffer."""
         made = {operation.value: operation for operation in self.operations}
         for output, values in enumerate(self.outputs):
             dtype = self.result_dtype(output)
@@ -120,16 +127,16 @@ class Plan:
         self._assign()
 
     def _assign(self) -> None:
-        """Give values buffers; a value lives as long as what looks into its memory."""
+        """Assign buffers; a value is live as long as any view of its memory."""
         roots: dict[int, tuple[int, ...]] = {}
         reads: list[tuple[int, ...]] = []
         for operation in self.operations:
-            below = looked_into(operation.reads, roots)
+            below = memory_roots(operation.reads, roots)
             reads.append(below)
             if not operation.writes:
                 roots[operation.value] = below
         ends = [int(value) for values in self.outputs for value in values.ravel()]
-        reads.append(looked_into(ends, roots))
+        reads.append(memory_roots(ends, roots))
         operations = self.operations
         self.slots = assign_slots(
             [*(operation.value for operation in operations), _END],
@@ -140,19 +147,19 @@ class Plan:
         )
 
 
-def _bytes(slot: Slot) -> int:
+def _bytes(slot: BufferSlot) -> int:
     (shape, dtype), _ = slot
     return math.prod(shape) * dtype.itemsize
 
 
-def planned(schedule: Schedule, program: Program | None) -> Plan:
-    """Plan a program's steps on vectors of points, or else a schedule's on arrays of them.
+def planned(schedule: Schedule, program: ScalarProgram | None) -> BufferPlan:
+    """Return the plan of a program on vectors of points, or of a schedule on arrays of points.
 
     Examples
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("sin(x)*cos(x)*x"))
-    >>> print(planned(schedule, Program.of(schedule)).source())
+    >>> print(planned(schedule, ScalarProgram.of(schedule)).source())
     v1 = sin(v0)  # buffer 0
     v2 = cos(v0)  # buffer 1
     v3 = multiply(v1, v2)  # buffer 1
@@ -172,23 +179,23 @@ def planned(schedule: Schedule, program: Program | None) -> Plan:
 
 
 class _Planner:
-    """Turns steps into operations by recording their kernels."""
+    """Turns steps into calls by recording their kernels."""
 
     def __init__(
         self, inputs: Sequence[int], known: dict[int, Any], shape: Callable[[int], Shape]
     ) -> None:
-        self.plan = Plan(len(inputs))
-        self.tape = Tape()
+        self.plan = BufferPlan(len(inputs))
+        self.tape = KernelTape()
         self.shape = shape
         self.known = known
         self.next = len(inputs)
         self.found: dict[Any, int] = {}
         self.constants: dict[tuple[type, str], int] = {}
         self.values: dict[int, Any] = {
-            source: Recorded(self.tape, FLOAT, number) for number, source in enumerate(inputs)
+            source: RecordedValue(self.tape, FLOAT, number) for number, source in enumerate(inputs)
         }
 
-    def add(self, steps: Sequence[Step]) -> None:
+    def add(self, steps: Sequence[ScheduledStep]) -> None:
         """Plan `steps`."""
         for step in steps:
             args = tuple([self._value(arg) for arg in step.args])
@@ -206,14 +213,14 @@ class _Planner:
     def _value(self, source: int) -> Any:
         return self.values[source] if source in self.values else self.known[source]
 
-    def _whole(self, step: Step, args: tuple[Any, ...]) -> None:
-        """Record the row as one operation."""
+    def _whole(self, step: ScheduledStep, args: tuple[Any, ...]) -> None:
+        """Record the row as one call."""
         kernel = _Kernel(step.row, step.params, writes=step.row.shape is None)
         dtype = BOOL if step.row.boolean else FLOAT
         self.values[step.node] = self.tape.append(kernel, args, dtype)
 
     def _keep(self, shape: Shape, *, writes: bool = True) -> None:
-        """Turn what the tape holds into operations."""
+        """Turn the entries of the tape into calls."""
         for function, args, result in self.tape.entries:
             reads = tuple([self._number(arg) for arg in args])
             key = (function, reads, shape)
@@ -223,15 +230,15 @@ class _Planner:
             if result.dtype != FLOAT:
                 self.plan.dtypes[self.next] = result.dtype
             label = function.__name__
-            views = label in _LOOKED_AT and not writes
+            views = label in _VIEW_NAMES and not writes
             self.plan.operations.append(
-                Operation(function, reads, self.next, writes, shape, result.dtype, label, views)
+                PlannedCall(function, reads, self.next, writes, shape, result.dtype, label, views)
             )
             self.next += 1
 
     def _number(self, value: Any) -> int:
         """Return the number of a value, which may be a constant."""
-        if isinstance(value, Recorded):
+        if isinstance(value, RecordedValue):
             return value.number
         key = (type(value), repr(value))
         number = self.constants.get(key)
@@ -244,14 +251,14 @@ class _Planner:
         return number
 
     def outputs(self, sources: Sequence[NDArray[np.int64]]) -> None:
-        """Say what the outputs are."""
+        """Set the outputs of the plan."""
         for cells in sources:
             flat = [self._number(self._value(cell)) for cell in cells.ravel().tolist()]
             self.plan.outputs.append(np.array(flat, dtype=np.int64).reshape(cells.shape))
 
 
 class _Kernel:
-    """A row's kernel as an operation."""
+    """A row's kernel as a function with ``out``."""
 
     def __init__(self, row: Primitive, params: dict[str, Any], *, writes: bool) -> None:
         self.kernel = row.computer(np)

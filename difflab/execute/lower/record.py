@@ -1,7 +1,7 @@
-"""A kernel as a sequence of NumPy's own operations, found by running it on recording values.
+"""A kernel as a sequence of NumPy operations, found by running it on recording values.
 
-Kernels are written with array operations only, so one run on values that note what is done to
-them tells which universal functions it consists of; those can then write into buffers.
+Kernels are written with array operations only, so one run on values that record the operations
+on them gives the universal functions that it consists of; those can then write into buffers.
 """
 
 from __future__ import annotations
@@ -14,30 +14,38 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from difflab.core.primitive import Primitive
 
-__all__ = ["BOOL", "ELEMENTWISE", "FLOAT", "Recorded", "Tape", "Unrecordable", "select_into"]
+__all__ = [
+    "BOOL",
+    "ELEMENTWISE",
+    "FLOAT",
+    "KernelTape",
+    "RecordedValue",
+    "Unrecordable",
+    "select_into",
+]
 
 FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class Unrecordable(Exception):
-    """The kernel does something that is no universal function."""
+    """The kernel uses an operation that is not a universal function."""
 
 
-class Tape:
+class KernelTape:
     """Operations as they are recorded: ``(function, arguments, result)``.
 
-    The functions take their arguments, and as ``out`` what they write into. Arguments are
-    `Recorded` values, which whoever plans them may number, and plain numbers.
+    The functions take the arguments, and the array that they write into as ``out``. Arguments
+    are a `RecordedValue`, whose `number` is set by the planner, or plain numbers.
     """
 
     def __init__(self) -> None:
-        self.entries: list[tuple[Callable[..., Any], tuple[Any, ...], Recorded]] = []
+        self.entries: list[tuple[Callable[..., Any], tuple[Any, ...], RecordedValue]] = []
 
     def append(
         self, function: Callable[..., Any], args: tuple[Any, ...], dtype: np.dtype[Any]
-    ) -> Recorded:
+    ) -> RecordedValue:
         """Record one operation."""
-        result = Recorded(self, dtype)
+        result = RecordedValue(self, dtype)
         self.entries.append((function, args, result))
         return result
 
@@ -47,13 +55,13 @@ class Tape:
         Raises
         ------
         Unrecordable
-            It has to be called as it is.
+            The kernel cannot be recorded and has to be called as a whole.
 
         Examples
         --------
         >>> from difflab.primitives import softplus
-        >>> tape = Tape()
-        >>> x = Recorded(tape, np.dtype(float))
+        >>> tape = KernelTape()
+        >>> x = RecordedValue(tape, np.dtype(float))
         >>> result = tape.run(softplus, (x,))
         >>> [function.__name__ for function, _, _ in tape.entries]
         ['logaddexp']
@@ -67,12 +75,12 @@ class Tape:
             raise Unrecordable(row.name) from error
 
 
-class Recorded(NDArrayOperatorsMixin):
-    """An array that does not exist: operations on it are recorded."""
+class RecordedValue(NDArrayOperatorsMixin):
+    """A placeholder for an array: operations on it are recorded."""
 
     __slots__ = ("dtype", "number", "tape")
 
-    def __init__(self, tape: Tape, dtype: np.dtype[Any], number: int = -1) -> None:
+    def __init__(self, tape: KernelTape, dtype: np.dtype[Any], number: int = -1) -> None:
         self.tape = tape
         self.dtype = dtype
         self.number = number
@@ -99,13 +107,13 @@ class Recorded(NDArrayOperatorsMixin):
 
 
 def _dtype(value: Any) -> np.dtype[Any]:
-    if isinstance(value, Recorded):
+    if isinstance(value, RecordedValue):
         return value.dtype
     return BOOL if isinstance(value, bool | np.bool_) else FLOAT
 
 
 def _where(condition: Any, value: Any, other: Any) -> Any:
-    tape = next(v.tape for v in (condition, value, other) if isinstance(v, Recorded))
+    tape = next(v.tape for v in (condition, value, other) if isinstance(v, RecordedValue))
     return tape.append(
         select_into,
         (condition, value, other),
@@ -114,7 +122,7 @@ def _where(condition: Any, value: Any, other: Any) -> Any:
 
 
 def select_into(condition: Any, value: Any, other: Any, out: Any) -> None:
-    """Write ``where(condition, value, other)`` into `out`, which is none of the three.
+    """Write ``where(condition, value, other)`` into `out`, a different array.
 
     Examples
     --------
@@ -132,6 +140,6 @@ ELEMENTWISE: dict[Callable[..., Any], Callable[..., Any]] = {
     np.iscomplexobj: lambda x: False,
     np.real: lambda x: x,
 }
-"""What NumPy's functions of real numbers are in universal functions."""
+"""NumPy functions of real arguments in terms of universal functions."""
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {**ELEMENTWISE, np.where: _where}

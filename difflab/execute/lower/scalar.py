@@ -1,7 +1,6 @@
-"""Each row on Python's floats: the spelling of the table, and the functions behind its names.
+"""Each row on Python floats: the expression in the table, and the functions that it calls.
 
-Spellings raise where NumPy gives nan or inf and `math` does not know the answer; the guarded
-ones never raise.
+Plain expressions raise where NumPy gives nan or inf and `math` raises; guarded ones never raise.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from difflab.primitives import helpers
 
 __all__ = ["guarded", "plain", "single"]
 
-# Here `math` and SciPy differ by more than four units in the last place: kernels are called.
+# `math` and SciPy differ by more than 4 ULP in these rows: the kernels are called instead.
 _KERNELS = frozenset({"erfc", "gamma", "loggamma"})
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
 
 
 def _names() -> dict[str, Any]:
     names = {name: getattr(math, name) for name in dir(math) if not name.startswith("_")}
-    exec("\n".join(helpers.PYTHON.values()), names)  # noqa: S102 - the table's own text
+    exec("\n".join(helpers.PYTHON.values()), names)  # noqa: S102 - text of the table of primitives
     return names
 
 
 NAMES: dict[str, Any] = _names()
-"""What spellings may name, besides Python's `abs`, `float` and `round`."""
+"""The names that expressions may use, besides Python's `abs`, `float` and `round`."""
 
 
 def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
-    """Return the row's spelling on floats, and what it names.
+    """Return the row's expression on floats, and the functions that it names.
 
     Examples
     --------
@@ -44,14 +43,14 @@ def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
     """
     template = row.python
     if not template or row.name in _KERNELS:
-        places = ", ".join(f"{{{place}}}" for place in range(row.arity or 0))
-        return f"of_{row.name}({places})", {f"of_{row.name}": single(row)}
+        operands = ", ".join(f"{{{index}}}" for index in range(row.arity or 0))
+        return f"of_{row.name}({operands})", {f"of_{row.name}": single(row)}
     words = set(re.findall(r"[A-Za-z_]\w*", template))
     return template, {word: NAMES[word] for word in words & NAMES.keys()}
 
 
 def guarded(row: Primitive) -> tuple[str, dict[str, Any]]:
-    """Return the row's spelling that gives nan and inf as NumPy does, and what it names.
+    """Return an expression with NumPy's nan and inf instead of errors, and the functions it names.
 
     Examples
     --------
@@ -66,9 +65,9 @@ def guarded(row: Primitive) -> tuple[str, dict[str, Any]]:
         return template, names
     letters = "abc"[: row.arity]
     source = f"lambda {', '.join(letters)}: {template.format(*letters)}"
-    raw = eval(source, dict(names))  # noqa: S307 - made of the table's templates alone
-    places = ", ".join(f"{{{place}}}" for place in range(len(letters)))
-    return f"safe_{row.name}({places})", {f"safe_{row.name}": _safe(raw, single(row))}
+    raw = eval(source, dict(names))  # noqa: S307 - built from the table's templates only
+    operands = ", ".join(f"{{{index}}}" for index in range(len(letters)))
+    return f"safe_{row.name}({operands})", {f"safe_{row.name}": _safe(raw, single(row))}
 
 
 def _safe(raw: Callable[..., float], kernel: Callable[..., float]) -> Callable[..., float]:
@@ -82,7 +81,7 @@ def _safe(raw: Callable[..., float], kernel: Callable[..., float]) -> Callable[.
 
 
 def single(row: Primitive) -> Callable[..., float]:
-    """Return the row's kernel on Python's floats.
+    """Return the row's kernel as a function of Python floats.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The schedule: what is computed, in which order, and for how long it is needed.
+"""The schedule: the operations of a function in order, independent of the target.
 
-Every target spells the same schedule. It knows no language and no array library: operations in
-order, with what depends on constants only computed beforehand and small integer powers as
-products; and the same operations on single numbers where the arrays of a graph only collect them.
+Every target implements the same schedule: operations in order, with constant subexpressions
+folded and small integer powers as products; and the same as scalar operations, if the arrays of
+a graph only collect scalars.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from difflab.primitives import constant_array, divide, multiply, power
 
 __all__ = [
     "Cells",
-    "Program",
+    "ScalarProgram",
     "Schedule",
-    "Step",
+    "ScheduledStep",
     "batch_first",
     "point_by_point",
     "spread",
 ]
 
-# The powers that products give to the last place or next to it. Negative ones would lose the
-# subnormal numbers, save the reciprocal.
+# The powers that products give to within one ULP. Negative ones, except the reciprocal, would
+# lose subnormal numbers.
 _LEAST_POWER = -1
 _LARGEST_POWER = 4
 
 
-class Step(NamedTuple):
-    """One operation: it gives the value `node` from the values `args`."""
+class ScheduledStep(NamedTuple):
+    """One operation: it computes the value `node` from the values `args`."""
 
     node: int
     row: Primitive
@@ -53,16 +53,16 @@ class Schedule:
     Attributes
     ----------
     function : Function
-        What is computed.
-    steps : list of Step
-        Every operation that depends on an input. Its nodes are the graph's, and beyond the
-        graph's length those that stand in for a power.
+        The function that is computed.
+    steps : list of ScheduledStep
+        Every operation that depends on an input. The nodes are the graph's; those beyond the
+        graph's length are intermediate products of powers.
     known : dict of int to number
-        The nodes that depend on no input, where they are numbers.
+        The values of the scalar nodes that depend on no input.
     outputs : list of int
         The nodes of the outputs.
     stands_for : dict of int to int
-        For nodes beyond the graph's the node whose shape they have.
+        For each node beyond the graph's length, the node with the same shape.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Schedule:
     """
 
     function: Function
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ScheduledStep] = field(default_factory=list)
     known: dict[int, Any] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     stands_for: dict[int, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Schedule:
 
 
 class _Scheduler:
-    """Writes the steps, each computation once: powers may repeat a product."""
+    """Builds the steps, each computation once: powers may repeat a product."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -121,13 +121,13 @@ class _Scheduler:
                 else:
                     param = param_ids[node]
                     key = (opcode, args, param)
-                    self._step(node, key, Step(node, row, args, params[param]))
+                    self._step(node, key, ScheduledStep(node, row, args, params[param]))
         self.schedule.outputs.extend(
             same.get(node, node) for node in self.schedule.function.outputs
         )
 
-    def _step(self, node: int, key: Any, step: Step) -> int:
-        """Append a step, unless another gives its value; return the node that has it."""
+    def _step(self, node: int, key: Any, step: ScheduledStep) -> int:
+        """Append a step unless an equal one exists; return the node of the value."""
         first = self.found.setdefault(key, node)
         if first == node:
             self.schedule.steps.append(step)
@@ -140,7 +140,9 @@ class _Scheduler:
         base, exponent = args[0], int(self.schedule.known[args[1]])
         if exponent == _LEAST_POWER:
             self.schedule.known[self._fresh(node)] = 1.0
-            self._step(node, (divide, base), Step(node, divide, (self.spare - 1, base), {}))
+            self._step(
+                node, (divide, base), ScheduledStep(node, divide, (self.spare - 1, base), {})
+            )
         elif exponent == 2:
             self._multiply(node, base, base)
         else:
@@ -155,10 +157,10 @@ class _Scheduler:
     def _multiply(self, node: int, left: int, right: int) -> int:
         opcode = self._opcode()
         key = (opcode, (left, right), 0)
-        return self._step(node, key, Step(node, multiply, (left, right), {}))
+        return self._step(node, key, ScheduledStep(node, multiply, (left, right), {}))
 
     def _opcode(self) -> int:
-        """Return the graph's number of the product, so that its own are found again."""
+        """Return the graph's opcode of products, so that equal products of the graph match."""
         rows = self.graph.primitives
         return rows.index(multiply) + FIRST_ROW if multiply in rows else -1
 
@@ -167,42 +169,42 @@ _PRODUCTS = frozenset({float(_LEAST_POWER), *map(float, range(2, _LARGEST_POWER 
 
 
 @dataclass(frozen=True)
-class Program:
-    """The schedule on single numbers: cells are numbered 0, 1, …, the inputs' first.
+class ScalarProgram:
+    """The schedule as scalar operations on cells 0, 1, …, of which the first are the inputs.
 
     Attributes
     ----------
     inputs : int
-        The number of flattened inputs, which are the first cells.
-    steps : list of Step
+        The number of scalar inputs, which are the first cells.
+    steps : list of ScheduledStep
         The operations, on cells.
     known : dict of int to number
-        The cells that are constants.
+        The values of the cells that are constants.
     outputs : list of array of int
         The cells of each output, in its shape.
     """
 
     inputs: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ScheduledStep] = field(default_factory=list)
     known: dict[int, Any] = field(default_factory=dict)
     outputs: list[NDArray[np.int64]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, schedule: Schedule) -> Program:
-        """Return the program on numbers.
+    def of(cls, schedule: Schedule) -> ScalarProgram:
+        """Return the program of scalar operations.
 
-        What only moves data is done here, once, on the numbers of the cells.
+        Operations that only move data are carried out once, on the indices of the cells.
 
         Raises
         ------
         UnsupportedError
-            The function computes with arrays.
+            An operation has array operands.
 
         Examples
         --------
         >>> import difflab as dl
         >>> f = dl.parse("w: [3]; w[0]*w[1] + w[2]")
-        >>> program = Program.of(Schedule.of(dl.gradient(f)))
+        >>> program = ScalarProgram.of(Schedule.of(dl.gradient(f)))
         >>> program.outputs[0].tolist(), program.steps
         ([1, 0, 3], [])
         >>> program.known
@@ -214,16 +216,16 @@ class Program:
 
 
 class Cells:
-    """Numbers the cells of a program: a value is a cell, or an array of them."""
+    """Assigns the cells of a program: a value is a cell, or an array of cells."""
 
-    def __init__(self, schedule: Schedule, program: Program) -> None:
+    def __init__(self, schedule: Schedule, program: ScalarProgram) -> None:
         self.schedule = schedule
         self.program = program
         self.next = program.inputs
         self.cells: dict[int, Any] = {}
         self.constants: dict[tuple[type, str], int] = {}
 
-    def filled(self) -> Program:
+    def filled(self) -> ScalarProgram:
         """Return the program with its operations."""
         self._inputs()
         program, cells = self.program, self.cells
@@ -239,14 +241,16 @@ class Cells:
     def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
         """Compute an elementwise row."""
         if self.schedule.shape(node) != ():
-            raise UnsupportedError(f"'{row.name}' computes with arrays here")
+            raise UnsupportedError(f"'{row.name}' computes with arrays")
         cell = self.fresh()
-        self.program.steps.append(Step(cell, row, tuple([self.cell(a) for a in args]), params))
+        self.program.steps.append(
+            ScheduledStep(cell, row, tuple([self.cell(a) for a in args]), params)
+        )
         return cell
 
     def _inputs(self) -> None:
         function = self.schedule.function
-        require_memory(8 * function.n, f"a program on {function.n:,} single numbers")
+        require_memory(8 * function.n, f"a program of {function.n:,} scalar inputs")
         start = 0
         for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
             size = int(np.prod(shape, dtype=np.int64))
@@ -255,7 +259,7 @@ class Cells:
             start += size
 
     def fresh(self) -> int:
-        """Return the number of a new cell."""
+        """Return a new cell."""
         self.next += 1
         return self.next - 1
 
@@ -274,9 +278,9 @@ class Cells:
         return self.cells[node]
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
-        """Move the cells as the row moves values: 0 is what it fills gaps with."""
+        """Move the cells as the row moves values; gaps are filled with the constant 0."""
         if row is constant_array:
-            raise UnsupportedError("an array of constants is one of its values")
+            raise UnsupportedError("one of its values is a constant array")
         if not (row.structural and args):
             raise UnsupportedError(f"'{row.name}' computes with arrays")
         move = row.computer(np)
@@ -284,14 +288,14 @@ class Cells:
         moved = np.asarray(move(*[operand + 1 for operand in operands], **params))
         count = move(*[np.ones_like(operand) for operand in operands], **params)
         if np.max(count, initial=0) > 1:
-            raise UnsupportedError(f"'{row.name}' adds up parts of arrays here")
+            raise UnsupportedError(f"'{row.name}' adds up parts of arrays")
         if not np.all(moved):
             moved = np.where(moved == 0, self.constant(0.0) + 1, moved)
         return int(moved) - 1 if moved.ndim == 0 else moved - 1
 
 
 def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
-    """Return an input's value as ``(points, numbers)``, spread over the batch.
+    """Return an input's value in shape ``(points, elements)``, broadcast over the batch.
 
     Examples
     --------
@@ -302,7 +306,7 @@ def point_by_point(value: Any, shape: Shape, batch: Shape) -> NDArray[Any]:
 
 
 def spread(value: Any, shape: Shape) -> NDArray[Any]:
-    """Return a value spread over a shape: itself where it has it, which asks for no view.
+    """Return a value broadcast to a shape; the value itself, not a view, if it has that shape.
 
     Examples
     --------
@@ -314,14 +318,14 @@ def spread(value: Any, shape: Shape) -> NDArray[Any]:
 
 
 def batch_first(store: NDArray[Any], shape: Shape, batch: Shape) -> NDArray[Any]:
-    """Return an output, kept as ``(numbers, points)``, in the shape ``batch + shape``.
+    """Return an output stored as ``(elements, points)`` in the shape ``batch + shape``.
 
     Examples
     --------
     >>> batch_first(np.arange(6).reshape(2, 3), (2,), (3,)).tolist()
     [[0, 3], [1, 4], [2, 5]]
     """
-    if len(batch) == 1 and len(shape) <= 1:  # most, told apart since it takes a fifth of the time
+    if len(batch) == 1 and len(shape) <= 1:  # the usual case, five times as fast
         return store.T if shape else store[0]
     axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
     return store.reshape(shape + batch).transpose(axes)

@@ -1,41 +1,41 @@
-"""The places that values take in turn, by how long each is needed."""
+"""Assignment of values to reusable slots, by liveness."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["assign_slots", "looked_into"]
+__all__ = ["assign_slots", "memory_roots"]
 
-Kind = TypeVar("Kind", bound=Hashable)
+SlotKind = TypeVar("SlotKind", bound=Hashable)
 
 
 def assign_slots(
     writes: Sequence[int],
     reads: Sequence[Sequence[int]],
-    kinds: Sequence[Kind],
+    kinds: Sequence[SlotKind],
     in_place: Sequence[bool],
     kept: frozenset[int],
-) -> dict[int, tuple[Kind, int]]:
-    """Give values places that are used again when what they held is no longer needed.
+) -> dict[int, tuple[SlotKind, int]]:
+    """Assign values to slots, which are reused once the value in them is no longer needed.
 
     Parameters
     ----------
     writes : sequence of int
-        The value that each operation gives.
+        The value that each operation computes.
     reads : sequence of sequences of int
-        The values that it takes.
+        The values that it reads.
     kinds : sequence
-        Values share a place only with others of their kind.
+        The kind of each value; only values of one kind share a slot.
     in_place : sequence of bool
-        Whether the operation may write over what it reads last.
+        Whether the operation may overwrite a value that it is the last to read.
     kept : frozenset of int
-        The values that have places of their own.
+        The values that get no slot.
 
     Returns
     -------
     dict of int to (kind, int)
-        The place of each value that is not in `kept`.
+        The slot of each value that is not in `kept`.
 
     Examples
     --------
@@ -43,15 +43,15 @@ def assign_slots(
     {3: ('f', 0), 4: ('f', 1), 5: ('f', 0)}
     """
     last: dict[int, int] = {}
-    for place, values in enumerate(reads):
+    for index, values in enumerate(reads):
         for value in values:
-            last[value] = place
-    free: dict[Kind, list[int]] = {}
-    made: dict[Kind, int] = {}
-    slots: dict[int, tuple[Kind, int]] = {}
-    for place, (value, taken, kind) in enumerate(zip(writes, reads, kinds, strict=True)):
-        dying = [slots[v] for v in dict.fromkeys(taken) if last[v] == place and v in slots]
-        if in_place[place]:
+            last[value] = index
+    free: dict[SlotKind, list[int]] = {}
+    made: dict[SlotKind, int] = {}
+    slots: dict[int, tuple[SlotKind, int]] = {}
+    for index, (value, read, kind) in enumerate(zip(writes, reads, kinds, strict=True)):
+        dying = [slots[v] for v in dict.fromkeys(read) if last[v] == index and v in slots]
+        if in_place[index]:
             _release(free, dying)
         if value not in kept:
             spare = free.setdefault(kind, [])
@@ -61,24 +61,24 @@ def assign_slots(
             slots[value] = (kind, spare.pop())
             if value not in last:
                 dying.append(slots[value])
-        if not in_place[place]:
+        if not in_place[index]:
             _release(free, dying)
         elif value not in last and value in slots:
             _release(free, [slots[value]])
     return slots
 
 
-def _release(free: dict[Kind, list[int]], places: Sequence[tuple[Kind, int]]) -> None:
-    for kind, slot in places:
+def _release(free: dict[SlotKind, list[int]], slots: Sequence[tuple[SlotKind, int]]) -> None:
+    for kind, slot in slots:
         free.setdefault(kind, []).append(slot)
 
 
-def looked_into(values: Sequence[int], roots: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the values whose memory some values lie in: their own, where `roots` has no other.
+def memory_roots(values: Sequence[int], roots: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the values that own the memory of `values`: those in `roots`, or the values.
 
     Examples
     --------
-    >>> looked_into([5, 6, 7], {6: (3, 5), 7: ()})
+    >>> memory_roots([5, 6, 7], {6: (3, 5), 7: ()})
     (5, 3)
     """
     return tuple(dict.fromkeys([root for value in values for root in roots.get(value, (value,))]))

@@ -1,8 +1,8 @@
-"""A program as NumPy's universal functions on numbered values.
+"""A program as NumPy universal functions on numbered values.
 
-A row's spelling for the machine is its kernel, run once on recording values: what a guarded
-kernel does at the edge of a domain is kept, and a row needs no second text. A target spells the
-universal functions only, each once: in LLVM's language, or in CUDA's.
+The code of a row is derived from its kernel, run once on recording values: the guards of a kernel
+at the edge of its domain are kept, and a row needs no second definition. A target implements only
+the universal functions, each once: in LLVM IR, or in CUDA C++.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.record import BOOL, FLOAT, Recorded, Tape, Unrecordable
-from difflab.execute.lower.schedule import Program
+from difflab.execute.lower.record import BOOL, FLOAT, KernelTape, RecordedValue, Unrecordable
+from difflab.execute.lower.schedule import ScalarProgram
 
-__all__ = ["ALIASES", "Code", "Form", "Operation", "as_ufuncs", "recorded"]
+__all__ = ["ALIASES", "UfuncCode", "UfuncForm", "UfuncStep", "as_ufuncs", "ufunc_form"]
 
 ALIASES = {
     "abs": "absolute",
@@ -29,11 +29,11 @@ ALIASES = {
     "select_into": "where",
     "true_divide": "divide",
 }
-"""Other names of the same."""
+"""Names of universal functions that are synonyms."""
 
 
-class Operation(NamedTuple):
-    """One operation, a universal function by its name: it gives the value `result`."""
+class UfuncStep(NamedTuple):
+    """One call of a universal function by its name: it computes the value `result`."""
 
     result: int
     name: str
@@ -41,17 +41,17 @@ class Operation(NamedTuple):
 
 
 @dataclass
-class Code:
-    """Operations on values 0, 1, …, the inputs' first.
+class UfuncCode:
+    """Operations on values 0, 1, …, of which the first are the inputs.
 
     Attributes
     ----------
     inputs : int
         The number of inputs.
-    operations : list of Operation
-        What is computed, in order.
+    operations : list of UfuncStep
+        The operations, in order.
     constants : dict of int to float or bool
-        The values that are known.
+        The values of the constants.
     truths : set of int
         The values that are truth values.
     outputs : list of int
@@ -59,39 +59,41 @@ class Code:
     """
 
     inputs: int
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[UfuncStep] = field(default_factory=list)
     constants: dict[int, Any] = field(default_factory=dict)
     truths: set[int] = field(default_factory=set)
     outputs: list[int] = field(default_factory=list)
 
 
-def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int] = ()) -> Code:
+def as_ufuncs(
+    program: ScalarProgram, spelled: Container[str], truths: Collection[int] = ()
+) -> UfuncCode:
     """Return the program's operations as universal functions, each computed once.
 
     Parameters
     ----------
-    program : Program
-        What is computed.
+    program : ScalarProgram
+        The program.
     spelled : container of str
-        The universal functions that the target has a spelling of.
+        The universal functions that the target implements.
     truths : collection of int, optional
         The inputs that are truth values.
 
     Raises
     ------
     UnsupportedError
-        A row's kernel is not made of universal functions that have a spelling.
+        A row's kernel uses a function that the target does not implement.
 
     Examples
     --------
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
-    >>> program = Program.of(Schedule.of(dl.parse("softplus(x)*y")))
+    >>> program = ScalarProgram.of(Schedule.of(dl.parse("softplus(x)*y")))
     >>> code = as_ufuncs(program, {"logaddexp", "multiply"})
     >>> [operation.name for operation in code.operations], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
-    lowering = _Lowering(program, spelled)
+    lowering = _UfuncLowering(program, spelled)
     lowering.code.truths.update(truths)
     for step in program.steps:
         lowering.add(step.node, step.row, step.args)
@@ -100,33 +102,33 @@ def as_ufuncs(program: Program, spelled: Container[str], truths: Collection[int]
     return lowering.code
 
 
-class Form(NamedTuple):
-    """What a kernel does: entries ``(name, args, truth)``, and which of the values it returns.
+class UfuncForm(NamedTuple):
+    """The calls of a kernel as entries ``(name, args, truth)``, and the value that it returns.
 
-    Its arguments are the values 0, 1, …, the entries' results follow; a literal stands for
-    itself in a tuple of one.
+    The arguments are the values 0, 1, …, followed by the results of the entries; a literal is
+    a tuple of one.
     """
 
     entries: tuple[tuple[str, tuple[Any, ...], bool], ...]
     result: Any
 
 
-class _Lowering:
-    """Stamps the forms of rows."""
+class _UfuncLowering:
+    """Instantiates the forms of rows."""
 
-    def __init__(self, program: Program, spelled: Container[str]) -> None:
+    def __init__(self, program: ScalarProgram, spelled: Container[str]) -> None:
         self.spelled = spelled
-        self.code = Code(program.inputs)
+        self.code = UfuncCode(program.inputs)
         self.next = program.inputs
         self.literals: dict[tuple[type, str], int] = {}
         self.found: dict[Any, int] = {}
-        self.forms: dict[Any, Form] = {}
+        self.forms: dict[Any, UfuncForm] = {}
         self.values: dict[int, int] = {cell: cell for cell in range(program.inputs)}
         for cell, value in program.known.items():
             self.values[cell] = self._literal(value)
 
     def _literal(self, value: Any) -> int:
-        """Return the value that a constant is."""
+        """Return the value of a constant."""
         value = bool(value) if isinstance(value, bool | np.bool_) else float(value)
         key = (type(value), repr(value))
         number = self.literals.get(key)
@@ -142,19 +144,19 @@ class _Lowering:
         return self.next - 1
 
     def add(self, cell: int, row: Primitive, args: tuple[int, ...]) -> None:
-        """Append what gives the program's `cell`."""
+        """Append the operations that compute the program's `cell`."""
         local = [self.values[arg] for arg in args]
         truths = tuple([value in self.code.truths for value in local])
         form = self.forms.get((row, truths))
         if form is None:
-            form = self.forms[row, truths] = recorded(row, truths, self.spelled)
+            form = self.forms[row, truths] = ufunc_form(row, truths, self.spelled)
         for name, reads, truth in form.entries:
-            taken = tuple([self._operand(local, read) for read in reads])
-            key = (name, taken)
+            operands = tuple([self._operand(local, read) for read in reads])
+            key = (name, operands)
             number = self.found.get(key)
             if number is None:
                 number = self.found[key] = self._fresh(truth=truth)
-                self.code.operations.append(Operation(number, name, taken))
+                self.code.operations.append(UfuncStep(number, name, operands))
             local.append(number)
         self.values[cell] = self._operand(local, form.result)
 
@@ -162,23 +164,23 @@ class _Lowering:
         return local[read] if isinstance(read, int) else self._literal(read[0])
 
 
-def recorded(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> Form:
-    """Run the row's kernel on recording values."""
-    tape = Tape()
-    args = [Recorded(tape, BOOL if t else FLOAT, place) for place, t in enumerate(truths)]
+def ufunc_form(row: Primitive, truths: tuple[bool, ...], spelled: Container[str]) -> UfuncForm:
+    """Return the calls of a row's kernel, found by running it on recording values."""
+    tape = KernelTape()
+    args = [RecordedValue(tape, BOOL if t else FLOAT, index) for index, t in enumerate(truths)]
     try:
         result = tape.run(row, tuple(args))
     except Unrecordable:
         raise UnsupportedError(f"'{row.name}' has no machine code") from None
     entries = []
-    for place, (function, taken, made) in enumerate(tape.entries, len(args)):
-        made.number = place
+    for index, (function, operands, made) in enumerate(tape.entries, len(args)):
+        made.number = index
         name = ALIASES.get(function.__name__, function.__name__)
         if name not in spelled or made.dtype not in (FLOAT, BOOL):
             raise UnsupportedError(f"'{row.name}' has no machine code")
-        entries.append((name, tuple([_read(arg) for arg in taken]), made.dtype == BOOL))
-    return Form(tuple(entries), _read(result))
+        entries.append((name, tuple([_read(arg) for arg in operands]), made.dtype == BOOL))
+    return UfuncForm(tuple(entries), _read(result))
 
 
 def _read(value: Any) -> Any:
-    return value.number if isinstance(value, Recorded) else (value,)
+    return value.number if isinstance(value, RecordedValue) else (value,)

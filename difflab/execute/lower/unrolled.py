@@ -1,6 +1,6 @@
-"""A function of arrays as a program on single numbers, where it is small.
+"""A small function of arrays unrolled into a program of scalar operations.
 
-Elementwise operations are written number by number, sums and products of arrays term by term.
+Elementwise operations are unrolled element by element, sums and matrix products term by term.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Cells, Program, Schedule, Step
+from difflab.execute.lower.schedule import Cells, ScalarProgram, Schedule, ScheduledStep
 from difflab.primitives import (
     add,
     constant_array,
@@ -35,25 +35,25 @@ from difflab.primitives.movement import indices
 __all__ = ["unrolled"]
 
 Numbers = NDArray[np.int64]
-_TOO_MANY = "it takes more than {:,} operations on numbers"
-_LAYERS = 20  # arrays that meet in one, all as large as may be
+_TOO_MANY = "it takes more than {:,} scalar operations"
+_LAYERS = 20  # arrays of the largest allowed size that one operation may combine
 _FOLDS = {sum_: add, prod: multiply, max_: maximum, min_: minimum}
 
 
-def unrolled(schedule: Schedule, most: int) -> Program:
-    """Return a schedule's program on numbers, arrays taken apart.
+def unrolled(schedule: Schedule, most: int) -> ScalarProgram:
+    """Return a schedule's program of scalar operations, with arrays unrolled.
 
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The schedule.
     most : int
-        The largest number of operations.
+        The largest number of scalar operations.
 
     Raises
     ------
     UnsupportedError
-        There are more operations, or one that is not made of sums and products.
+        There are more operations, an operation cannot be unrolled, or an array is empty.
 
     Examples
     --------
@@ -67,25 +67,25 @@ def unrolled(schedule: Schedule, most: int) -> Program:
     if max(sizes, default=1) > most:
         raise UnsupportedError(_TOO_MANY.format(most))
     if min(sizes, default=1) == 0:
-        raise UnsupportedError("an array of it is empty")
-    return _Unrolled(schedule, Program(schedule.function.n), most).filled()
+        raise UnsupportedError("one of its arrays is empty")
+    return _Unrolled(schedule, ScalarProgram(schedule.function.n), most).filled()
 
 
 class _Unrolled(Cells):
-    """Takes arrays apart; equal operations on equal cells are one."""
+    """Unrolls arrays; equal operations on equal cells become one."""
 
-    def __init__(self, schedule: Schedule, program: Program, most: int) -> None:
+    def __init__(self, schedule: Schedule, program: ScalarProgram, most: int) -> None:
         super().__init__(schedule, program)
         self.most = most
         self.found: dict[Any, int] = {}
 
     def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
-        """Compute an elementwise row, number by number."""
+        """Unroll an elementwise row, element by element."""
         operands = np.broadcast_arrays(*[np.asarray(self.cell(arg)) for arg in args])
         return self._each(row, operands)
 
     def moved(self, row: Primitive, args: tuple[int, ...], params: dict[str, Any]) -> Any:
-        """Take apart what sums and products are made of; move the rest."""
+        """Unroll reductions, matrix products and scatters; move cells for the other rows."""
         if row is constant_array:
             values = row.computer(np)(**params)
             cells = [self.constant(value) for value in values.ravel().tolist()]
@@ -104,7 +104,7 @@ class _Unrolled(Cells):
         return super().moved(row, args, params)
 
     def _each(self, row: Primitive, operands: Sequence[Numbers]) -> Any:
-        """Write an operation for each number of operands of one shape."""
+        """Append an operation for each element of operands of one shape."""
         shape = operands[0].shape
         if math.prod(shape) + len(self.program.steps) > 2 * self.most:
             raise UnsupportedError(_TOO_MANY.format(self.most))
@@ -118,11 +118,11 @@ class _Unrolled(Cells):
             if len(self.program.steps) >= self.most:
                 raise UnsupportedError(_TOO_MANY.format(self.most))
             self.found[key] = self.fresh()
-            self.program.steps.append(Step(self.found[key], row, args, {}))
+            self.program.steps.append(ScheduledStep(self.found[key], row, args, {}))
         return self.found[key]
 
     def _folded(self, row: Primitive, cells: Numbers, axes: Sequence[int]) -> Any:
-        """Combine the cells along some axes, in pairs, so that errors do not add up."""
+        """Reduce the cells along some axes pairwise, which limits rounding errors."""
         kept = [axis for axis in range(cells.ndim) if axis - cells.ndim not in axes]
         shape = tuple([cells.shape[axis] for axis in kept])
         last = [axis for axis in range(cells.ndim) if axis not in kept]
@@ -145,7 +145,7 @@ class _Unrolled(Cells):
         return int(total) if lead == () else total
 
     def _put(self, cells: Numbers, params: dict[str, Any]) -> Numbers:
-        """Add each part into its place along an axis."""
+        """Add each part at its index along an axis."""
         moved = np.moveaxis(cells, params["axis"], 0)
         flat = moved.reshape(len(moved), -1)
         sums: list[list[list[int]]] = [[[] for _ in flat[0]] for _ in range(params["size"])]
@@ -156,12 +156,12 @@ class _Unrolled(Cells):
         return np.moveaxis(added.reshape(params["size"], *moved.shape[1:]), 0, params["axis"])
 
     def _scattered(self, operands: Sequence[Numbers], params: dict[str, Any]) -> Any:
-        """Put each array into its place in a larger one, and add up where they meet."""
+        """Scatter each array into a larger one, and add up where they overlap."""
         if len(operands) * math.prod(params["shape"]) > _LAYERS * self.most:
             raise UnsupportedError(_TOO_MANY.format(self.most))
         layers = []
         for chosen in range(len(operands)):
-            # Only one holds cells, counted from 1: 0 is where it puts nothing.
+            # Only one array holds cells, counted from 1: 0 marks elements that it does not reach.
             parts = [(cells + 1) * (k == chosen) for k, cells in enumerate(operands)]
             layers.append(np.asarray(scatter.computer(np)(*parts, **params)))
         places = np.stack(layers, axis=-1).reshape(-1, len(layers))

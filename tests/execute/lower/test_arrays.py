@@ -1,4 +1,4 @@
-"""Array programs at one point: held to NumPy written by hand and to the graph's own evaluator."""
+"""Array programs at one point, against NumPy written by hand and the evaluator of the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import difflab as dl
 from difflab.errors import PointError
 from difflab.execute.lower.arrays import source
 from difflab.execute.lower.arrays.lowering import lowered
-from difflab.execute.lower.arrays.ops import Form
+from difflab.execute.lower.arrays.ops import OpForm
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.numpy.one_point import ArrayTarget
 from difflab.graph.pytree import flatten
@@ -68,10 +68,10 @@ def test_a_network_takes_no_more_operations_than_by_hand() -> None:
     # X @ W1, + b1, max, @ W2, + b2, − Y, e·e, Σ, /n, ·2/n, @ W2ᵀ, z > 0, the branch not taken
     # (three operations on bits), Xᵀ @ dz, Σ dz, aᵀ @ de, Σ de.
     f, *_ = perceptron(SIZES[2])
-    ops = [op for op in lowered(Schedule.of(f)).ops if op.form != Form.VIEW]
+    ops = [op for op in lowered(Schedule.of(f)).ops if op.form != OpForm.VIEW]
     assert len(ops) == 19
-    assert sum(op.form == Form.PRODUCT for op in ops) == 5
-    assert all(op.form != Form.KERNEL for op in ops)
+    assert sum(op.form == OpForm.PRODUCT for op in ops) == 5
+    assert all(op.form != OpForm.KERNEL for op in ops)
 
 
 def test_results_are_fresh_and_inputs_are_left_alone() -> None:
@@ -169,13 +169,17 @@ def test_factors_are_gathered_only_where_no_digit_changes() -> None:
     for value, wanted in zip(found, [0.5 * x, 0.1 * (3 * x), 0.2 * x], strict=True):
         np.testing.assert_array_equal(value, wanted)
     assert np.any(found[1] != (0.1 * 3) * x)
-    assert sum(op.form == Form.UFUNC for op in lowered(Schedule.of(f)).ops) == 4
+    assert sum(op.form == OpForm.UFUNC for op in lowered(Schedule.of(f)).ops) == 4
 
 
 def test_few_products_are_summed_without_an_array_of_them() -> None:
     x = np.random.default_rng(3).normal(size=(7, 9))
     f = dl.trace(lambda x: [np.sum(x * x), np.sum(x * np.sin(x), axis=1)], x)
-    assert [op.form for op in lowered(Schedule.of(f)).ops] == [Form.INNER, Form.UFUNC, Form.ALONG]
+    assert [op.form for op in lowered(Schedule.of(f)).ops] == [
+        OpForm.INNER,
+        OpForm.UFUNC,
+        OpForm.ALONG,
+    ]
     total, rows = dl.compile(f)(x)
     assert total == pytest.approx(math.fsum((x * x).ravel()), rel=1e-14)
     np.testing.assert_allclose(rows, (x * np.sin(x)).sum(1), rtol=1e-13)
@@ -271,7 +275,7 @@ def test_parts_of_arrays_are_placed_and_added_up() -> None:
     slope[1:] += x[:3]
     slope[2] += (1 + x[2]) * math.exp(x[2])
     packed = dl.compile(dl.gradient(f))
-    assert not any(op.form == Form.KERNEL for op in lowered(Schedule.of(dl.gradient(f))).ops)
+    assert not any(op.form == OpForm.KERNEL for op in lowered(Schedule.of(dl.gradient(f))).ops)
     np.testing.assert_allclose(packed(x, y), [*slope, np.sum(x**3)], rtol=1e-14)
     np.testing.assert_allclose(dl.compile(dl.grad(f))(x, y), slope, rtol=1e-14)
     reverse = dl.grad(dl.trace(lambda x: np.sum(np.exp(x[::-1]) * np.arange(4.0)), x))

@@ -1,4 +1,4 @@
-"""Values that share places."""
+"""Values that share slots."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def test_no_value_is_overwritten_while_it_is_needed(
     slots = assign_slots(range(2, len(reads) + 2), reads, kinds, in_place, kept)
     assert slots.keys() == set(range(2, len(reads) + 2)) - kept
     held: dict[object, int] = {}
-    for k, taken in enumerate(reads):
-        for value in taken:
+    for k, operands in enumerate(reads):
+        for value in operands:
             if value in slots:
                 assert held[slots[value]] == value
         value = k + 2
         if value in slots:
             assert slots[value][0] == kinds[k]
             if not in_place[k]:
-                assert slots[value] not in [slots.get(read) for read in taken]
+                assert slots[value] not in [slots.get(read) for read in operands]
             held[slots[value]] = value

@@ -1,6 +1,6 @@
-"""Array programs at one point: straight-line source over NumPy and BLAS, made once.
+"""Array programs at one point: straight-line source over NumPy and BLAS, generated once.
 
-`lowering` notes what a schedule's kernels do to `values` of which only the shapes are known, as
-`ops`; `tidy` drops and contracts, `layout` gives buffers, `source` writes the code, and `point`
+`lowering` runs a schedule's kernels on `values` with known shapes only, and records the `ops`;
+`tidy` drops and contracts ops, `layout` assigns buffers, `source` writes the code, and `point`
 calls it.
 """

@@ -1,4 +1,4 @@
-"""Where the values of an array program are kept: buffers used again, views, results."""
+"""Memory layout of an array program: reused buffers, views, results."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, Form, Lowered, Op, viewed
+from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, ArrayProgram, Op, OpForm, viewed
 from difflab.execute.lower.record import FLOAT
-from difflab.execute.lower.slots import assign_slots, looked_into
+from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.execute.memory_plan import MemoryPlan
 
-__all__ = ["Layout"]
+__all__ = ["BufferLayout"]
 
 _END = -1
 
 
 @dataclass
-class Layout:
-    """Where every value of a program is kept.
+class BufferLayout:
+    """The memory of every value of a program.
 
     Attributes
     ----------
-    program : Lowered
-        What is computed.
+    program : ArrayProgram
+        The program.
     fresh : set of int
-        The values that are results, in memory of their own at each call.
-    slots : dict of int to ((numbers, bytes of one), int)
-        The buffers of values that are none.
+        The values that are results, in newly allocated memory at each call.
+    slots : dict of int to ((elements, bytes of an element), int)
+        The buffers of the other written values.
     prepared : set of int
-        The values that are made with a space: constants, buffers and their views.
+        The values that are created with a workspace: constants, buffers and their views.
     first : dict of int to int
-        The first value that has the buffer of a value, in its shape and type.
+        For each value the first one with the same buffer, shape and dtype.
     """
 
-    program: Lowered
+    program: ArrayProgram
     fresh: set[int] = field(default_factory=set)
     slots: dict[int, tuple[tuple[int, int], int]] = field(default_factory=dict)
     prepared: set[int] = field(default_factory=set)
@@ -53,9 +53,9 @@ class Layout:
         return self.program.shape(number, self.made)
 
     def below(self, number: int) -> int:
-        """Return the value that a value shows all numbers of, in their order."""
+        """Return the value of which `number` shows all elements in order, or `number` itself."""
         op = self.made.get(number)
-        while op is not None and op.form == Form.VIEW and op.detail[0] in FLAT:
+        while op is not None and op.form == OpForm.VIEW and op.detail[0] in FLAT:
             number = op.reads[0]
             op = self.made.get(number)
         return number
@@ -73,11 +73,11 @@ class Layout:
 
     @property
     def values(self) -> int:
-        """A number above that of every value."""
+        """The number of values: one more than the largest value."""
         return max([self.inputs, *(number + 1 for number in self.made)])
 
     def runs(self, op: Op) -> bool:
-        """Whether an operation is done at every call."""
+        """Whether an operation is executed at every call."""
         return op.number not in self.prepared or self.written(op)
 
     def written(self, op: Op) -> bool:
@@ -85,34 +85,34 @@ class Layout:
         return op.form in WRITING and op.shape != () and op.number not in self.fresh
 
     def _roots(self) -> dict[int, tuple[int, ...]]:
-        """Return for every value the buffers that it looks into, and find what is prepared."""
+        """Return for every value the buffers whose memory it may share, and fill `prepared`."""
         roots: dict[int, tuple[int, ...]] = {}
         self.prepared.update(self.program.known)
         for op in self.program.ops:
             if self.written(op):
                 roots[op.number] = (op.number,)
                 self.prepared.add(op.number)
-            elif op.form == Form.VIEW:
+            elif op.form == OpForm.VIEW:
                 if op.reads[0] in self.prepared and self._shares(op):
                     self.prepared.add(op.number)
                 roots[op.number] = roots.get(op.reads[0], ())
-            elif op.form == Form.KERNEL:
+            elif op.form == OpForm.KERNEL:
                 below = (root for read in op.reads for root in roots.get(read, ()))
                 roots[op.number] = tuple(dict.fromkeys(below))
         return roots
 
     def _shares(self, op: Op) -> bool:
-        """Whether a view is one for certain: a reshape may have to copy."""
+        """Whether a view certainly shares memory: a reshape may have to copy."""
         name = op.detail[0]
         if name != "reshape":
             return True
         source = self.made.get(self.below(op.reads[0]))
-        return source is None or source.form != Form.VIEW
+        return source is None or source.form != OpForm.VIEW
 
     def _assign(self, roots: dict[int, tuple[int, ...]]) -> None:
         ops = [op for op in self.program.ops if self.runs(op)]
-        reads = [looked_into(op.reads, roots) for op in ops]
-        reads.append(looked_into(self.program.outputs, roots))
+        reads = [memory_roots(op.reads, roots) for op in ops]
+        reads.append(memory_roots(self.program.outputs, roots))
         kept = {op.number for op in ops if not self.written(op)}
         self.slots = assign_slots(
             [*(op.number for op in ops), _END],
@@ -127,18 +127,18 @@ class Layout:
             self.first[number] = homes.setdefault((slot, op.shape, op.dtype), number)
 
     def _in_place(self, op: Op) -> bool:
-        """Whether an operation may write over what it reads: number by number, in one order."""
-        return op.form == Form.UFUNC and all(
-            self.made[below].form != Form.VIEW
+        """Whether an operation may overwrite an operand: elementwise, in the same order."""
+        return op.form == OpForm.UFUNC and all(
+            self.made[below].form != OpForm.VIEW
             for below in map(self.below, op.reads)
             if below in self.made
         )
 
     def memory_plan(self) -> MemoryPlan:
-        """Return what a call needs."""
-        computed = [op for op in self.program.ops if op.form != Form.VIEW and op.shape != ()]
+        """Return the memory that a call needs."""
+        computed = [op for op in self.program.ops if op.form != OpForm.VIEW and op.shape != ()]
         outputs = [op for op in map(self.made.get, self.program.outputs) if op is not None]
-        whole = [op for op in computed if op.form == Form.KERNEL and op not in outputs]
+        whole = [op for op in computed if op.form == OpForm.KERNEL and op not in outputs]
         return MemoryPlan(
             len(computed),
             tuple(size * itemsize for (size, itemsize), _ in sorted(set(self.slots.values()))),
@@ -148,12 +148,12 @@ class Layout:
         )
 
     def _nbytes(self, number: int) -> int:
-        """Return the bytes of an output's numbers."""
+        """Return the bytes of an output."""
         made = self.made.get(number)
         return made.nbytes if made is not None else FLOAT.itemsize * math.prod(self.shape(number))
 
     def cells(self) -> dict[int, Array]:
-        """Return all that is prepared, with buffers of its own."""
+        """Return the prepared values, with newly allocated buffers."""
         memory: dict[Any, Array] = {}
         cells: dict[int, Array] = dict(self.program.known)
         for op in self.program.ops:

@@ -1,9 +1,9 @@
-"""An array program as NumPy's operations on arrays of known shapes, for one point.
+"""Lowering of a schedule to NumPy operations on arrays of known shapes, for one point.
 
-The kernels of the table are run once on values that only know their shapes and note what is
-done to them. What depends on no input is computed there and then; equal operations are one;
-a broadcast is passed on instead of written out; a branch that is not taken is blotted out bit
-by bit, which costs a sixth of NumPy's `where` and leaves exactly zero, as it does.
+The kernels of the table are run once on values with known shapes only, which record the
+operations on them. Constant subexpressions are folded; equal operations become one; broadcasts
+are left to the operations; the untaken branch of `where` is masked bitwise to exactly zero, which
+costs a sixth of NumPy's `where`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.arrays.ops import BYTE, WORD, Array, Form, Lowered, Op, viewed
+from difflab.execute.lower.arrays.ops import BYTE, WORD, Array, ArrayProgram, Op, OpForm, viewed
 from difflab.execute.lower.arrays.tidy import contract, drop_unused
-from difflab.execute.lower.arrays.values import Value, dtype_of, shape_of
+from difflab.execute.lower.arrays.values import ShapedValue, dtype_of, shape_of
 from difflab.execute.lower.record import BOOL, FLOAT, Unrecordable
-from difflab.execute.lower.schedule import Schedule, Step
+from difflab.execute.lower.schedule import Schedule, ScheduledStep
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take
 
-__all__ = ["Lowering", "lowered"]
+__all__ = ["ArrayLowering", "lowered"]
 
 
-def lowered(schedule: Schedule) -> Lowered:
+def lowered(schedule: Schedule) -> ArrayProgram:
     """Return the operations of a schedule on arrays.
 
     Examples
@@ -37,7 +37,7 @@ def lowered(schedule: Schedule) -> Lowered:
     >>> [op.form for op in lowered(Schedule.of(f)).ops]
     ['product', 'ufunc', 'ufunc', 'reduce']
     """
-    lowering = Lowering(schedule)
+    lowering = ArrayLowering(schedule)
     lowering.run()
     program = lowering.program
     drop_unused(program)
@@ -46,21 +46,21 @@ def lowered(schedule: Schedule) -> Lowered:
     return program
 
 
-MANY = 100  # parts of an array; more are placed by one call
+MANY = 100  # parts of an array; more are placed by one call of the kernel
 
 
-class Lowering:
-    """Numbers the values and writes each operation once."""
+class ArrayLowering:
+    """Assigns the values and appends each operation once."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         function = schedule.function
-        self.program = Lowered(function.input_shapes)
+        self.program = ArrayProgram(function.input_shapes)
         self.next = len(function.input_shapes)
-        self.found: dict[Hashable, Value] = {}
+        self.found: dict[Hashable, ShapedValue] = {}
         self.made: dict[int, Op] = {}
         self.values: dict[int, Any] = {
-            node: Value(self, number, shape, FLOAT)
+            node: ShapedValue(self, number, shape, FLOAT)
             for number, (node, shape) in enumerate(
                 zip(function.input_nodes, function.input_shapes, strict=True)
             )
@@ -77,32 +77,32 @@ class Lowering:
     def _value(self, node: int) -> Any:
         return self.values[node] if node in self.values else self.schedule.known[node]
 
-    def _step(self, step: Step, args: Sequence[Any]) -> Any:
+    def _step(self, step: ScheduledStep, args: Sequence[Any]) -> Any:
         row, shape = step.row, self.schedule.shape(step.node)
         dtype = BOOL if row.boolean else FLOAT
-        if not any(isinstance(arg, Value) for arg in args):
+        if not any(isinstance(arg, ShapedValue) for arg in args):
             return np.asarray(row.computer(np)(*map(np.asarray, args), **step.params))
         if row.shape is None and shape == ():
-            return self.add(Form.SCALAR, row, args, shape, dtype)
+            return self.add(OpForm.SCALAR, row, args, shape, dtype)
         try:
             value = self._recorded(row, args, step.params)
-            if isinstance(value, Value) and value.shape == shape:
+            if isinstance(value, ShapedValue) and value.shape == shape:
                 return value
         except (Unrecordable, TypeError, ValueError, AttributeError):
             pass
         detail = (row, tuple(step.params.items()))
-        return self.add(Form.KERNEL, detail, args, shape, dtype)
+        return self.add(OpForm.KERNEL, detail, args, shape, dtype)
 
     def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        """Run the kernel on the values, save for those that take lists or many arrays."""
+        """Run the kernel on the values; rows with lists of indices or many arrays have forms."""
         if row is take:
             size = args[0].shape[params["axis"]]
-            places = np.array(params["places"], dtype=np.intp) % max(size, 1)
+            indices = np.array(params["places"], dtype=np.intp) % max(size, 1)
             shape = self.schedule_shape(row, args, params)
-            return self.add(Form.TAKE, params["axis"], [*args, places], shape, args[0].dtype)
+            return self.add(OpForm.TAKE, params["axis"], [*args, indices], shape, args[0].dtype)
         if row is concatenate:
             shape = self.schedule_shape(row, args, params)
-            return self.add(Form.JOIN, params["axis"], args, shape, FLOAT)
+            return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)
         if row in (scatter, pack) and len(args) <= MANY:
             keys = params["keys"] if row is scatter else _packed_keys(args)
             parts = args if row is scatter else [_flat(arg) for arg in args]
@@ -110,51 +110,51 @@ class Lowering:
             if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
                 return parts[0]
             gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
-            return self.add(Form.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
+            return self.add(OpForm.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
         return row.computer(np)(*args, **params)
 
     def schedule_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
-        """Return the shape that a row gives."""
+        """Return the shape of a row's result."""
         assert row.shape is not None
         return row.shape(tuple(shape_of(arg) for arg in args), **params)
 
     def number(self, value: Any) -> int:
-        """Return the number of a value, which may be known."""
-        if isinstance(value, Value):
+        """Return the number of a value, which may be a constant."""
+        if isinstance(value, ShapedValue):
             return value.number
         array = np.asarray(value)
         key = ("known", array.dtype.str, array.shape, array.tobytes())
         held = self.found.get(key)
         if held is None:
-            held = self.found[key] = Value(self, self.next, array.shape, array.dtype)
+            held = self.found[key] = ShapedValue(self, self.next, array.shape, array.dtype)
             self.program.known[self.next] = array
             self.next += 1
         return held.number
 
     def add(
         self, form: str, detail: Any, args: Sequence[Any], shape: Shape, dtype: np.dtype[Any]
-    ) -> Value:
-        """Append an operation, unless one gives its value already."""
+    ) -> ShapedValue:
+        """Append an operation unless an equal one exists; return its value."""
         reads = tuple([self.number(arg) for arg in args])
         key = (form, detail, reads)
         held = self.found.get(key)
         if held is None:
-            held = self.found[key] = Value(self, self.next, shape, dtype)
+            held = self.found[key] = ShapedValue(self, self.next, shape, dtype)
             self.made[self.next] = Op(form, detail, reads, self.next, shape, dtype)
             self.program.ops.append(self.made[self.next])
             self.next += 1
         return held
 
-    # --- what is done to values -----------------------------------------------------------
+    # --- operations on values -----------------------------------------------------------
 
     def view(self, value: Any, name: str, detail: Any, shape: Shape) -> Any:
-        """Return a view of a value, views of the same kind being one."""
-        if not isinstance(value, Value):
+        """Return a view of a value; consecutive views of the same kind are merged."""
+        if not isinstance(value, ShapedValue):
             return viewed(np.asarray(value), (name, detail))
         if name in ("reshape", "broadcast") and value.shape == shape:
             return value
         made = self.made.get(value.number)
-        if made is not None and made.form == Form.VIEW and made.detail[0] == name:
+        if made is not None and made.form == OpForm.VIEW and made.detail[0] == name:
             if name in ("reshape", "broadcast"):
                 below = self.of(made.reads[0])
                 return self.view(below, name, detail, shape)
@@ -164,76 +164,78 @@ class Lowering:
                 below = self.of(made.reads[0])
                 if detail == tuple(range(len(detail))):
                     return below
-                return self.add(Form.VIEW, (name, detail), [below], shape, value.dtype)
+                return self.add(OpForm.VIEW, (name, detail), [below], shape, value.dtype)
             if name == "view" and self.of(made.reads[0]).dtype == detail:
                 return self.of(made.reads[0])
         if shape == () and name in ("reshape", "index"):
-            place = tuple(e for e in detail if e is not Ellipsis)
-            return self.add(Form.ITEM, place, [value], (), value.dtype)
+            index = tuple(e for e in detail if e is not Ellipsis)
+            return self.add(OpForm.ITEM, index, [value], (), value.dtype)
         dtype = detail if name == "view" else value.dtype
-        return self.add(Form.VIEW, (name, detail), [value], shape, dtype)
+        return self.add(OpForm.VIEW, (name, detail), [value], shape, dtype)
 
     def of(self, number: int) -> Any:
-        """Return the value of that number."""
+        """Return the value of a number."""
         if number in self.program.known:
             return self.program.known[number]
         if number < len(self.program.input_shapes):
-            return Value(self, number, self.program.input_shapes[number], FLOAT)
+            return ShapedValue(self, number, self.program.input_shapes[number], FLOAT)
         made = self.made[number]
-        return Value(self, number, made.shape, made.dtype)
+        return ShapedValue(self, number, made.shape, made.dtype)
 
     def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """Apply a universal function; what is only a copy of fewer numbers is taken as those."""
-        if not any(isinstance(arg, Value) for arg in args):
+        """Apply a universal function; broadcast operands are replaced by their sources."""
+        if not any(isinstance(arg, ShapedValue) for arg in args):
             return ufunc(*args)
         whole = _common(args)
-        peeled = [self._peeled(arg) for arg in args]
-        shape = _common(peeled)
-        peeled = [self._fitted(arg, shape) for arg in peeled]
-        result = self._simplified(ufunc, peeled)
+        sources = [self._unbroadcast(arg) for arg in args]
+        shape = _common(sources)
+        sources = [self._fitted(arg, shape) for arg in sources]
+        result = self._simplified(ufunc, sources)
         if result is None:
-            dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in peeled])
-            result = self.add(Form.UFUNC, ufunc, peeled, shape, dtype)
+            dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in sources])
+            result = self.add(OpForm.UFUNC, ufunc, sources, shape, dtype)
         return self.view(result, "broadcast", whole, whole) if result.shape != whole else result
 
-    def _peeled(self, arg: Any) -> Any:
-        """Return what a value is a broadcast of."""
-        if not isinstance(arg, Value):
+    def _unbroadcast(self, arg: Any) -> Any:
+        """Return the source of a broadcast value, or the value itself."""
+        if not isinstance(arg, ShapedValue):
             array = np.asarray(arg)
-            return _only(array)
+            return _uniform(array)
         made = self.made.get(arg.number)
-        if made is None or made.form != Form.VIEW:
+        if made is None or made.form != OpForm.VIEW:
             return arg
         below = self.of(made.reads[0])
         if made.detail[0] == "broadcast":
-            return self._peeled(below)
-        return below if isinstance(below, Value) and below.shape == () else arg
+            return self._unbroadcast(below)
+        return below if isinstance(below, ShapedValue) and below.shape == () else arg
 
     def _fitted(self, arg: Any, shape: Shape) -> Any:
-        """Give a value with all the numbers of `shape` that shape: equal shapes are fastest."""
-        if not isinstance(arg, Value) or arg.shape == shape or arg.size != math.prod(shape):
+        """Reshape a value with as many elements as `shape`: equal shapes are fastest."""
+        if not isinstance(arg, ShapedValue) or arg.shape == shape or arg.size != math.prod(shape):
             return arg
         made = self.made.get(arg.number)
-        if arg.shape == () or (made is not None and made.form == Form.VIEW):
+        if arg.shape == () or (made is not None and made.form == OpForm.VIEW):
             return arg
         return arg.reshape(shape)
 
     def _simplified(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
-        """Return what the operation comes to, where scaling by a power of two does."""
-        if ufunc is np.power and not isinstance(args[1], Value) and np.all(args[1] == 2.0):
+        """Return a simpler equal value, or None: squares, and scalings merged without rounding."""
+        if ufunc is np.power and not isinstance(args[1], ShapedValue) and np.all(args[1] == 2.0):
             return self.elementwise(np.multiply, [args[0], args[0]])
         if ufunc is not np.multiply:
             return None
-        factor, value = args if not isinstance(args[0], Value) else args[::-1]
-        if isinstance(factor, Value) or shape_of(factor):
+        factor, value = args if not isinstance(args[0], ShapedValue) else args[::-1]
+        if isinstance(factor, ShapedValue) or shape_of(factor):
             return None
         if factor == 1.0:
             return value
         made = self.made.get(value.number)
-        if made is None or made.form != Form.UFUNC or made.detail is not np.multiply:
+        if made is None or made.form != OpForm.UFUNC or made.detail is not np.multiply:
             return None
-        inner, below = sorted(map(self.of, made.reads), key=lambda arg: isinstance(arg, Value))
-        if isinstance(inner, Value) or shape_of(inner):
+        inner, below = sorted(
+            map(self.of, made.reads), key=lambda arg: isinstance(arg, ShapedValue)
+        )
+        if isinstance(inner, ShapedValue) or shape_of(inner):
             return None
         product = float(factor) * float(inner)
         exact = math.frexp(factor)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5)
@@ -242,26 +244,26 @@ class Lowering:
         return self.elementwise(np.multiply, [below, np.float64(product)])
 
     def where(self, condition: Any, value: Any, other: Any) -> Any:
-        """Choose; zero, as the derivative of a branch not taken is, by blotting out bits."""
+        """Select elementwise; where one branch is zero, as in derivatives, by masking bits."""
         whole = _common([condition, value, other])
         for kept, dropped, negate in ((value, other, False), (other, value, True)):
-            if _is_zero(dropped) and _alike(condition, kept, whole):
+            if _is_zero(dropped) and _maskable(condition, kept, whole):
                 chosen = np.logical_not(condition) if negate else condition
-                return self._blotted(chosen, kept)
-        args = [self._peeled(arg) for arg in (condition, value, other)]
+                return self._masked(chosen, kept)
+        args = [self._unbroadcast(arg) for arg in (condition, value, other)]
         dtype = np.result_type(dtype_of(value), dtype_of(other))
-        return self.add(Form.SELECT, whole, args, whole, dtype)
+        return self.add(OpForm.SELECT, whole, args, whole, dtype)
 
-    def _blotted(self, condition: Any, value: Any) -> Any:
-        """Return the value where the condition holds, else 0: its bits with all or no bits."""
+    def _masked(self, condition: Any, value: Any) -> Any:
+        """Return the value where the condition holds, else 0, by a bitwise and with its mask."""
         shape = value.shape
         byte = np.negative(self.view(condition, "view", BYTE, shape))
-        word = self.add(Form.WIDEN, None, [byte], shape, WORD)
+        word = self.add(OpForm.WIDEN, None, [byte], shape, WORD)
         bits = np.bitwise_and(self.view(value, "view", WORD, shape), word)
         return self.view(bits, "view", FLOAT, shape)
 
     def reduce(self, ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool) -> Any:
-        """Reduce along axes; those of one number are dropped."""
+        """Reduce along axes; axes of length 1 are dropped."""
         if x.size == 0:
             raise Unrecordable
         axes = tuple(range(x.ndim)) if axis is None else axis
@@ -273,11 +275,11 @@ class Lowering:
             return x.reshape(shape)
         dtype = ufunc.reduce(np.ones(1, x.dtype)).dtype
         if keepdims:
-            return self.add(Form.REDUCE, (ufunc, long, True), [x], shape, dtype)
+            return self.add(OpForm.REDUCE, (ufunc, long, True), [x], shape, dtype)
         plain = tuple(s for a, s in enumerate(x.shape) if a not in long)
         if math.prod(plain) == 1:
-            return self.add(Form.REDUCE, (ufunc, None, False), [x], (), dtype).reshape(shape)
-        return self.add(Form.REDUCE, (ufunc, long, False), [x], plain, dtype).reshape(shape)
+            return self.add(OpForm.REDUCE, (ufunc, None, False), [x], (), dtype).reshape(shape)
+        return self.add(OpForm.REDUCE, (ufunc, long, False), [x], plain, dtype).reshape(shape)
 
     def product(self, a: Any, b: Any) -> Any:
         """Multiply matrices, vectors or stacks."""
@@ -287,11 +289,11 @@ class Lowering:
         stack = np.broadcast_shapes(left[:-2], right[:-2])
         rows = left[-2:-1]
         columns = right[-1:] if len(right) > 1 else ()
-        return self.add(Form.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
+        return self.add(OpForm.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
 
 
 def _common(values: Sequence[Any]) -> Shape:
-    """Return the shape that values broadcast to, most often the one that all have."""
+    """Return the shape that values broadcast to, usually their common shape."""
     shapes = {shape_of(value) for value in values}
     return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
@@ -302,8 +304,8 @@ def _result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
     return found
 
 
-def _only(array: Array) -> Any:
-    """Return the number that an array has everywhere, or the array."""
+def _uniform(array: Array) -> Any:
+    """Return the common value of all elements of an array, or else the array."""
     if array.size == 0:
         return array
     first = array.reshape(-1)[:1]
@@ -312,20 +314,20 @@ def _only(array: Array) -> Any:
 
 
 def _is_zero(value: Any) -> bool:
-    if isinstance(value, Value):
+    if isinstance(value, ShapedValue):
         return False
     array = np.asarray(value)
     return not np.any(array) and not np.any(np.signbit(array))
 
 
-def _alike(condition: Any, value: Any, whole: Shape) -> bool:
-    """Whether both are arrays of the shape `whole`, one of truths and one of floats."""
-    values = isinstance(condition, Value) and isinstance(value, Value)
+def _maskable(condition: Any, value: Any, whole: Shape) -> bool:
+    """Whether both are arrays of shape `whole`, of truth values and of floats."""
+    values = isinstance(condition, ShapedValue) and isinstance(value, ShapedValue)
     return values and condition.shape == value.shape == whole != () and value.dtype == FLOAT
 
 
 def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
-    """Return where each part lies when all numbers are put one after the other."""
+    """Return the key of each part in the concatenation of the flattened parts."""
     sizes = [math.prod(shape_of(part)) for part in parts]
     stops = np.cumsum(sizes, dtype=int).tolist()
     return tuple(
@@ -335,11 +337,11 @@ def _packed_keys(parts: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _forward(key: tuple[Any, ...]) -> bool:
-    """Whether a key that keeps all numbers keeps their order, too."""
+    """Whether a key that selects all elements keeps their order."""
     return all(isinstance(entry, tuple) and (entry[2] or 1) > 0 for entry in key)
 
 
 def _flat(part: Any) -> Any:
     if not shape_of(part):
         return part
-    return part.reshape(-1) if isinstance(part, Value) else np.reshape(part, -1)
+    return part.reshape(-1) if isinstance(part, ShapedValue) else np.reshape(part, -1)

@@ -18,60 +18,60 @@ __all__ = [
     "WORD",
     "WRITING",
     "Array",
-    "Form",
-    "Lowered",
+    "ArrayProgram",
     "Op",
+    "OpForm",
     "viewed",
 ]
 
 BYTE = np.dtype(np.int8)
 WORD = np.dtype(np.int64)
 FEW = 256
-"""Sums of so few numbers are rounded the same by any order, to within their own rounding."""
+"""Most terms of a sum for which the order of addition makes no significant difference."""
 
 Array = NDArray[Any]
-View = tuple[str, Any]
+ViewSpec = tuple[str, Any]
 FLAT = frozenset({"reshape", "view"})
-"""The views that show all numbers in their order."""
+"""The views that show all elements in order."""
 
 
-class Form:
-    """What an operation is, and what its `detail` holds."""
+class OpForm:
+    """The form of an operation, which determines the content of its `detail`."""
 
     UFUNC = "ufunc"  # the universal function
     REDUCE = "reduce"  # (universal function, axes, keepdims)
     PRODUCT = "product"  # the product of vectors, matrices or stacks of them
-    INNER = "inner"  # the scalar product of all numbers
+    INNER = "inner"  # the scalar product over all elements
     ALONG = "along"  # the scalar products along the last axis
     VIEW = "view"  # (name, argument)
-    ITEM = "item"  # the place of one number; () is the only one's
+    ITEM = "item"  # the index of one element; () for an array of one
     WIDEN = "widen"  # a byte to a word
     SELECT = "select"
-    SCALAR = "scalar"  # the row, on numbers
+    SCALAR = "scalar"  # the row, on scalars
     JOIN = "join"  # the axis
-    TAKE = "take"  # the axis; the places are the second value
-    PLACE = "place"  # (keys, whether they leave gaps): adds each value into its part
-    KERNEL = "kernel"  # (row, params): called as it is
+    TAKE = "take"  # the axis; the indices are the second value
+    PLACE = "place"  # (keys, whether to start from zeros): adds each value into its part
+    KERNEL = "kernel"  # (row, params): the kernel, called as a whole
 
 
 WRITING = frozenset(
     {
-        Form.UFUNC,
-        Form.REDUCE,
-        Form.PRODUCT,
-        Form.ALONG,
-        Form.WIDEN,
-        Form.SELECT,
-        Form.JOIN,
-        Form.TAKE,
-        Form.PLACE,
+        OpForm.UFUNC,
+        OpForm.REDUCE,
+        OpForm.PRODUCT,
+        OpForm.ALONG,
+        OpForm.WIDEN,
+        OpForm.SELECT,
+        OpForm.JOIN,
+        OpForm.TAKE,
+        OpForm.PLACE,
     }
 )
-"""The forms that write into memory that they are given, where they give an array."""
+"""The forms that can write their result into a given array."""
 
 
 class Op(NamedTuple):
-    """One operation: it gives the value `number`."""
+    """One operation: it computes the value `number`."""
 
     form: str
     detail: Any
@@ -82,25 +82,25 @@ class Op(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many numbers it gives."""
+        """The number of elements of its result."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """The memory of its result."""
+        """The bytes of its result."""
         return self.size * self.dtype.itemsize
 
 
 @dataclass
-class Lowered:
-    """Operations in order.
+class ArrayProgram:
+    """A program of array operations in order.
 
     Attributes
     ----------
     input_shapes : tuple
         The shapes of the inputs, which are the values 0, 1, ….
     ops : list of Op
-        What is computed at every call.
+        The operations of every call.
     known : dict of int to array
         The values that depend on no input.
     outputs : list of int
@@ -121,8 +121,8 @@ class Lowered:
         return self.input_shapes[number]
 
 
-def viewed(array: Array, view: View) -> Array:
-    """Return what a view shows of an array.
+def viewed(array: Array, view: ViewSpec) -> Array:
+    """Return a view of an array.
 
     Examples
     --------

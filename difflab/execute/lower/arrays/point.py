@@ -1,4 +1,4 @@
-"""One point of a function of arrays: spaces that serve one call at a time, and a fast call."""
+"""One point of a function of arrays: workspaces, each for one call at a time, and a fast call."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import Structure
 
-__all__ = ["PointTarget", "Space"]
+__all__ = ["PointTarget", "Workspace"]
 
-Space = tuple[Callable[..., Any], Callable[..., Any]]
-"""What runs code, and code bound to memory of its own: ``space[0](space[1], *inputs)``."""
+Workspace = tuple[Callable[..., Any], Callable[..., Any]]
+"""A runner and code bound to its own memory: ``workspace[0](workspace[1], *inputs)``."""
 
 
 class PointTarget:
-    """What computes a function of arrays at one point.
+    """Base class of targets that compute a function of arrays at one point.
 
     Parameters
     ----------
     input_shapes : sequence of tuple
         The shape of each input.
     outputs : int
-        How many results there are.
+        The number of outputs.
     """
 
     def __init__(self, input_shapes: Sequence[Shape], outputs: int) -> None:
         self.input_shapes = input_shapes
         self.outputs = outputs
-        self._spaces: list[Space] = []
+        self._workspaces: list[Workspace] = []
 
     @property
     def source(self) -> str:
         """The code of one point."""
         raise NotImplementedError
 
-    def space(self) -> Space:
-        """Return memory of its own, and the code bound to it."""
+    def workspace(self) -> Workspace:
+        """Allocate memory, and return the code bound to it."""
         raise NotImplementedError
 
     def memory_plan(self) -> MemoryPlan:
-        """Return what a call holds."""
+        """Return the memory that a call needs."""
         raise NotImplementedError
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Return the outputs for one float64 value per input, at one point."""
-        given = [
+        arguments = [
             value if shape else float(value)
             for value, shape in zip(values, self.input_shapes, strict=True)
         ]
-        space = self._spaces.pop() if self._spaces else self.space()
-        results = space[0](space[1], *given)
-        self._spaces.append(space)
+        workspace = self._workspaces.pop() if self._workspaces else self.workspace()
+        results = workspace[0](workspace[1], *arguments)
+        self._workspaces.append(workspace)
         return list(results)
 
     def entry(self, structure: Structure | None) -> tuple[str, Callable[..., Any]]:
-        """Return source and code of a method that takes arrays at once, the rest to `general`."""
+        """Return source and code of a method for float64 arrays; other calls go to `general`."""
         shapes = self.input_shapes
         names = [f"a{number}" for number in range(len(shapes))]
         checks = [
@@ -70,11 +70,11 @@ class PointTarget:
             for name, shape in zip(names, shapes, strict=True)
         ]
         results = [f"r{number}" for number in range(self.outputs)]
-        given = "".join(f"{name}=None, " for name in names)
+        parameters = "".join(f"{name}=None, " for name in names)
         slash = "/, " if names else ""
         source = "\n".join(
             [
-                f"def call(self, {given}{slash}*rest, **named):",
+                f"def call(self, {parameters}{slash}*rest, **named):",
                 f"    if {' and '.join([*checks, 'not rest and not named'])}:",
                 "        try:",
                 "            space = spaces.pop()",
@@ -89,8 +89,8 @@ class PointTarget:
         scope = {
             "ndarray": np.ndarray,
             "float64": FLOAT,
-            "spaces": self._spaces,
-            "make": self.space,
+            "spaces": self._workspaces,
+            "make": self.workspace,
         }
         return source, compiled(source, scope)["call"]
 

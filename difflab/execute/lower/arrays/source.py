@@ -10,36 +10,36 @@ from typing import Any
 import numpy as np
 
 from difflab.execute.lower import scalar
-from difflab.execute.lower.arrays.layout import Layout
-from difflab.execute.lower.arrays.ops import FEW, Array, Form, Op
+from difflab.execute.lower.arrays.layout import BufferLayout
+from difflab.execute.lower.arrays.ops import FEW, Array, Op, OpForm
 from difflab.execute.lower.record import BOOL
 
-__all__ = ["Writer", "compiled"]
+__all__ = ["SourceWriter", "compiled"]
 
-_PIECE = 2000  # statements in one function; CPython takes more than linear time over longer ones
-_SMALL = 8192  # numbers of an array: a constant may be written out, BLAS wakes no threads
+_PIECE = 2000  # statements per function; CPython compiles longer ones in superlinear time
+_SMALL = 8192  # elements of an array: constants may be broadcast, BLAS starts no threads
 _EXTREMES = (np.maximum, np.minimum)
 
 
 def compiled(source: str, scope: dict[str, Any]) -> dict[str, Any]:
-    """Run `source` among the names of `scope`; return all names."""
+    """Execute `source` in the namespace `scope`, and return it."""
     code = compile(source, "<difflab.compile>", "exec", dont_inherit=True)
-    exec(code, scope)  # noqa: S102 - the source holds names of NumPy's and numbers alone
+    exec(code, scope)  # noqa: S102 - the source holds only NumPy names and numbers
     return scope
 
 
-class Writer:
-    """Writes the statements.
+class SourceWriter:
+    """Writes the statements of a program.
 
     Attributes
     ----------
     source : str
         The whole code.
-    taken : list of int
+    prepared : list of int
         The prepared values that it names.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: BufferLayout) -> None:
         self.layout = layout
         self.program = layout.program
         self.scope: dict[str, Any] = {
@@ -56,7 +56,7 @@ class Writer:
             "nan": math.nan,
         }
         self.cells: dict[int, int] = {}
-        self.given: set[int] = set()
+        self.returned: set[int] = set()
         ops = [op for op in self.program.ops if layout.runs(op)]
         self.large = len(ops) > _PIECE
         lines = [line for op in ops for line in self._statement(op)]
@@ -65,7 +65,7 @@ class Writer:
         self.source = "\n".join(self._in_pieces(lines) if self.large else self._whole(lines))
 
     @property
-    def taken(self) -> list[int]:
+    def prepared(self) -> list[int]:
         """The prepared values that the code names."""
         return list(self.cells)
 
@@ -79,18 +79,18 @@ class Writer:
         return made
 
     def _whole(self, lines: Sequence[str]) -> list[str]:
-        head = ", ".join(f"a{place}" for place in range(len(self.program.input_shapes)))
+        head = ", ".join(f"a{index}" for index in range(len(self.program.input_shapes)))
         return [f"def point({head}):", *(f"    {line}" for line in lines)]
 
     def _in_pieces(self, lines: Sequence[str]) -> list[str]:
-        """Cut the statements into functions, which pass values on in a list."""
+        """Split the statements into functions, which share the values in a list."""
         pieces = [lines[start : start + _PIECE] for start in range(0, len(lines), _PIECE)]
         text: list[str] = []
-        for place, piece in enumerate(pieces):
-            text += [f"def piece{place}(v):", *(f"    {line}" for line in piece), ""]
+        for index, piece in enumerate(pieces):
+            text += [f"def piece{index}(v):", *(f"    {line}" for line in piece), ""]
         size = self.layout.values
         text += ["def point(*given):", f"    v = [*given, *[None] * {size - self.layout.inputs}]"]
-        text += [f"    piece{place}(v)" for place in range(len(pieces) - 1)]
+        text += [f"    piece{index}(v)" for index in range(len(pieces) - 1)]
         return [*text, f"    return piece{len(pieces) - 1}(v)"]
 
     # --- names ----------------------------------------------------------------------------
@@ -98,37 +98,37 @@ class Writer:
     def _name(self, number: int) -> str:
         if number in self.layout.prepared:
             number = self.layout.first.get(number, number)
-            place = self.cells.setdefault(number, len(self.cells))
-            return f"c[{place}]" if self.large else f"c{number}"
+            index = self.cells.setdefault(number, len(self.cells))
+            return f"c[{index}]" if self.large else f"c{number}"
         if self.large:
             return f"v[{number}]"
         return f"a{number}" if number < self.layout.inputs else f"v{number}"
 
     def _function(self, function: Callable[..., Any], name: str) -> str:
-        """Give a function a name that no other has."""
+        """Return a unique name for a function, and define it in the scope."""
         while self.scope.setdefault(name, function) is not function:
             name += "_"
         return name
 
     def _array(self, number: int) -> str:
-        """Return the name of a value as something with an array's methods."""
+        """Return an expression of a value that has the methods of an array."""
         name = self._name(number)
         if self.layout.shape(number) == () and number not in self.layout.prepared:
             return f"asarray({name})"
         return name
 
     def _result(self, number: int) -> str:
-        """Return the expression of an output that is the caller's own."""
+        """Return the expression of an output, which shares no memory with other arrays."""
         name = self._name(number)
         if self.layout.shape(number) == ():
             op = self.layout.made.get(number)
             return f"{'bool' if op is not None and op.dtype == BOOL else 'float'}({name})"
         below = self.layout.below(number)
-        if below in self.layout.fresh and below not in self.given:
-            self.given.add(below)
+        if below in self.layout.fresh and below not in self.returned:
+            self.returned.add(below)
             return name
         op = self.layout.made.get(below)
-        if op is not None and op.form == Form.KERNEL and below == number:
+        if op is not None and op.form == OpForm.KERNEL and below == number:
             return f"owned({', '.join([name, *map(self._name, op.reads)])})"
         return f"{name}.copy()"
 
@@ -137,12 +137,12 @@ class Writer:
     def _statement(self, op: Op) -> list[str]:
         written = self.layout.written(op)
         target = "" if written else self._name(op.number)
-        if op.form == Form.SELECT and op.shape != ():
+        if op.form == OpForm.SELECT and op.shape != ():
             lines = [] if written else [f"{target} = empty({op.shape}, '{op.dtype.str}')"]
             out = self._name(op.number)
             condition, value, other = map(self._name, op.reads)
             return [*lines, f"copyto({out}, {other})", f"copyto({out}, {value}, where={condition})"]
-        if op.form == Form.PLACE:
+        if op.form == OpForm.PLACE:
             lines = [] if written else [f"{target} = empty({op.shape})"]
             return [*lines, *self._placed(op)]
         out = self._name(op.number) if written else ""
@@ -155,12 +155,12 @@ class Writer:
         if op.detail in _EXTREMES:
             args = [self._spread(number, op.shape) for number in op.reads]
         if out:
-            # The extremes take their output by name only.
+            # The extremes accept `out` by keyword only.
             args.append(f"out={out}" if op.detail in _EXTREMES else out)
         return f"{name}({', '.join(args)})"
 
     def _spread(self, number: int, shape: tuple[int, ...]) -> str:
-        """Return an operand of an extreme: NumPy's vector code wants numbers side by side."""
+        """Return an operand of an extreme: NumPy's vector code needs contiguous elements."""
         known = self.program.known.get(number)
         if known is None or known.shape != () or shape == ():
             return self._name(number)
@@ -174,7 +174,7 @@ class Writer:
         x = self._name(op.reads[0])
         shape = self.layout.shape(op.reads[0])
         matrix = ufunc is np.add and not keepdims and axes is not None and len(shape) == 2
-        # Of large matrices BLAS would wake threads for less work than waking them takes.
+        # For large matrices BLAS would start threads, which costs more than the work.
         if matrix and shape[axes[0]] <= FEW and math.prod(shape) <= _SMALL:
             ones = self._ones(shape[axes[0]])
             tail = f", {out}" if out else ""
@@ -238,18 +238,18 @@ class Writer:
         return f"concatenate(({parts},), {op.detail}{f', {out}' if out else ''})"
 
     def _take(self, op: Op, out: str) -> str:
-        x, places = map(self._name, op.reads)
-        # The places lie inside: clipping changes none, and needs no copy of the output.
-        return f"{x}.take({places}, {op.detail}, {out or None}, 'clip')"
+        x, indices = map(self._name, op.reads)
+        # The indices are in range: clipping changes none, and avoids a copy of the output.
+        return f"{x}.take({indices}, {op.detail}, {out or None}, 'clip')"
 
     def _placed(self, op: Op) -> list[str]:
-        """Write each part into its place, and add those that follow where parts may overlap."""
+        """Assign the parts to the result; add them if parts may overlap."""
         keys, gaps = op.detail
         out = self._name(op.number)
         lines = [f"{out}.fill(0.0)"] if gaps else []
-        for place, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
+        for index, (number, key) in enumerate(zip(op.reads, keys, strict=True)):
             entries = ", ".join(map(_entry, key)) or "..."
-            sign = "+=" if gaps and place else "="
+            sign = "+=" if gaps and index else "="
             lines.append(f"{out}[{entries}] {sign} {self._name(number)}")
         return lines
 
@@ -279,7 +279,7 @@ class Writer:
 
 
 def _entry(entry: Any) -> str:
-    """Return one entry of an indexing key as it is written."""
+    """Return the source text of one entry of an indexing key."""
     if entry is Ellipsis:
         return "..."
     if isinstance(entry, tuple):
@@ -288,7 +288,7 @@ def _entry(entry: Any) -> str:
 
 
 def _owned(value: Any, *sources: Any) -> Array:
-    """Return an array that shares no memory with others."""
+    """Return an array that shares no memory with `sources` or a base array."""
     array = np.asarray(value)
     alone = array.base is None and not any(array is source for source in sources)
     return array if alone else array.copy()

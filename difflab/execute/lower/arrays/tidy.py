@@ -1,15 +1,15 @@
-"""What is done to an array program once the whole of it is known."""
+"""Passes over a complete array program: dead code, and contraction of products."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FEW, Form, Lowered, Op
+from difflab.execute.lower.arrays.ops import FEW, ArrayProgram, Op, OpForm
 
 __all__ = ["contract", "drop_unused"]
 
 
-def _uses(program: Lowered) -> dict[int, int]:
+def _uses(program: ArrayProgram) -> dict[int, int]:
     uses: dict[int, int] = {}
     for numbers in (*(op.reads for op in program.ops), program.outputs):
         for number in numbers:
@@ -17,8 +17,8 @@ def _uses(program: Lowered) -> dict[int, int]:
     return uses
 
 
-def drop_unused(program: Lowered) -> None:
-    """Drop what no output needs."""
+def drop_unused(program: ArrayProgram) -> None:
+    """Drop the operations and constants that no output needs."""
     needed = set(program.outputs)
     kept: list[Op] = []
     for op in reversed(program.ops):
@@ -29,21 +29,21 @@ def drop_unused(program: Lowered) -> None:
     program.known = {n: array for n, array in program.known.items() if n in needed}
 
 
-def contract(program: Lowered) -> None:
-    """Write short sums of products as scalar products, which need no array of the products."""
+def contract(program: ArrayProgram) -> None:
+    """Replace short sums of products by scalar products, which need no array of products."""
     uses = _uses(program)
     made = {op.number: op for op in program.ops}
     for place, op in enumerate(program.ops):
-        products = made.get(op.reads[0]) if op.form == Form.REDUCE else None
+        products = made.get(op.reads[0]) if op.form == OpForm.REDUCE else None
         if products is None or uses[products.number] > 1 or not _sums(op, products):
             continue
         if all(program.shape(number, made) == products.shape for number in products.reads):
-            form = Form.INNER if op.shape == () else Form.ALONG
+            form = OpForm.INNER if op.shape == () else OpForm.ALONG
             program.ops[place] = op._replace(form=form, detail=None, reads=products.reads)
 
 
 def _sums(op: Op, products: Op) -> bool:
-    """Whether `op` sums up few products, all of them or along the last axis."""
+    """Whether `op` sums few products, all of them or along the last axis."""
     ufunc, axes, keepdims = op.detail
     if ufunc is not np.add or keepdims or products.detail is not np.multiply:
         return False

@@ -1,4 +1,4 @@
-"""Values of which only the shape is known: what is done to them is noted."""
+"""Placeholders for arrays with known shapes: operations on them are recorded."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from difflab.execute.lower.record import ELEMENTWISE, Unrecordable
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
-    from difflab.execute.lower.arrays.lowering import Lowering
+    from difflab.execute.lower.arrays.lowering import ArrayLowering
 
-__all__ = ["Value", "dtype_of", "shape_of"]
+__all__ = ["ShapedValue", "dtype_of", "shape_of"]
 
 
-class Value(NDArrayOperatorsMixin):
-    """An array of which only the shape is known; what is done to it is noted."""
+class ShapedValue(NDArrayOperatorsMixin):
+    """A placeholder for an array of known shape and dtype: operations on it are recorded."""
 
     __slots__ = ("dtype", "lowering", "number", "shape")
 
-    def __init__(self, lowering: Lowering, number: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, lowering: ArrayLowering, number: int, shape: Shape, dtype: np.dtype[Any]
+    ) -> None:
         self.lowering = lowering
         self.number = number
         self.shape = shape
@@ -36,19 +38,19 @@ class Value(NDArrayOperatorsMixin):
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def T(self) -> Any:
-        """The array with its axes the other way round."""
+        """The array with its axes reversed."""
         return self.transpose(tuple(range(self.ndim))[::-1])
 
     def reshape(self, *shape: Any) -> Any:
-        """Return the same numbers in another shape."""
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
-        known = -math.prod(given) if -1 in given else 1
-        full = tuple(self.size // known if size == -1 else size for size in given)
+        """Return the same elements in another shape."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        known = -math.prod(sizes) if -1 in sizes else 1
+        full = tuple(self.size // known if size == -1 else size for size in sizes)
         return self.lowering.view(self, "reshape", full, full)
 
     def transpose(self, axes: tuple[int, ...]) -> Any:
@@ -92,26 +94,26 @@ class Value(NDArrayOperatorsMixin):
 
 
 def dtype_of(value: Any) -> np.dtype[Any]:
-    """Return the type of a value or an array."""
-    return value.dtype if isinstance(value, Value) else np.asarray(value).dtype
+    """Return the dtype of a value or an array."""
+    return value.dtype if isinstance(value, ShapedValue) else np.asarray(value).dtype
 
 
 def shape_of(value: Any) -> Shape:
     """Return the shape of a value or an array."""
-    return value.shape if isinstance(value, Value) else np.shape(value)
+    return value.shape if isinstance(value, ShapedValue) else np.shape(value)
 
 
 def _whole(entry: Any) -> bool:
-    """Whether a slice that keeps the size keeps the order: then it keeps all."""
+    """Whether a slice that keeps the size also keeps the order: then it selects the whole axis."""
     return isinstance(entry, slice) and (entry.step is None or entry.step > 0)
 
 
-def _lowering_of(*values: Any) -> Lowering:
-    return next(value.lowering for value in values if isinstance(value, Value))
+def _lowering_of(*values: Any) -> ArrayLowering:
+    return next(value.lowering for value in values if isinstance(value, ShapedValue))
 
 
 def _reducing(ufunc: np.ufunc) -> Callable[..., Any]:
-    def reduce(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
+    def reduce(x: ShapedValue, axis: Any = None, keepdims: bool = False) -> Any:
         return x.lowering.reduce(ufunc, x, axis, keepdims)
 
     return reduce
@@ -121,8 +123,8 @@ def _where(condition: Any, value: Any, other: Any) -> Any:
     return _lowering_of(condition, value, other).where(condition, value, other)
 
 
-def _moveaxis(x: Value, source: Any, destination: Any) -> Any:
-    # An array of nothing tells where the axes go.
+def _moveaxis(x: ShapedValue, source: Any, destination: Any) -> Any:
+    # An array of shape (0, 1, 2, …) shows the permutation of the axes.
     moved = np.moveaxis(np.empty(tuple(range(x.ndim))), source, destination)
     return x.transpose(moved.shape)
 

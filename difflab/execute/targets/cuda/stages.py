@@ -16,8 +16,8 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Program, Schedule, Step
-from difflab.execute.lower.ufuncs import Code, as_ufuncs
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
+from difflab.execute.lower.ufuncs import UfuncCode, as_ufuncs
 from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
@@ -44,7 +44,7 @@ class Write(NamedTuple):
 class Fused(NamedTuple):
     """A kernel: it reads values, and writes others in the order of the code's outputs."""
 
-    code: Code
+    code: UfuncCode
     reads: tuple[int, ...]
     writes: tuple[Write, ...]
 
@@ -90,7 +90,7 @@ class Stages:
     dying: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def staged(schedule: Schedule, program: Program | None) -> Stages:
+def staged(schedule: Schedule, program: ScalarProgram | None) -> Stages:
     """Put a program's steps on vectors of points into stages, or else a schedule's on arrays.
 
     Examples
@@ -126,7 +126,7 @@ class _Stager:
     """Finds levels, groups and their pieces."""
 
     def __init__(
-        self, stages: Stages, steps: Sequence[Step], shape: Callable[[int], Shape]
+        self, stages: Stages, steps: Sequence[ScheduledStep], shape: Callable[[int], Shape]
     ) -> None:
         self.stages = stages
         self.steps = steps
@@ -156,7 +156,7 @@ class _Stager:
         stages.steps += [s if isinstance(s, Called) else self._typed(s) for s in drafts]
         self._bury()
 
-    def _call(self, step: Step) -> Called | None:
+    def _call(self, step: ScheduledStep) -> Called | None:
         """Return a step as a call, if it does not fuse."""
         if not self._is_call(step):
             return None
@@ -164,7 +164,7 @@ class _Stager:
             self.truths.add(step.node)
         return Called(step.row, step.args, step.node, step.params)
 
-    def _needed(self, pieces: Sequence[Sequence[Step]]) -> set[int]:
+    def _needed(self, pieces: Sequence[Sequence[ScheduledStep]]) -> set[int]:
         """Return the values that are needed outside of the piece that computes them."""
         home = {step.node: number for number, piece in enumerate(pieces) for step in piece}
         needed = {
@@ -178,7 +178,7 @@ class _Stager:
             needed.update(int(node) for node in self.stages.outputs)
         return needed
 
-    def _draft(self, piece: Sequence[Step], needed: set[int], last: bool) -> Fused:
+    def _draft(self, piece: Sequence[ScheduledStep], needed: set[int], last: bool) -> Fused:
         """Return a piece as a kernel, which is yet to be told the types of its outputs.
 
         The last one also writes the cells of outputs that are inputs or constants.
@@ -208,7 +208,7 @@ class _Stager:
                 self.places[value] = places[len(taken) :]
         return writes
 
-    def _lowered(self, piece: Sequence[Step], writes: Sequence[Write]) -> Fused:
+    def _lowered(self, piece: Sequence[ScheduledStep], writes: Sequence[Write]) -> Fused:
         """Number the values of a piece anew, what it reads first."""
         known = self.stages.known
         made = {step.node: step for step in piece}
@@ -217,10 +217,12 @@ class _Stager:
         numbers = {value: number for number, value in enumerate(reads)}
         for value in (*made, *(v for v in dict.fromkeys(taken) if v in known)):
             numbers[value] = len(numbers)
-        program = Program(len(reads))
+        program = ScalarProgram(len(reads))
         program.known.update({numbers[v]: known[v] for v in taken if v in known})
         for node, row, args, params in piece:
-            program.steps.append(Step(numbers[node], row, tuple(numbers[a] for a in args), params))
+            program.steps.append(
+                ScheduledStep(numbers[node], row, tuple(numbers[a] for a in args), params)
+            )
         program.outputs.append(np.array([numbers[write.value] for write in writes], dtype=int))
         truths = {numbers[value] for value in reads if value in self.truths}
         code = as_ufuncs(program, SPELLINGS, truths)
@@ -259,14 +261,16 @@ class _Stager:
                 dying[number].append(value)
         stages.dying += [tuple(values) for values in dying]
 
-    def _is_call(self, step: Step) -> bool:
+    def _is_call(self, step: ScheduledStep) -> bool:
         """Whether a step has no spelling."""
         row = step.row
         if row.shape is not None:
             return True
         if row not in self.fuses:
             arity = len(step.args)
-            alone = Program(arity, [Step(arity, row, tuple(range(arity)), step.params)])
+            alone = ScalarProgram(
+                arity, [ScheduledStep(arity, row, tuple(range(arity)), step.params)]
+            )
             try:
                 as_ufuncs(alone, SPELLINGS)
             except UnsupportedError:
@@ -275,11 +279,11 @@ class _Stager:
                 self.fuses[row] = True
         return not self.fuses[row]
 
-    def _groups(self) -> Iterator[list[Step]]:
+    def _groups(self) -> Iterator[list[ScheduledStep]]:
         """Yield calls, and groups of steps that fuse, in an order in which they can run."""
         levels: dict[int, int] = {}
         fused: set[int] = set()
-        groups: dict[tuple[int, bool, Any], list[Step]] = {}
+        groups: dict[tuple[int, bool, Any], list[ScheduledStep]] = {}
         for step in self.steps:
             call = self._is_call(step)
             shape = self.shape(step.node)
@@ -293,7 +297,7 @@ class _Stager:
         for key in sorted(groups, key=lambda key: key[:2]):
             yield groups[key]
 
-    def _pieces(self, group: list[Step]) -> Iterator[list[Step]]:
+    def _pieces(self, group: list[ScheduledStep]) -> Iterator[list[ScheduledStep]]:
         """Cut a group where a kernel would be too long or take too many parameters."""
         waiting = [group[k : k + MOST_OPERATIONS] for k in range(0, len(group), MOST_OPERATIONS)]
         waiting.reverse()
@@ -305,7 +309,7 @@ class _Stager:
                 half = len(piece) // 2
                 waiting += [piece[half:], piece[:half]]
 
-    def _parameters(self, piece: Sequence[Step]) -> int:
+    def _parameters(self, piece: Sequence[ScheduledStep]) -> int:
         """Return how many bytes of parameters a kernel has, if every value is written."""
         made = {step.node for step in piece}
         reads = {arg for step in piece for arg in step.args} - made - self.stages.known.keys()

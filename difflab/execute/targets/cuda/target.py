@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab.core.devices import whereabouts
 from difflab.errors import DeviceError, PointError
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda.stages import Called, Fused, staged
 from difflab.execute.targets.cuda.writer import Operand, Reading, kernel_source
@@ -39,18 +39,18 @@ class CupyTarget:
     ----------
     schedule : Schedule
         What is computed.
-    program : Program or None
+    program : ScalarProgram or None
         The same on single numbers, where that is possible: then all of it is usually one kernel.
 
     Examples
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
-    >>> CupyTarget(schedule, Program.of(schedule)).kernels
+    >>> CupyTarget(schedule, ScalarProgram.of(schedule)).kernels
     1
     """
 
-    def __init__(self, schedule: Schedule, program: Program | None) -> None:
+    def __init__(self, schedule: Schedule, program: ScalarProgram | None) -> None:
         function = schedule.function
         self.stages = staged(schedule, program)
         self.input_shapes = function.input_shapes

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from difflab.execute.lower.ufuncs import Code, Operation
+from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
 from difflab.execute.targets.cuda.spelling import HELPERS, SPELLINGS
 
 __all__ = ["Operand", "Reading", "kernel_source"]
@@ -57,7 +57,7 @@ class Operand(NamedTuple):
 
 
 def kernel_source(
-    name: str, code: Code, operands: Sequence[Operand], truths: Sequence[bool]
+    name: str, code: UfuncCode, operands: Sequence[Operand], truths: Sequence[bool]
 ) -> str:
     """Return the source of a kernel.
 
@@ -65,7 +65,7 @@ def kernel_source(
     ----------
     name : str
         What it is called.
-    code : Code
+    code : UfuncCode
         What is computed.
     operands : sequence of Operand
         What it takes: the parameters x0, x1, ….
@@ -76,8 +76,8 @@ def kernel_source(
     --------
     >>> import difflab as dl
     >>> from difflab.execute.lower.ufuncs import as_ufuncs
-    >>> from difflab.execute.lower.schedule import Program, Schedule
-    >>> code = as_ufuncs(Program.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
+    >>> from difflab.execute.lower.schedule import ScalarProgram, Schedule
+    >>> code = as_ufuncs(ScalarProgram.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
     >>> print(kernel_source("f", code, [Operand(Reading.LINE)] * 2, [False]))
     extern "C" __global__ void f(
         const double* __restrict__ x0, const long long x0_step,
@@ -126,7 +126,9 @@ def _type(truth: bool) -> str:
 class _Body:
     """What is done for the element i."""
 
-    def __init__(self, code: Code, operands: Sequence[Operand], truths: Sequence[bool]) -> None:
+    def __init__(
+        self, code: UfuncCode, operands: Sequence[Operand], truths: Sequence[bool]
+    ) -> None:
         self.code = code
         self.truths = truths
         self.written: list[str] = []
@@ -154,7 +156,7 @@ class _Body:
             self._store(operation.result)
         return self.written
 
-    def _angle(self, operation: Operation) -> None:
+    def _angle(self, operation: UfuncStep) -> None:
         """Write sine and cosine of one angle as one call, which reduces it once."""
         args = operation.args
         if args not in self.angles:
@@ -163,7 +165,7 @@ class _Body:
             self.written.append(f"double v{sine}, v{cosine};")
             self.written.append(f"sincos({self._number(args[0])}, &v{sine}, &v{cosine});")
 
-    def _operation(self, operation: Operation) -> None:
+    def _operation(self, operation: UfuncStep) -> None:
         spelling = SPELLINGS[operation.name]
         operands = [
             self._truth(arg) if place in spelling.truths else self._number(arg)
@@ -190,7 +192,7 @@ class _Body:
             self.written.append(f"y{place}[i] = {found};")
 
 
-def _results(code: Code, name: str) -> dict[tuple[int, ...], int]:
+def _results(code: UfuncCode, name: str) -> dict[tuple[int, ...], int]:
     """Return what the operations of that name give, by their operands."""
     return {op.args: op.result for op in code.operations if op.name == name}
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.schedule import Program, batch_first, point_by_point
+from difflab.execute.lower.schedule import ScalarProgram, batch_first, point_by_point
 from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
@@ -44,7 +44,7 @@ class NativeTarget:
 
     Parameters
     ----------
-    program : Program
+    program : ScalarProgram
         What is computed.
     input_shapes : sequence of tuple
         The shape of each input at one point.
@@ -61,7 +61,7 @@ class NativeTarget:
 
     def __init__(
         self,
-        program: Program,
+        program: ScalarProgram,
         input_shapes: Sequence[Shape],
         threads: int,
         machine: Host | None = None,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.ufuncs import Code, Operation
+from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
 from difflab.execute.targets.llvm.functions import Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -28,7 +28,7 @@ class Writer:
 
     Parameters
     ----------
-    code : Code
+    code : UfuncCode
         What is computed.
     host : Host
         What it is written for.
@@ -38,7 +38,7 @@ class Writer:
         For each output whether it is stored as a truth value, a byte; numbers otherwise.
     """
 
-    def __init__(self, code: Code, host: Host, width: int, truths: Sequence[bool]) -> None:
+    def __init__(self, code: UfuncCode, host: Host, width: int, truths: Sequence[bool]) -> None:
         self.code = code
         self.host = host
         self.width = width
@@ -155,7 +155,7 @@ class _Piece:
                     self._store(place, value)
         return self.head, self.body
 
-    def _operation(self, operation: Operation) -> None:
+    def _operation(self, operation: UfuncStep) -> None:
         result, name, args = operation
         spelling = SPELLINGS[name]
         truth = result in self.writer.code.truths

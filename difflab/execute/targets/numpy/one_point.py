@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.lower.arrays.layout import Layout
+from difflab.execute.lower.arrays.layout import BufferLayout
 from difflab.execute.lower.arrays.lowering import lowered
-from difflab.execute.lower.arrays.point import PointTarget, Space
-from difflab.execute.lower.arrays.source import Writer
+from difflab.execute.lower.arrays.point import PointTarget, Workspace
+from difflab.execute.lower.arrays.source import SourceWriter
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 
@@ -51,8 +51,8 @@ class ArrayTarget(PointTarget):
     def __init__(self, schedule: Schedule) -> None:
         program = lowered(schedule)
         super().__init__(program.input_shapes, len(program.outputs))
-        self.layout = Layout(program)
-        self.writer = Writer(self.layout)
+        self.layout = BufferLayout(program)
+        self.writer = SourceWriter(self.layout)
 
     def memory_plan(self) -> MemoryPlan:
         """Return what a call holds."""
@@ -67,10 +67,10 @@ class ArrayTarget(PointTarget):
     def _make(self) -> Callable[..., Callable[..., tuple[Any, ...]]]:
         return self.writer.factory()
 
-    def space(self) -> Space:
+    def workspace(self) -> Workspace:
         """Return buffers of their own, and the code bound to them."""
         cells = self.layout.cells()
-        run = self._make([cells[number] for number in self.writer.taken])
+        run = self._make([cells[number] for number in self.writer.prepared])
         # NumPy's error state is a context variable: entering a context that ignores errors
         # takes a twentieth of the time of np.errstate.
         context = contextvars.copy_context()

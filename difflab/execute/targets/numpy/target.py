@@ -16,8 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.execute.lower.plan import Plan, Slot, planned
-from difflab.execute.lower.schedule import Program, Schedule, batch_first, point_by_point, spread
+from difflab.execute.lower.plan import BufferPlan, BufferSlot, planned
+from difflab.execute.lower.schedule import (
+    ScalarProgram,
+    Schedule,
+    batch_first,
+    point_by_point,
+    spread,
+)
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
@@ -38,7 +44,7 @@ class NumpyTarget:
     ----------
     schedule : Schedule
         What is computed.
-    program : Program or None
+    program : ScalarProgram or None
         The same on single numbers, where that is possible: then every operation is one on
         vectors of points.
     threads : int
@@ -48,12 +54,12 @@ class NumpyTarget:
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("x*x + sin(x)"))
-    >>> target = NumpyTarget(schedule, Program.of(schedule), threads=1)
+    >>> target = NumpyTarget(schedule, ScalarProgram.of(schedule), threads=1)
     >>> target([np.array([0.0, 1.0])], (2,))
     [array([0.        , 1.84147098])]
     """
 
-    def __init__(self, schedule: Schedule, program: Program | None, threads: int) -> None:
+    def __init__(self, schedule: Schedule, program: ScalarProgram | None, threads: int) -> None:
         self.threads = threads
         self.plan = planned(schedule, program)
         self.numbers = program is not None
@@ -180,15 +186,15 @@ class _Space:
 
     Parameters
     ----------
-    plan : Plan
+    plan : BufferPlan
         What is computed.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: BufferPlan) -> None:
         self.plan = plan
         self.values: list[Any] = [None] * plan.size
         self.points = -1
-        self.buffers: dict[Slot, Array] = {}
+        self.buffers: dict[BufferSlot, Array] = {}
         for value, number in plan.fixed.items():
             self.values[value] = number
         self.calls = [

@@ -18,7 +18,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.execute.lower import scalar
-from difflab.execute.lower.schedule import Program, point_by_point
+from difflab.execute.lower.schedule import ScalarProgram, point_by_point
 from difflab.graph.ir import Shape
 
 __all__ = ["PythonTarget"]
@@ -48,7 +48,7 @@ class PythonTarget:
 
     Parameters
     ----------
-    program : Program
+    program : ScalarProgram
         What is computed.
     input_shapes : sequence of tuple
         The shape of each input at one point.
@@ -58,7 +58,7 @@ class PythonTarget:
     >>> import difflab as dl
     >>> from difflab.execute.lower.schedule import Schedule
     >>> f = dl.value_and_gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))
-    >>> target = PythonTarget(Program.of(Schedule.of(f)), f.input_shapes)
+    >>> target = PythonTarget(ScalarProgram.of(Schedule.of(f)), f.input_shapes)
     >>> print(target.source)
     def point(p):
         a0, a1 = p
@@ -67,7 +67,7 @@ class PythonTarget:
     (-inf, inf)
     """
 
-    def __init__(self, program: Program, input_shapes: Sequence[Shape]) -> None:
+    def __init__(self, program: ScalarProgram, input_shapes: Sequence[Shape]) -> None:
         self.program = program
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
@@ -219,7 +219,7 @@ def _compiled(source: str, names: dict[str, Any]) -> dict[str, Any]:
 class _Writer:
     """Statements, each an expression of a bounded number of operations."""
 
-    def __init__(self, program: Program, forms: Forms) -> None:
+    def __init__(self, program: ScalarProgram, forms: Forms) -> None:
         self.program = program
         self.names: dict[str, Any] = {"inf": scalar.NAMES["inf"], "nan": scalar.NAMES["nan"]}
         self.forms: dict[Primitive, list[str]] = {}

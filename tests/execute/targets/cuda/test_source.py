@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.cuda import CupyTarget
 from difflab.execute.targets.cuda.stages import MOST_OPERATIONS, Called, Fused
 from difflab.graph.builder import Builder
@@ -52,7 +52,7 @@ extern "C" __global__ void difflab_0(
 def target(f: dl.Function) -> CupyTarget:
     schedule = Schedule.of(f)
     try:
-        return CupyTarget(schedule, Program.of(schedule))
+        return CupyTarget(schedule, ScalarProgram.of(schedule))
     except dl.errors.UnsupportedError:
         return CupyTarget(schedule, None)
 

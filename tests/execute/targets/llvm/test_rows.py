@@ -14,8 +14,8 @@ from scipy import special
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.execute.lower.schedule import Program, Schedule
-from difflab.execute.lower.ufuncs import Code, Operation, as_ufuncs
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep, as_ufuncs
 from difflab.execute.targets.llvm import NativeTarget, engine
 from difflab.execute.targets.llvm.libraries import Host, address, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -62,7 +62,7 @@ def function_of(name: str) -> Function:
 
 
 def native(f: Function, machine: Host | None = None, threads: int = 1) -> NativeTarget:
-    return NativeTarget(Program.of(Schedule.of(f)), f.input_shapes, threads, machine)
+    return NativeTarget(ScalarProgram.of(Schedule.of(f)), f.input_shapes, threads, machine)
 
 
 def samples(row: Primitive, number: int) -> Array:
@@ -72,7 +72,7 @@ def samples(row: Primitive, number: int) -> Array:
 
 def has_code(name: str) -> bool:
     try:
-        as_ufuncs(Program.of(Schedule.of(function_of(name))), SPELLINGS)
+        as_ufuncs(ScalarProgram.of(Schedule.of(function_of(name))), SPELLINGS)
     except UnsupportedError:
         return False
     return True
@@ -84,7 +84,7 @@ def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
     for name in SPELLINGS:
         function = getattr(np, name, None) or getattr(special, name)
         arity = 3 if name == "where" else function.nin
-        code = Code(arity, [Operation(arity, name, tuple(range(arity)))], outputs=[arity])
+        code = UfuncCode(arity, [UfuncStep(arity, name, tuple(range(arity)))], outputs=[arity])
         points = [grid.ravel() for grid in np.meshgrid(*[EDGES] * arity)]
         with np.errstate(all="ignore"):
             expected = function(*points)

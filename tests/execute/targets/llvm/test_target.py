@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import difflab as dl
 from difflab.errors import MissingDependencyError, UnsupportedError
 from difflab.execute import choice
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm import NativeTarget, engine, libraries, store, target, writer
 
 pytest.importorskip("llvmlite", reason="llvmlite is not installed")
@@ -28,7 +28,7 @@ def seed() -> dl.Function:
 
 
 def native(f: dl.Function, threads: int = 1) -> NativeTarget:
-    return NativeTarget(Program.of(Schedule.of(f)), f.input_shapes, threads)
+    return NativeTarget(ScalarProgram.of(Schedule.of(f)), f.input_shapes, threads)
 
 
 def chain(length: int) -> dl.Function:
@@ -313,7 +313,7 @@ def test_code_is_compiled_once_and_found_again(compilations: list[str], tmp_path
 
 def test_another_processor_has_other_code(compilations: list[str]) -> None:
     f = dl.parse("x*y + 1")
-    program = Program.of(Schedule.of(f))
+    program = ScalarProgram.of(Schedule.of(f))
     plain = libraries.Host("x86-64", "", 2, "")
     if not libraries.host().letter:
         pytest.skip("this processor does not run x86-64's code")
@@ -363,7 +363,7 @@ def test_auto_compiles_many_operations_for_a_point() -> None:
 
 def test_what_has_no_machine_code_is_numpys() -> None:
     large = dl.compile(dl.trace(lambda x: np.cumsum(np.sin(x)), np.ones(30_000)), "native")
-    assert large.reason.startswith("numpy: 'sin' computes with arrays here, and it takes more than")
+    assert large.reason.startswith("numpy: 'sin' computes with arrays, and it takes more than")
     assert large.reason.endswith("'cumsum' has no machine code for arrays")
     assert np.all(large(np.zeros(30_000)) == 0.0)
     arrays = dl.compile(dl.parse("x: [3]; cumsum(x)"), "native")

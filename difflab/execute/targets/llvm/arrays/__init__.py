@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, UnsupportedError
-from difflab.execute.lower.arrays.point import PointTarget, Space
+from difflab.execute.lower.arrays.point import PointTarget, Workspace
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
@@ -82,7 +82,7 @@ class NativeArrays(PointTarget):
         results = 8 * sum(math.prod(shape) for shape in self.output_shapes)
         return MemoryPlan(len(self.program.code), (8 * self.layout.room,), 1, results)
 
-    def space(self) -> Space:
+    def workspace(self) -> Workspace:
         """Return memory of its own, and the code bound to it."""
         return _called, _Space(self).run
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
-from difflab.execute.lower.arrays.lowering import Lowering
-from difflab.execute.lower.arrays.ops import Form, Lowered, Op
+from difflab.execute.lower.arrays.lowering import ArrayLowering
+from difflab.execute.lower.arrays.ops import ArrayProgram, Op, OpForm
 from difflab.execute.lower.arrays.tidy import drop_unused
 from difflab.execute.lower.record import BOOL, FLOAT
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.lower.ufuncs import ALIASES, recorded
+from difflab.execute.lower.ufuncs import ALIASES, ufunc_form
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -30,12 +30,12 @@ __all__ = ["instructions"]
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
-class _Plain(Lowering):
+class _Plain(ArrayLowering):
     """Chooses with a choice: machine code needs no bits to be blotted out for that."""
 
-    def _blotted(self, condition: Any, value: Any) -> Any:
+    def _masked(self, condition: Any, value: Any) -> Any:
         zero = np.float64(0.0)
-        return self.add(Form.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
+        return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
 
 
 def instructions(schedule: Schedule) -> Instructions:
@@ -67,7 +67,7 @@ def instructions(schedule: Schedule) -> Instructions:
 class _Expansion:
     """Writes the instructions."""
 
-    def __init__(self, program: Lowered) -> None:
+    def __init__(self, program: ArrayProgram) -> None:
         self.program = program
         self.result = Instructions(len(program.input_shapes))
         self.next = max([*(op.number for op in program.ops), *program.known, 0])
@@ -162,7 +162,7 @@ class _Expansion:
     def _scalar(self, op: Op) -> None:
         row: Primitive = op.detail
         truths = tuple([self.refs[number][0].root in self.result.truths for number in op.reads])
-        form = recorded(row, truths, SPELLINGS)
+        form = ufunc_form(row, truths, SPELLINGS)
         local = list(op.reads)
 
         def number(read: Any) -> int:

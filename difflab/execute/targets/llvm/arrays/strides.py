@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.arrays.ops import View
+from difflab.execute.lower.arrays.ops import ViewSpec
 from difflab.graph.ir import Shape
 
 __all__ = ["contiguous", "reshaped", "runs", "seen"]
@@ -20,7 +20,9 @@ def contiguous(shape: Shape) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def seen(shape: Shape, strides: Sequence[int], view: View) -> tuple[int, tuple[int, ...], Shape]:
+def seen(
+    shape: Shape, strides: Sequence[int], view: ViewSpec
+) -> tuple[int, tuple[int, ...], Shape]:
     """Return where a view of numbers begins among them, its steps and its shape.
 
     Reckoned from the view alone: no array is made to be looked at, since NumPy gives a copy for

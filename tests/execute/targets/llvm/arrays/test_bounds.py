@@ -13,7 +13,7 @@ from difflab.errors import ConsistencyError
 
 pytest.importorskip("llvmlite")
 
-from difflab.execute.lower.schedule import Program, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm import NativeArrays, NativeTarget
 from difflab.execute.targets.llvm.arrays import expansion
 from difflab.execute.targets.llvm.arrays.groups import Layout
@@ -109,6 +109,6 @@ def test_loops_of_a_recurrence_are_checked(monkeypatch: pytest.MonkeyPatch) -> N
 def test_batches_are_checked(points: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
     schedule = Schedule.of(dl.parse("x*y + y"))
-    target = NativeTarget(Program.of(schedule), schedule.function.input_shapes, threads=1)
+    target = NativeTarget(ScalarProgram.of(schedule), schedule.function.input_shapes, threads=1)
     x = np.arange(2.0 * points)[::2]
     np.testing.assert_array_equal(target([x, np.float64(3.0)], (points,))[0], 3 * x + 3)
