@@ -32,10 +32,15 @@ def _sum_in_order(xp: ModuleType, *parts: Array, places: Places, length: int) ->
     lead = np.broadcast_shapes(*(np.shape(part)[:-1] for part in parts))
     negated = np.empty((*lead, length), dtype=np.result_type(*parts))
     for part, place in zip(parts, places, strict=True):
-        np.negative(part, out=negated[..., slice(*place)])
+        _negate(part, negated[..., slice(*place)])
     first = negated[..., :1]
-    np.negative(first, out=first)
+    _negate(first, first)
     return np.subtract.reduce(negated, axis=-1)
+
+
+def _negate(x: Array, out: Array) -> None:
+    """Write -x. NumPy 2.4's `negative` misreads elements 64 bytes apart where `out` has gaps."""
+    np.multiply(x, -1.0, out=out)
 
 
 def _shape(shapes: tuple[Shape, ...], *, places: Places, length: int) -> Shape:

@@ -13,7 +13,7 @@ from difflab.core.primitive import Linear, Primitive, Shapes
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.primitives import TABLE, concatenate
+from difflab.primitives import TABLE, concatenate, sum_in_order
 
 MOVING = [name for name, row in TABLE.items() if isinstance(row.rule, Linear)]
 MODES = pytest.mark.parametrize("mode", ["forward", "reverse"])
@@ -132,3 +132,12 @@ def test_going_back_through_many_parts_looks_at_each_shape_once() -> None:
         ]
         assert Counted.seen <= 2000
         assert [key[-1] for key in keys] == [(2 * k, 2 * k + 2, 1) for k in range(1000)]
+
+
+@pytest.mark.parametrize("length", range(2, 20))
+def test_sums_in_order_of_points_whose_terms_lie_any_bytes_apart(length: int) -> None:
+    first = np.array([10.0])
+    rest = np.arange(3.0 * (length - 1)).reshape(3, length - 1)
+    compute = sum_in_order.computer(np)
+    found = compute(first, rest, length=length, places=((0, 1, 1), (1, length, 1)))
+    assert found.tolist() == (10.0 + rest.sum(axis=1)).tolist()
