@@ -16,16 +16,16 @@ __all__ = [
     "Array",
     "Axis",
     "Shape",
-    "counted",
-    "integers",
+    "normalized_axes",
+    "as_indices",
     "mismatch",
-    "number",
-    "one_axis",
+    "as_float",
+    "normalized_axis",
     "shape_of",
-    "shown",
-    "sizes",
-    "valued",
-    "whole",
+    "brief_repr",
+    "as_integers",
+    "as_array",
+    "as_integer",
 ]
 
 Array = Any
@@ -45,7 +45,7 @@ def shape_of(x: Array) -> Shape:
     return np.shape(_numbers(x)) if found is None else tuple(found)
 
 
-def valued(x: Any) -> Array:
+def as_array(x: Any) -> Array:
     """Return lists of numbers as an array, and numbers and what has a shape as they are.
 
     Raises
@@ -55,7 +55,7 @@ def valued(x: Any) -> Array:
 
     Examples
     --------
-    >>> valued([1, 2])
+    >>> as_array([1, 2])
     array([1., 2.])
     """
     kind = type(x)
@@ -86,7 +86,7 @@ def _no_numbers(x: Any) -> InputError:
     )
 
 
-def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
+def normalized_axes(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     """Return axes as sorted negative numbers; all of them where `axis` is None.
 
     Raises
@@ -97,7 +97,7 @@ def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     rank = len(shape)
     if axis is None:
         return tuple(range(-rank, 0))
-    wanted = sizes(name, "axis", axis)
+    wanted = as_integers(name, "axis", axis)
     outside = [entry for entry in wanted if not -rank <= entry < rank]
     if outside:
         raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")
@@ -107,19 +107,19 @@ def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
     return tuple(found)
 
 
-def one_axis(name: str, axis: int, shape: Shape) -> int:
+def normalized_axis(name: str, axis: int, shape: Shape) -> int:
     """Return one axis as a negative number."""
     if axis is None:
         raise mismatch(f"{name} needs an axis")
-    return counted(name, whole(name, "axis", axis), shape)[0]
+    return normalized_axes(name, as_integer(name, "axis", axis), shape)[0]
 
 
-def sizes(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
+def as_integers(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
     """Return an integer, or several, as a tuple of integers.
 
     Examples
     --------
-    >>> sizes("reshape", "shape", 3), sizes("reshape", "shape", [2, -1])
+    >>> as_integers("reshape", "shape", 3), as_integers("reshape", "shape", [2, -1])
     ((3,), (2, -1))
     """
     try:
@@ -130,16 +130,16 @@ def sizes(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
         return tuple([operator.index(entry) for entry in given])  # type: ignore[union-attr]
     except TypeError:
         raise mismatch(
-            f"{what} of {name} is an integer or a tuple of integers, not {shown(given)}"
+            f"{what} of {name} is an integer or a tuple of integers, not {brief_repr(given)}"
         ) from None
 
 
-def whole(name: str, what: str, given: int, least: int | None = None) -> int:
+def as_integer(name: str, what: str, given: int, least: int | None = None) -> int:
     """Return an integer, which is not below the least that is allowed.
 
     Examples
     --------
-    >>> whole("conv2d", "stride", 2, 1)
+    >>> as_integer("conv2d", "stride", 2, 1)
     2
     """
     try:
@@ -148,23 +148,23 @@ def whole(name: str, what: str, given: int, least: int | None = None) -> int:
         found = None
     if found is None or (least is not None and found < least):
         wanted = "an integer" if least is None else f"an integer from {least} on"
-        raise mismatch(f"{what} of {name} is {wanted}, not {shown(given)}")
+        raise mismatch(f"{what} of {name} is {wanted}, not {brief_repr(given)}")
     return found
 
 
-def number(name: str, what: str, given: float) -> float:
+def as_float(name: str, what: str, given: float) -> float:
     """Return a setting that is one number."""
     if isinstance(given, int | float | np.number):
         return float(given)
-    raise mismatch(f"{what} of {name} is a number, not {shown(given)}")
+    raise mismatch(f"{what} of {name} is a number, not {brief_repr(given)}")
 
 
-def integers(name: str, places: Any) -> np.ndarray[Any, Any]:
+def as_indices(name: str, places: Any) -> np.ndarray[Any, Any]:
     """Return positions as an array of integers.
 
     Examples
     --------
-    >>> integers("take", [2, 0])
+    >>> as_indices("take", [2, 0])
     array([2, 0])
     """
     try:
@@ -177,7 +177,7 @@ def integers(name: str, places: Any) -> np.ndarray[Any, Any]:
     return found.astype(np.int64)
 
 
-def shown(value: Any) -> str:
+def brief_repr(value: Any) -> str:
     """Return how a message shows what was given."""
     text = repr(value) if isinstance(value, int | float | str | tuple | list) else ""
     return text if 0 < len(text) < 40 else type(value).__name__

@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import valued
-from difflab.arrays.numpy_names import clipped, rounded, swapped, taken, way_out
+from difflab.arrays.given import as_array
+from difflab.arrays.numpy_names import clipped, rounded, swap_axes, numpy_take, alternative_to
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError, UnsizedError
@@ -40,7 +40,7 @@ class Lacking:
         raise at_users_line(
             MissingAttributeError,
             f"a {owner.__name__.lower()} has no .{self.name}",
-            way_out(self.name),
+            alternative_to(self.name),
         )
 
 
@@ -106,18 +106,18 @@ class Idioms:
         return other // self, other % self
 
     def __and__(self, other: Any) -> Any:
-        return truths.both(self, other)
+        return truths.bitwise_and(self, other)
 
     def __or__(self, other: Any) -> Any:
-        return truths.either(self, other)
+        return truths.bitwise_or(self, other)
 
     def __xor__(self, other: Any) -> Any:
-        return truths.one_of(self, other)
+        return truths.bitwise_xor(self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:
-        return truths.opposite(self)
+        return truths.invert(self)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Take an operation whose left operand is CuPy's array, as NEP 13 does for NumPy's."""
@@ -173,7 +173,7 @@ class Idioms:
 
     def dot(self, other: Any) -> Any:
         """Return the product with a vector or matrix."""
-        return arrays.dot(self, valued(other))
+        return arrays.dot(self, as_array(other))
 
     def flatten(self) -> Any:
         """Return all numbers in one axis, as a copy."""
@@ -217,11 +217,11 @@ class Idioms:
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Exchange two axes."""
-        return swapped(self, axis1, axis2)
+        return swap_axes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None) -> Any:
         """Return the entries at places that are known beforehand."""
-        return taken(self, indices, axis)
+        return numpy_take(self, indices, axis)
 
     def trace(self) -> Any:
         """Return the sum of the diagonal of a square matrix."""

@@ -13,13 +13,13 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import counted, integers, mismatch, one_axis, sizes
+from difflab.arrays.given import normalized_axes, as_indices, mismatch, normalized_axis, as_integers
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.primitives import TABLE, clip, floor, maximum, minimum, round_
 
-__all__ = ["clipped", "of_function", "of_ufunc", "rounded", "swapped", "taken", "way_out"]
+__all__ = ["clipped", "of_function", "of_ufunc", "rounded", "swap_axes", "numpy_take", "alternative_to"]
 
 
 SAME = (
@@ -38,33 +38,33 @@ def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = Fa
     return arrays.norm(x, axis, keepdims)
 
 
-def swapped(a: Any, axis1: int, axis2: int) -> Any:
+def swap_axes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes."""
     order = list(range(len(a.shape)))
-    first, second = one_axis("swapaxes", axis1, a.shape), one_axis("swapaxes", axis2, a.shape)
+    first, second = normalized_axis("swapaxes", axis1, a.shape), normalized_axis("swapaxes", axis2, a.shape)
     order[first], order[second] = order[second], order[first]
     return arrays.transpose(a, order)
 
 
-def _opened(a: Any, axis: int | Sequence[int]) -> Any:
-    added = sizes("expand_dims", "axis", axis)
-    places = counted("expand_dims", added, (*a.shape, *(1,) * len(added)))
+def _expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    added = as_integers("expand_dims", "axis", axis)
+    places = normalized_axes("expand_dims", added, (*a.shape, *(1,) * len(added)))
     rank = len(a.shape) + len(places)
     remaining = iter(a.shape)
     opened = [1 if k - rank in places else next(remaining) for k in range(rank)]
     return arrays.reshape(a, opened)
 
 
-def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
+def numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
     """Return entries at places known beforehand, along an axis or of all numbers in order."""
     flat = arrays.reshape(a, -1) if axis is None else a
     return arrays.take(flat, indices, axis or 0)
 
 
-def _padded(array: Any, pad_width: Any) -> Any:
+def _pad(array: Any, pad_width: Any) -> Any:
     """Pad by one width, one pair of widths, or a pair for every axis."""
     try:
-        pairs = np.broadcast_to(integers("pad", pad_width), (len(array.shape), 2))
+        pairs = np.broadcast_to(as_indices("pad", pad_width), (len(array.shape), 2))
     except ValueError:
         raise mismatch(
             f"pad of the shape {array.shape} takes a pair (before, after) an axis"
@@ -102,11 +102,11 @@ def rounded(a: Any, decimals: int = 0) -> Any:
     return round_(a * scale) / scale if decimals > 0 else round_(a / scale) * scale
 
 
-def _moved(a: Any, source: int, destination: int) -> Any:
+def _move_axis(a: Any, source: int, destination: int) -> Any:
     rank = len(a.shape)
     order = list(range(rank))
-    place = order.pop(one_axis("moveaxis", source, a.shape))
-    order.insert(one_axis("moveaxis", destination, a.shape) + rank, place)
+    place = order.pop(normalized_axis("moveaxis", source, a.shape))
+    order.insert(normalized_axis("moveaxis", destination, a.shape) + rank, place)
     return arrays.transpose(a, order)
 
 
@@ -149,38 +149,38 @@ ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.count_nonzero: truths.count,
     np.empty_like: _like(0.0),
     np.full_like: _full_like,
-    np.matrix_transpose: lambda x: swapped(x, -1, -2),
-    np.moveaxis: _moved,
+    np.matrix_transpose: lambda x: swap_axes(x, -1, -2),
+    np.moveaxis: _move_axis,
     np.ndim: lambda a: a.ndim,
     np.ones_like: _like(1.0),
     np.round: rounded,
     np.shape: lambda a: a.shape,
     np.size: lambda a: a.size,
     np.zeros_like: _like(0.0),
-    np.swapaxes: swapped,
-    np.expand_dims: _opened,
+    np.swapaxes: swap_axes,
+    np.expand_dims: _expand_dims,
     np.ravel: lambda a: arrays.reshape(a, -1),
     np.inner: _inner,
-    np.take: taken,
-    np.pad: _padded,
+    np.take: numpy_take,
+    np.pad: _pad,
     np.diagonal: _of_matrices("diagonal", arrays.diagonal),
     np.trace: _of_matrices("trace", arrays.trace),
 }
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {
-    "bitwise_and": truths.both,
-    "bitwise_or": truths.either,
-    "bitwise_xor": truths.one_of,
+    "bitwise_and": truths.bitwise_and,
+    "bitwise_or": truths.bitwise_or,
+    "bitwise_xor": truths.bitwise_xor,
     "deg2rad": lambda x: x * (math.pi / 180),
     "degrees": lambda x: x * (180 / math.pi),
     "divmod": lambda a, b: (floor(a / b), a % b),
     "floor_divide": lambda a, b: floor(a / b),
-    "invert": truths.opposite,
+    "invert": truths.invert,
     "isfinite": lambda x: abs(x) < math.inf,
     "isinf": lambda x: abs(x) == math.inf,
     "isnan": lambda x: x != x,
-    "logical_xor": truths.exclusive,
+    "logical_xor": truths.logical_xor,
     "positive": unchanged,
     "rad2deg": lambda x: x * (180 / math.pi),
     "radians": lambda x: x * (math.pi / 180),
@@ -315,14 +315,14 @@ ORDERED = frozenset(
 """Functions that need the order of the values."""
 
 
-def way_out(name: str) -> str:
-    """Return what to write instead of a function of NumPy's that cannot be taken as it is.
+def alternative_to(name: str) -> str:
+    """Return what to write instead of a function of NumPy's that cannot be numpy_take as it is.
 
     Examples
     --------
-    >>> way_out("var")
+    >>> alternative_to("var")
     'write np.mean((x - np.mean(x)) ** 2)'
-    >>> way_out("hstak")
+    >>> alternative_to("hstak")
     'did you mean numpy.hstack? write np.concatenate([a, b], axis=-1)'
     """
     if name in WRITTEN:

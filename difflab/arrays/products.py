@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, mismatch, shape_of, valued
+from difflab.arrays.given import Array, Shape, mismatch, shape_of, as_array
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import broadcast_to, diagonal, reshape, transpose
 from difflab.core.apply import apply
@@ -29,7 +29,7 @@ def matmul(a: Array, b: Array) -> Array:
     >>> matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
     [3.0, 7.0]
     """
-    a, b = valued(a), valued(b)
+    a, b = as_array(a), as_array(b)
     left, right = shape_of(a), shape_of(b)
     _check_matmul(left, right)
     if max(len(left), len(right)) > 2:
@@ -76,7 +76,7 @@ def dot(a: Array, b: Array) -> Array:
     >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
     11.0
     """
-    a, b = valued(a), valued(b)
+    a, b = as_array(a), as_array(b)
     left, right = shape_of(a), shape_of(b)
     if not left or not right:
         return rows.multiply(a, b)
@@ -129,7 +129,7 @@ def einsum(subscripts: str, *operands: Array) -> Array:
     >>> einsum("ij,kj->ik", a, a).tolist()
     [[5.0, 11.0], [11.0, 25.0]]
     """
-    operands = tuple(map(valued, operands))
+    operands = tuple(map(as_array, operands))
     terms, result = _subscripts(subscripts, [shape_of(x) for x in operands])
     found, letters = operands[0], terms[0]
     for position, (operand, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):

@@ -15,12 +15,12 @@ from difflab.arrays.given import (
     Array,
     Axis,
     Shape,
-    counted,
+    normalized_axes,
     mismatch,
-    one_axis,
+    normalized_axis,
     shape_of,
-    valued,
-    whole,
+    as_array,
+    as_integer,
 )
 from difflab.arrays.shapes import reshape
 from difflab.core.apply import apply
@@ -29,7 +29,7 @@ from difflab.core.primitive import Primitive
 
 __all__ = [
     "argmax",
-    "beside",
+    "reduced_for_broadcast",
     "cumsum",
     "log_softmax",
     "logsumexp",
@@ -44,9 +44,9 @@ __all__ = [
 
 
 def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
-    return _over(row, x, counted(row.name, axis, shape), shape, keepdims)
+    return _over(row, x, normalized_axes(row.name, axis, shape), shape, keepdims)
 
 
 def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdims: bool) -> Array:
@@ -57,7 +57,7 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
     found = apply(row, x, axes=axes, rank=len(shape))
     if keepdims is False:
         return found
-    if not whole(row.name, "keepdims", keepdims):
+    if not as_integer(row.name, "keepdims", keepdims):
         return found
     rank = len(shape)
     return reshape(found, [1 if k - rank in axes else size for k, size in enumerate(shape)])
@@ -101,9 +101,9 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> float(mean(np.array([1.0, 2.0, 6.0])))
     3.0
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
-    axes = counted("mean", axis, shape)
+    axes = normalized_axes("mean", axis, shape)
     size = math.prod(shape if axis is None else [shape[entry] for entry in axes])
     if size == 0:
         raise mismatch(f"mean of no numbers, of the shape {shape}")
@@ -144,8 +144,8 @@ def argmax(x: Array, axis: int | None = None) -> Array:
     >>> float(argmax(np.array([1.0, 3.0, 2.0])))
     1.0
     """
-    flat = reshape(x, -1) if axis is None else valued(x)
-    place = -1 if axis is None else one_axis("argmax", axis, shape_of(flat))
+    flat = reshape(x, -1) if axis is None else as_array(x)
+    place = -1 if axis is None else normalized_axis("argmax", axis, shape_of(flat))
     return _reduced(rows.argmax, flat, place, False)
 
 
@@ -176,17 +176,17 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def _along(row: Primitive, x: Array, axis: Axis) -> Array:
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
     if not shape:
         raise mismatch(f"{row.name} takes an array, not a number")
-    return apply(row, x, axes=counted(row.name, axis, shape), rank=len(shape))
+    return apply(row, x, axes=normalized_axes(row.name, axis, shape), rank=len(shape))
 
 
-def beside(reduce: Callable[..., Array], x: Array, axis: Axis) -> Array:
+def reduced_for_broadcast(reduce: Callable[..., Array], x: Array, axis: Axis) -> Array:
     """Reduce so that the result broadcasts against `x`; leading axes need not be kept for it."""
     rank = len(shape_of(x))
-    axes = counted("a reduction", axis, shape_of(x))
+    axes = normalized_axes("a reduction", axis, shape_of(x))
     leading = axes == tuple(range(-rank, -rank + len(axes)))
     return reduce(x, axis, keepdims=not leading)
 
@@ -224,5 +224,5 @@ def cumsum(x: Array, axis: int | None = None) -> Array:
     >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
     """
-    x = reshape(x, -1) if axis is None else valued(x)
-    return _along(rows.cumsum, x, -1 if axis is None else one_axis("cumsum", axis, shape_of(x)))
+    x = reshape(x, -1) if axis is None else as_array(x)
+    return _along(rows.cumsum, x, -1 if axis is None else normalized_axis("cumsum", axis, shape_of(x)))

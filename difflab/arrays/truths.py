@@ -13,7 +13,7 @@ from difflab.core.place import at_users_line
 from difflab.errors import InputError
 from difflab.primitives import greater, logical_and, logical_not, logical_or, not_equal, where
 
-__all__ = ["all", "any", "both", "count", "either", "exclusive", "one_of", "opposite"]
+__all__ = ["all", "any", "bitwise_and", "count", "bitwise_or", "logical_xor", "bitwise_xor", "invert"]
 
 
 def _of_truths(value: Any) -> bool:
@@ -38,7 +38,7 @@ def _checked(compute: Callable[..., Any], symbol: str, *values: Any) -> Any:
     return compute(*values)
 
 
-def both(a: Array, b: Array) -> Array:
+def bitwise_and(a: Array, b: Array) -> Array:
     """Return ``a & b`` of truth values.
 
     Raises
@@ -49,28 +49,28 @@ def both(a: Array, b: Array) -> Array:
     Examples
     --------
     >>> x = np.array([1.0, 5.0, 9.0])
-    >>> both(x > 3, x < 9).tolist()
+    >>> bitwise_and(x > 3, x < 9).tolist()
     [False, True, False]
     """
     return _checked(logical_and, "&", a, b)
 
 
-def either(a: Array, b: Array) -> Array:
-    """Return ``a | b`` of truth values; see `both`."""
+def bitwise_or(a: Array, b: Array) -> Array:
+    """Return ``a | b`` of truth values; see `bitwise_and`."""
     return _checked(logical_or, "|", a, b)
 
 
-def one_of(a: Array, b: Array) -> Array:
-    """Return ``a ^ b`` of truth values; see `both`."""
-    return _checked(exclusive, "^", a, b)
+def bitwise_xor(a: Array, b: Array) -> Array:
+    """Return ``a ^ b`` of truth values; see `bitwise_and`."""
+    return _checked(logical_xor, "^", a, b)
 
 
-def opposite(a: Array) -> Array:
-    """Return ``~a`` of truth values; see `both`."""
+def invert(a: Array) -> Array:
+    """Return ``~a`` of truth values; see `bitwise_and`."""
     return _checked(logical_not, "~", a)
 
 
-def exclusive(a: Array, b: Array) -> Array:
+def logical_xor(a: Array, b: Array) -> Array:
     """Return `numpy.logical_xor`, where numbers other than 0 count as true."""
     return logical_and(logical_or(a, b), logical_not(logical_and(a, b)))
 

@@ -51,10 +51,10 @@ def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:
     except (TypeError, ValueError, ArithmeticError, LookupError, MemoryError) as error:
         if isinstance(error, DifflabError):
             raise
-        raise refused(primitive.name, args, error) from error
+        raise computation_error(primitive.name, args, error) from error
 
 
-def refused(name: str, args: tuple[Any, ...], error: Exception) -> DifflabError:
+def computation_error(name: str, args: tuple[Any, ...], error: Exception) -> DifflabError:
     """Return the error that says what an operation cannot be computed of."""
     shapes = [getattr(arg, "shape", None) for arg in args]
     if any(shapes):

@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab.errors import DeviceError
 
-__all__ = ["HOST", "apart", "array_module", "module_of", "on_host", "whereabouts", "whose"]
+__all__ = ["HOST", "device_mismatch", "array_module", "module_of", "on_host", "device_name", "library_name"]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose module is NumPy for certain."""
@@ -70,17 +70,17 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
             module = module_of(value)
             found = found if module is np else module
     if found is not np:
-        places = {whereabouts(value) for value in values if getattr(value, "ndim", 0)}
+        places = {device_name(value) for value in values if getattr(value, "ndim", 0)}
         if len(places) > 1:
-            raise apart(values, doing, names)
+            raise device_mismatch(values, doing, names)
     return found
 
 
-def apart(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
+def device_mismatch(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
     """Return the error that says where each of several values is."""
     known = names or [f"argument {position + 1}" for position in range(len(values))]
     places = ", ".join(
-        f"{name} is on {whereabouts(value)}"
+        f"{name} is on {device_name(value)}"
         for name, value in zip(known, values, strict=True)
         if hasattr(value, "ndim")
     )
@@ -91,23 +91,23 @@ def apart(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> Devic
     )
 
 
-def whereabouts(value: Any) -> str:
+def device_name(value: Any) -> str:
     """Return where an array is, in words."""
     module = module_of(value)
     if module is np:
         return "the host (numpy)"
-    return f"{getattr(value, 'device', 'a device')} ({whose(module)})"
+    return f"{getattr(value, 'device', 'a device')} ({library_name(module)})"
 
 
 TITLES = {"difflab.core.pytorch": "PyTorch", "jax.numpy": "JAX"}
 
 
-def whose(module: Any) -> str:
+def library_name(module: Any) -> str:
     """Return the name of the library that an array module belongs to.
 
     Examples
     --------
-    >>> whose(np)
+    >>> library_name(np)
     'numpy'
     """
     name: str = module.__name__

@@ -14,13 +14,13 @@ from difflab.errors import InputError
 
 __all__ = [
     "NOWHERE",
-    "Place",
-    "Spot",
+    "SourceLocation",
+    "FramePosition",
     "at_users_line",
     "python_frame",
-    "python_place",
-    "python_spot",
-    "spot_of",
+    "user_location",
+    "user_position",
+    "frame_position",
 ]
 
 Error = TypeVar("Error", bound=InputError)
@@ -32,7 +32,7 @@ MODULES = 4096
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLocation:
     """Where an operation stands: a span of a program's text, or a line of Python.
 
     Attributes
@@ -75,11 +75,11 @@ class Place:
         return kind(message, text=self.text, span=self.span, hint=hint)
 
 
-NOWHERE = Place()
+NOWHERE = SourceLocation()
 """What stands nowhere that is known."""
 
 
-class Spot(NamedTuple):
+class FramePosition(NamedTuple):
     """A line of Python as the interpreter knows it, quick to take; `read` looks it up."""
 
     code: CodeType
@@ -87,7 +87,7 @@ class Spot(NamedTuple):
     line: int
     module: dict[str, Any]
 
-    def read(self) -> Place:
+    def read(self) -> SourceLocation:
         """Return the place, which is empty where the source is not at hand."""
         return _place(*self)
 
@@ -114,20 +114,20 @@ def _owner(module: str) -> str | None:
     return package if package in (OWN, "numpy") else None
 
 
-def spot_of(frame: FrameType) -> Spot:
+def frame_position(frame: FrameType) -> FramePosition:
     """Return the place at which a frame is running."""
-    return Spot(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
+    return FramePosition(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
 
 
-def python_spot() -> Spot | None:
+def user_position() -> FramePosition | None:
     """Return the innermost place outside of difflab."""
     frame = python_frame()
-    return None if frame is None else spot_of(frame)
+    return None if frame is None else frame_position(frame)
 
 
-def python_place() -> Place:
-    """Return the place of `python_spot`, read."""
-    spot = python_spot()
+def user_location() -> SourceLocation:
+    """Return the place of `user_position`, read."""
+    spot = user_position()
     return NOWHERE if spot is None else spot.read()
 
 
@@ -142,10 +142,10 @@ def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> E
     >>> names["found"].message
     'a branch'
     """
-    return python_place().error(kind, message, hint)
+    return user_location().error(kind, message, hint)
 
 
-def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> Place:
+def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> SourceLocation:
     """Return the line that is run, and the columns of the call in it."""
     text = linecache.getline(code.co_filename, line, module).rstrip("\n")
     if not text.strip():
@@ -158,4 +158,4 @@ def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) 
     behind = len(text.encode()[:end].decode(errors="ignore"))
     margin = len(text) - len(text.lstrip())
     where = f"{Path(code.co_filename).name}, line {line}"
-    return Place(text.strip(), (before - margin, behind - margin), where)
+    return SourceLocation(text.strip(), (before - margin, behind - margin), where)

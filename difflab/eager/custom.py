@@ -9,7 +9,7 @@ import numpy as np
 
 from difflab.arrays.given import shape_of
 from difflab.autodiff.engine.masked import either
-from difflab.core.place import Spot, python_spot
+from difflab.core.place import FramePosition, user_position
 from difflab.eager.multi_output import Arrived, make_gate, make_portal
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import Recorded
@@ -17,12 +17,12 @@ from difflab.eager.recording.tape import Step, storage_of
 from difflab.eager.sweep.backward import Contributions
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
-from difflab.graph.custom.call import Call, Context, Ran, read_only
+from difflab.graph.custom.call import CustomCall, Context, ForwardResult, read_only
 
 __all__ = ["record_custom"]
 
 
-def record_custom(kind: type[Recorded], call: Call, args: Sequence[Any]) -> tuple[list[Any], bool]:
+def record_custom(kind: type[Recorded], call: CustomCall, args: Sequence[Any]) -> tuple[list[Any], bool]:
     """Return the outputs of a custom function on tensors, and whether they are one."""
     data = [_given(arg._data if isinstance(arg, Recorded) else arg) for arg in args]
     edges = [arg._step if isinstance(arg, Recorded) else None for arg in args]
@@ -33,7 +33,7 @@ def record_custom(kind: type[Recorded], call: Call, args: Sequence[Any]) -> tupl
         MODE.met |= flows
         return [kind(value) for value in values], ran.single
     watched = WATCHED and MODE.watch is not None
-    visit = _Visit(kind, call, ran, data, python_spot() if watched else None)
+    visit = _Visit(kind, call, ran, data, user_position() if watched else None)
     # What is kept is in slots, which are let go when the tape is freed.
     slots = [ran.context, *visit.needed(data), *ran.context.kept]
     shapes = tuple([shape_of(value) for value in data])
@@ -69,10 +69,10 @@ class _Visit:
     def __init__(
         self,
         kind: type[Recorded],
-        call: Call,
-        ran: Ran,
+        call: CustomCall,
+        ran: ForwardResult,
         data: Sequence[Any],
-        spot: Spot | None,
+        spot: FramePosition | None,
     ) -> None:
         self.kind = kind
         self.call = call

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.place import Place, python_place
+from difflab.core.place import SourceLocation, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
@@ -150,11 +150,11 @@ class Builder:
             self.constants[node] = (value, name)
         return node
 
-    def places(self, graph: Graph) -> list[int]:
+    def copied_spans(self, graph: Graph) -> list[int]:
         """Return the places of a graph's nodes, as they are here when the nodes are copied."""
         return self.source.adopted(graph.source, graph.spans.tolist(), NOWHERE)
 
-    def taken(self, value: Any) -> int | None:
+    def lift(self, value: Any) -> int | None:
         """Return the node that a value from outside becomes; None where it is not taken."""
         return None
 
@@ -217,7 +217,7 @@ class Builder:
             self.param_ids[found] = self._param_id(params)
         return found
 
-    def found(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
+    def existing(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
         """Return the node that applies `primitive` to `args`, if there is one."""
         opcode = self.opcode_of.get(primitive)
         return None if opcode is None else self.index.get(_key(opcode, args, ()))
@@ -365,7 +365,7 @@ class Builder:
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
             text = self.source.text
-            place = python_place() if text is None else Place(text, span)
+            place = user_location() if text is None else SourceLocation(text, span)
             hint = "NumPy's broadcasting needs equal sizes, or 1, counted from the last axis"
             raise place.error(ShapeError, message, hint) from None
         aligned = tuple(

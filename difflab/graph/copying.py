@@ -22,7 +22,7 @@ def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> lis
     for node, given in inputs.items():
         copied[node] = given
     params = graph.param_ids.tolist()
-    spans, before = builder.places(graph), builder.span
+    spans, before = builder.copied_spans(graph), builder.span
     for node, (opcode, args) in enumerate(graph.rows()):
         builder.span = spans[node]
         if opcode == CONSTANT:

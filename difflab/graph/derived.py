@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Remembered"]
+__all__ = ["DerivedCache"]
 
 
-class Remembered(dict[str, Any]):
+class DerivedCache(dict[str, Any]):
     """Notes by name, which are not copied or stored with what they are about.
 
     Examples
     --------
     >>> import copy
-    >>> notes = Remembered(calls=3)
+    >>> notes = DerivedCache(calls=3)
     >>> copy.deepcopy(notes)
     {}
     """
 
-    def __reduce__(self) -> tuple[type[Remembered], tuple[()]]:
-        return Remembered, ()
+    def __reduce__(self) -> tuple[type[DerivedCache], tuple[()]]:
+        return DerivedCache, ()

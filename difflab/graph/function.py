@@ -18,12 +18,12 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_nodes
-from difflab.graph.derived import Remembered
+from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import CarrierInterpreter, GraphInterpreter, interpreter_for
 from difflab.graph.ir import Graph, Shape
 from difflab.graph.names import missing_values, shortened
-from difflab.graph.node import Node, meeting
+from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
 
 __all__ = ["Function", "evaluate", "evaluate_all", "inline"]
@@ -107,9 +107,9 @@ class Function:
         return sum(map(math.prod, self.output_shapes))
 
     @cached_property
-    def remembered(self) -> Remembered:
+    def derived_cache(self) -> DerivedCache:
         """What others have worked out about this function, by a name of theirs."""
-        return Remembered()
+        return DerivedCache()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate at a point, or at a batch of points by leading axes.
@@ -135,7 +135,7 @@ class Function:
         if isinstance(interpreter, ArrayInterpreter):
             results = self._computed(values, interpreter)
         elif (misfit := self._misfit(values)) is None and isinstance(interpreter, GraphInterpreter):
-            builder, nodes = meeting(values) or (interpreter.builder, [])
+            builder, nodes = innermost_trace(values) or (interpreter.builder, [])
             results = [Node(builder, node) for node in inline(self, builder, nodes)]
         else:
             if isinstance(interpreter, CarrierInterpreter) and misfit:
@@ -417,7 +417,7 @@ def evaluate_all(
     function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
 ) -> list[Any]:
     """Return the value of every node of `function`'s graph."""
-    require_memory(8 * function.graph.numbers(), "keeping the value of every operation")
+    require_memory(8 * function.graph.element_count(), "keeping the value of every operation")
     given = dict(zip(function.input_nodes, values, strict=True))
     with np.errstate(all="ignore"):
         return fold_all(function.graph, given, interpreter or interpreter_for(values))

@@ -164,7 +164,7 @@ def _turned(builder: Builder, node: int) -> int | None:
     """Return y - x where `node` is x - y and was written later, as the negative of it."""
     if builder.primitive(node) is not subtract:
         return None
-    reverse = builder.found(subtract, builder.arguments(node)[::-1])
+    reverse = builder.existing(subtract, builder.arguments(node)[::-1])
     return reverse if reverse is not None and reverse < node else None
 
 

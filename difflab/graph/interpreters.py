@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module, whose
+from difflab.core.devices import array_module, library_name
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.builder import Builder
@@ -77,7 +77,7 @@ class LibraryInterpreter(ArrayInterpreter):
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel, whose failures are reported as difflab's."""
-        name, title = primitive.name, whose(self.xp)
+        name, title = primitive.name, library_name(self.xp)
         try:
             compute = super().operation(primitive)
         except AttributeError:
@@ -331,4 +331,4 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
         if module == "sympy":
             return SympyInterpreter()
     xp = array_module(values, "the function", names)
-    return LibraryInterpreter(xp) if whose(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)
+    return LibraryInterpreter(xp) if library_name(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)

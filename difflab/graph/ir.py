@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.place import Place
+from difflab.core.place import SourceLocation
 from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.source import Source
@@ -102,7 +102,7 @@ class Graph:
         """Return the shape of `node`'s value at one point."""
         return self.shape_table[self.shape_ids[node]]
 
-    def place(self, node: int) -> Place:
+    def place(self, node: int) -> SourceLocation:
         """Return where `node` was written, in the text or in Python."""
         return self.source.place(int(self.spans[node]))
 
@@ -110,7 +110,7 @@ class Graph:
         """Return the place of `node` in the source text."""
         return self.place(node).span if self.spans[node] >= 0 else None
 
-    def numbers(self) -> int:
+    def element_count(self) -> int:
         """Return how many numbers the values of all nodes are, at one point."""
         used = np.bincount(self.shape_ids, minlength=len(self.shape_table)).tolist()
         sizes = map(math.prod, self.shape_table)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 __all__ = [
-    "Names",
-    "given_names",
+    "FreshNames",
+    "display_names",
     "missing_values",
     "natural_order",
     "output_names",
@@ -79,7 +79,7 @@ def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> 
         counts[name] = counts.get(name, 0) + 1
     kept = [name if name is not None and counts[name] == 1 else None for name in variables]
     taken = {*taken, *(name for name in kept if name is not None)}
-    names = Names(taken)
+    names = FreshNames(taken)
     sole = "f" if "y" in taken else "y"
     return tuple(
         name or names.fresh(sole if len(kept) == 1 else f"y{position}")
@@ -87,7 +87,7 @@ def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> 
     )
 
 
-def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
+def display_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
     """Return the names that values of a program are shown under, as the program gave them.
 
     A name that is `taken`, by an input or by another value with the same name, is not used: the
@@ -102,7 +102,7 @@ def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[in
 
     Examples
     --------
-    >>> given_names({3: "h", 4: "x", 7: "h"}, taken=["x"])
+    >>> display_names({3: "h", 4: "x", 7: "h"}, taken=["x"])
     {3: 'h'}
     """
     used = set(taken)
@@ -114,12 +114,12 @@ def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[in
     return shown
 
 
-class Names:
+class FreshNames:
     """Names that are taken, and fresh ones beside them.
 
     Examples
     --------
-    >>> names = Names(["t1"])
+    >>> names = FreshNames(["t1"])
     >>> names.fresh("t1"), names.numbered("t"), names.numbered("t")
     ('t1_', 't2', 't3')
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
-from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
+from difflab.arrays.numpy_names import of_function, of_ufunc, alternative_to
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
@@ -40,7 +40,7 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["AssignedError", "Node", "meeting"]
+__all__ = ["AssignedError", "Node", "innermost_trace"]
 
 BOOL, FLOAT = np.dtype(np.bool_), np.dtype(np.float64)
 
@@ -114,19 +114,19 @@ class Node(Idioms):
         ids = tuple([_leaf(builder, value) for value in args])
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
-    def _met(self, other: Any) -> Builder:
+    def _builder_with(self, other: Any) -> Builder:
         """Return the builder that an operation with `other` belongs to."""
         if isinstance(other, Node) and other.builder is not self.builder:
             return _innermost((self, other))
         return self.builder
 
     def _binary(self, primitive: Primitive, other: Any) -> Node:
-        builder = self._met(other)
+        builder = self._builder_with(other)
         ids = (_leaf(builder, self), _leaf(builder, other))
         return Node(builder, builder.emit(primitive, ids))
 
     def _reflected(self, primitive: Primitive, other: Any) -> Node:
-        builder = self._met(other)
+        builder = self._builder_with(other)
         ids = (_leaf(builder, other), _leaf(builder, self))
         return Node(builder, builder.emit(primitive, ids))
 
@@ -276,7 +276,7 @@ def _unknown(name: str, called: str = "") -> TraceError:
     return at_users_line(
         TraceError,
         f"difflab has no primitive for numpy.{name}{called} used this way",
-        way_out(name),
+        alternative_to(name),
     )
 
 
@@ -302,7 +302,7 @@ def _holds_truths(builder: Builder, node: int) -> bool:
     return True
 
 
-def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
+def innermost_trace(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
     """Return the innermost trace that `values` belong to, and their nodes there.
 
     None where no value is traced.
@@ -324,9 +324,9 @@ def _leaf(builder: Builder, value: Any) -> int:
     if isinstance(value, Node):
         if value.builder is builder:
             return value.id
-        taken = builder.taken(value)
-        if taken is not None:
-            return taken
+        lifted = builder.lift(value)
+        if lifted is not None:
+            return lifted
         raise at_users_line(
             TraceError,
             "a value of one trace is used in another",
@@ -336,9 +336,9 @@ def _leaf(builder: Builder, value: Any) -> int:
         value = int(value)
     if isinstance(value, int | float):
         return builder.constant(value)
-    taken = builder.taken(value)
-    if taken is not None:
-        return taken
+    lifted = builder.lift(value)
+    if lifted is not None:
+        return lifted
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return builder.constant(value.item())
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from difflab.core.place import Place, Spot, python_frame, spot_of
+from difflab.core.place import SourceLocation, FramePosition, python_frame, frame_position
 
 __all__ = ["NOWHERE", "Source", "packed"]
 
@@ -37,11 +37,11 @@ class Source:
 
     def __init__(self, text: str | None = None) -> None:
         self.text = text
-        self._spots: list[Spot | Place] = []
+        self._spots: list[FramePosition | SourceLocation] = []
         self._numbers: dict[Any, int] = {}
 
     @property
-    def met(self) -> tuple[Any, ...]:
+    def keys(self) -> tuple[Any, ...]:
         """What tells the places in Python from others, in their order."""
         return tuple(self._numbers)
 
@@ -52,21 +52,21 @@ class Source:
             return NOWHERE
         # The spot that is kept holds the code, so that no other gets its id.
         key = (id(frame.f_code), frame.f_lasti)
-        return self._numbers.get(key) or self._number(key, spot_of(frame))
+        return self._numbers.get(key) or self._number(key, frame_position(frame))
 
-    def at(self, spot: Spot | Place) -> int:
+    def at(self, spot: FramePosition | SourceLocation) -> int:
         """Return a place in Python that was taken elsewhere."""
-        key = spot if isinstance(spot, Place) else (id(spot.code), spot.instruction)
+        key = spot if isinstance(spot, SourceLocation) else (id(spot.code), spot.instruction)
         return self._numbers.get(key) or self._number(key, spot)
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> SourceLocation:
         """Return the place that an integer stands for, which is empty for nowhere."""
         if number >= 0:
-            return Place(self.text, (number >> 32, number & 0xFFFFFFFF))
+            return SourceLocation(self.text, (number >> 32, number & 0xFFFFFFFF))
         if number > FIRST:
-            return Place()
+            return SourceLocation()
         found = self._spots[FIRST - number]
-        return found.read() if isinstance(found, Spot) else found
+        return found.read() if isinstance(found, FramePosition) else found
 
     def adopted(self, other: Source, numbers: list[int], otherwise: int) -> list[int]:
         """Return places of another source as places of this one.
@@ -79,18 +79,18 @@ class Source:
         known = {n: self.at(spots[FIRST - n]) for n in set(numbers) if n <= FIRST}
         return [known.get(number, otherwise) for number in numbers]
 
-    def _number(self, key: Any, spot: Spot | Place) -> int:
+    def _number(self, key: Any, spot: FramePosition | SourceLocation) -> int:
         number = self._numbers[key] = FIRST - len(self._spots)
         self._spots.append(spot)
         return number
 
-    def __reduce__(self) -> tuple[Callable[..., Source], tuple[str | None, list[Place]]]:
+    def __reduce__(self) -> tuple[Callable[..., Source], tuple[str | None, list[SourceLocation]]]:
         # Code that runs cannot be pickled; the lines can.
         spots = [self.place(FIRST - number) for number in range(len(self._spots))]
         return _restored, (self.text, spots)
 
 
-def _restored(text: str | None, places: list[Place]) -> Source:
+def _restored(text: str | None, places: list[SourceLocation]) -> Source:
     source = Source(text)
     source._spots += places
     return source

@@ -21,7 +21,7 @@ from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.source import NOWHERE
 
-__all__ = ["Trace", "trace"]
+__all__ = ["TraceBuilder", "trace"]
 
 
 def trace(function: Callable[..., Any], *examples: Any) -> Function:
@@ -60,7 +60,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         )
     names = _names(function, len(examples))
     shapes = [_shape(example) for example in examples]
-    with Trace() as builder:
+    with TraceBuilder() as builder:
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
         result = function(*(Node(builder, node) for node in inputs))
         outputs = _outputs(builder, result)
@@ -71,7 +71,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
 _BEGINNINGS = count(1)
 
 
-class Trace(Builder):
+class TraceBuilder(Builder):
     """The builder that running code writes to, open while the code runs.
 
     Traces nest: code that is being traced may differentiate, which traces again. Where an
@@ -98,7 +98,7 @@ class Trace(Builder):
         self.is_open = True
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
-    def places(self, graph: Graph) -> list[int]:
+    def copied_spans(self, graph: Graph) -> list[int]:
         """Return a graph's places; what was written in a text is here where it is called."""
         here = self.source.here()
         return self.source.adopted(graph.source, graph.spans.tolist(), here)
@@ -111,7 +111,7 @@ class Trace(Builder):
         self.span = NOWHERE
         return node
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> TraceBuilder:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
@@ -120,13 +120,13 @@ class Trace(Builder):
         if isinstance(cause, AssignedError):  # NumPy shows what it asked for as a cause
             raise cause.of_an_array() from None
 
-    def taken(self, value: Any) -> int | None:
+    def lift(self, value: Any) -> int | None:
         """Return the input that stands for an array or a value of an enclosing trace."""
         if not self.captures:
             return None
         if isinstance(value, Node):
             around = value.builder
-            if not (isinstance(around, Trace) and around.is_open and around.depth < self.depth):
+            if not (isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth):
                 return None
             return self._captured((id(around), value.id), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":

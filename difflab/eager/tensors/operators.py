@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.given import shape_of, valued
+from difflab.arrays.given import shape_of, as_array
 from difflab.arrays.idioms import Idioms
-from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
+from difflab.arrays.numpy_names import of_function, of_ufunc, alternative_to
 from difflab.core.devices import module_of
-from difflab.core.place import at_users_line, python_place
+from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import Operation, Recorded, apply_one, apply_two, record
@@ -191,7 +191,7 @@ def _plain(value: Any, name: str) -> Any:
         raise at_users_line(
             InputError,
             f"difflab has no derivative for numpy.{name} used this way",
-            f"{way_out(name)}; or give it tensor.detach()",
+            f"{alternative_to(name)}; or give it tensor.detach()",
         )
     return value._data
 
@@ -205,7 +205,7 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
     shape = target._data.shape
     chosen = module_of(target._data).zeros(shape, dtype=bool)
     part = _written(chosen, key, True)
-    source = valued(value)
+    source = as_array(value)
     given = shape_of(source)
     while len(given) > len(part) and given[0] == 1:
         given = given[1:]
@@ -261,7 +261,7 @@ def _overwrite(target: Operators, new: Recorded, what: str) -> None:
     for holder in holders:  # a new array: whatever else has the old one keeps its numbers
         holder._data, holder._storage = new._data, storage
     storage.changes += 1
-    place = python_place()
+    place = user_location()
     storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
     if new._step is not None:
         _rebased(target, new._step)

@@ -19,7 +19,7 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 
-__all__ = ["Call", "Context", "Ran", "no_rule", "read_only"]
+__all__ = ["CustomCall", "Context", "ForwardResult", "no_rule", "read_only"]
 
 
 class Context:
@@ -73,7 +73,7 @@ class Context:
         return {name: value for name, value in vars(self).items() if name not in own}
 
 
-class Ran(NamedTuple):
+class ForwardResult(NamedTuple):
     """What one run of `forward` gave."""
 
     outputs: tuple[Any, ...]
@@ -92,7 +92,7 @@ HOLE = _Hole()
 
 
 @dataclass(frozen=True)
-class Call:
+class CustomCall:
     """A custom function with the arguments that are no arrays.
 
     Attributes
@@ -107,7 +107,7 @@ class Call:
     template: tuple[Any, ...]
 
     @classmethod
-    def of(cls, function: type, args: Sequence[Any]) -> tuple[Call, list[Any]]:
+    def of(cls, function: type, args: Sequence[Any]) -> tuple[CustomCall, list[Any]]:
         """Return the call and its arrays, which derivatives are taken by."""
         found = [arg for arg in args if _is_array(arg)]
         template = tuple([HOLE if _is_array(arg) else arg for arg in args])
@@ -141,7 +141,7 @@ class Call:
         """Return what makes two calls the same, types of numbers included; may not be hashable."""
         return (self.function, tuple([(type(arg), arg) for arg in self.template]))
 
-    def run(self, values: Sequence[Any], needs: Sequence[bool] | None = None) -> Ran:
+    def run(self, values: Sequence[Any], needs: Sequence[bool] | None = None) -> ForwardResult:
         """Run `forward`, which cannot write to arrays that it is given."""
         wanted = [True] * len(values) if needs is None else needs
         context = Context(self.name, tuple(self.filled(wanted, False)))
@@ -156,7 +156,7 @@ class Call:
                     f"{self.name}.forward returns {type(output).__name__} as output {place + 1}",
                     hint="it returns an array, or a tuple of arrays",
                 )
-        return Ran(tuple(map(_number, outputs)), single, context)
+        return ForwardResult(tuple(map(_number, outputs)), single, context)
 
     def pull(self, context: Context, bars: Sequence[Any], shapes: Sequence[Shape]) -> list[Any]:
         """Run `backward` on the cotangents of all outputs; see `cotangents`."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from difflab.errors import InputError
-from difflab.graph.custom.call import Call
+from difflab.graph.custom.call import CustomCall
 from difflab.graph.custom.rows import applied
-from difflab.graph.node import Node, meeting
+from difflab.graph.node import Node, innermost_trace
 
 __all__ = ["CustomFunction"]
 
@@ -97,11 +97,11 @@ class CustomFunction:
         """
         if not hasattr(cls, "forward"):
             raise InputError(f"{cls.__name__} has no forward(ctx, *args)")
-        call, arrays = Call.of(cls, args)
+        call, arrays = CustomCall.of(cls, args)
         taker = next((arg for arg in arrays if hasattr(arg, "__difflab_custom__")), None)
         if taker is not None:
             outputs, single = taker.__difflab_custom__(call, arrays)
-        elif (met := meeting(arrays)) is not None:
+        elif (met := innermost_trace(arrays)) is not None:
             builder, nodes = met
             outputs, single = applied(call, [Node(builder, node) for node in nodes])
         else:

@@ -18,14 +18,14 @@ from difflab.arrays.given import shape_of
 from difflab.core.primitive import Custom, Primitive, Rule, custom
 from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder
-from difflab.graph.custom.call import Call, Context, Ran, no_rule, read_only
+from difflab.graph.custom.call import CustomCall, Context, ForwardResult, no_rule, read_only
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
 from difflab.graph.passes.exact import transcribed
-from difflab.graph.trace import Trace
+from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
 
 __all__ = ["applied", "opened"]
@@ -34,7 +34,7 @@ KEPT = 512
 """Rows that are remembered, so that a computation met again is the same node."""
 
 
-def applied(call: Call, args: Sequence[Node]) -> tuple[list[Node], bool]:
+def applied(call: CustomCall, args: Sequence[Node]) -> tuple[list[Node], bool]:
     """Append a call to the graph of its arguments; return its outputs, and whether it is one."""
     shapes = tuple([arg.shape for arg in args])
     try:
@@ -59,11 +59,11 @@ class _Site:
         What stands in the graph.
     """
 
-    def __init__(self, call: Call, shapes: tuple[Shape, ...]) -> None:
+    def __init__(self, call: CustomCall, shapes: tuple[Shape, ...]) -> None:
         self.call = call
         self.shapes = shapes
         self.recorded: Function | None = None
-        self._example: tuple[Ran, list[Any]] | None = None
+        self._example: tuple[ForwardResult, list[Any]] | None = None
         self._rules: dict[str, Primitive] = {}
         ran = self._recorded() or self._tried()
         self.single = ran.single
@@ -80,9 +80,9 @@ class _Site:
             self.recorded,
         )
 
-    def _recorded(self) -> Ran | None:
+    def _recorded(self) -> ForwardResult | None:
         """Record `forward`, if that is possible."""
-        with Trace() as trace:
+        with TraceBuilder() as trace:
             nodes = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(self.shapes)]
             try:
                 ran = self.call.run([Node(trace, node) for node in nodes])
@@ -93,7 +93,7 @@ class _Site:
         self.recorded = Function.build(trace, nodes, [whole.id], ["y"])
         return ran
 
-    def _tried(self) -> Ran:
+    def _tried(self) -> ForwardResult:
         """Run `forward` on examples."""
         draw = np.random.default_rng(0)
         examples = [read_only(draw.uniform(1.0, 2.0, shape)) for shape in self.shapes]

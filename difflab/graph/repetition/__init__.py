@@ -13,7 +13,7 @@ by structure alone, wherever the graph came from:
 """
 
 from difflab.graph.repetition.balance import balanced
-from difflab.graph.repetition.classes import element_places
+from difflab.graph.repetition.classes import element_indices
 from difflab.graph.repetition.flattening import flattened
 from difflab.graph.repetition.roll import LARGE, LEAST_LANES, LEAST_NODES, rolled
 
@@ -22,7 +22,7 @@ __all__ = [
     "LEAST_LANES",
     "LEAST_NODES",
     "balanced",
-    "element_places",
+    "element_indices",
     "flattened",
     "rolled",
 ]

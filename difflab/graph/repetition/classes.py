@@ -20,7 +20,7 @@ from difflab.graph.ir import CONSTANT, INPUT, Graph
 from difflab.graph.repetition.chains import Chains
 from difflab.primitives import index, power
 
-__all__ = ["Class", "Classes", "Kind", "classes", "element_places", "flat"]
+__all__ = ["LaneClass", "LaneClasses", "LaneKind", "classes", "element_indices", "flat"]
 
 OFTEN = 32
 """Uses from which a constant is a part of the structure, and not one of many data."""
@@ -31,7 +31,7 @@ PATIENCE = 200
 Nodes = NDArray[np.int64]
 
 
-class Kind(Enum):
+class LaneKind(Enum):
     """What the lanes of a class are."""
 
     INPUT = auto()
@@ -49,31 +49,31 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True)
-class Class:
+class LaneClass:
     """Numbers that are computed alike."""
 
-    kind: Kind
+    kind: LaneKind
     nodes: Nodes
 
 
 @dataclass
-class Classes:
+class LaneClasses:
     """The classes of a graph, in an order in which they can be computed.
 
     Attributes
     ----------
-    members : list of Class
+    members : list of LaneClass
         Every class.
     of, lane : (nodes,) array of int
         The class of each node, and its place there.
     """
 
-    members: list[Class]
+    members: list[LaneClass]
     of: Nodes
     lane: Nodes
 
 
-def classes(function: Function, chains: Chains, lanes: int) -> Classes | None:
+def classes(function: Function, chains: Chains, lanes: int) -> LaneClasses | None:
     """Return the classes of a function; None where they hold fewer than `lanes` nodes each."""
     graph = function.graph
     finder = _Finder(graph, chains, function.input_nodes)
@@ -131,7 +131,7 @@ class _Finder:
         self.graph = graph
         self.chains = chains
         size = len(graph)
-        self.found = Classes([], np.full(size, -1), np.zeros(size, dtype=np.int64))
+        self.found = LaneClasses([], np.full(size, -1), np.zeros(size, dtype=np.int64))
         scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
         self.scalar = scalar
         self.inputs = np.array([node for node in inputs if scalar[node]], dtype=np.int64)
@@ -139,7 +139,7 @@ class _Finder:
         self.summed = np.zeros(size, dtype=np.bool_)
         self.summed[_ends(chains)] = True
         self.elementwise = np.array(plain)[graph.opcode] & scalar & ~self.summed
-        self.element = element_places(graph)
+        self.element = element_indices(graph)
         self.exponents = self._exponents()
         self.arity = np.diff(graph.starts)
 
@@ -149,7 +149,7 @@ class _Finder:
         self._constants(nodes[opcode == CONSTANT])
         inputs = (opcode == INPUT) & self.scalar[nodes]
         if inputs.any():
-            self._new(Kind.INPUT, self.inputs)
+            self._new(LaneKind.INPUT, self.inputs)
         operation = self.elementwise[nodes]
         element = self.element[nodes] >= 0
         summed = self.summed[nodes]
@@ -158,12 +158,12 @@ class _Finder:
         self._sums(nodes[summed].tolist())
         rest = ~(operation | element | summed | inputs | (opcode == CONSTANT))
         for node in nodes[rest]:
-            self._new(Kind.WHOLE, np.array([node]))
+            self._new(LaneKind.WHOLE, np.array([node]))
 
-    def _new(self, kind: Kind, nodes: Nodes) -> None:
+    def _new(self, kind: LaneKind, nodes: Nodes) -> None:
         self.found.of[nodes] = len(self.found.members)
         self.found.lane[nodes] = np.arange(len(nodes))
-        self.found.members.append(Class(kind, nodes))
+        self.found.members.append(LaneClass(kind, nodes))
 
     def _constants(self, nodes: Nodes) -> None:
         """Class numbers: each that occurs often alone, and the others, which are data."""
@@ -173,9 +173,9 @@ class _Finder:
         uses = np.bincount(graph.args[~self.exponents], minlength=len(graph))
         alone = uses[nodes] >= OFTEN
         for node in nodes[alone]:
-            self._new(Kind.CONSTANT, np.array([node]))
+            self._new(LaneKind.CONSTANT, np.array([node]))
         if not alone.all():
-            self._new(Kind.CONSTANT, nodes[~alone])
+            self._new(LaneKind.CONSTANT, nodes[~alone])
         self.found.lane[nodes] = 0  # they do not decide the order of what is computed with them
 
     def _exponents(self) -> NDArray[np.bool_]:
@@ -197,7 +197,7 @@ class _Finder:
         sources = self.graph.args[self.graph.starts[nodes]]
         for source in np.unique(sources):
             chosen = nodes[sources == source]
-            self._new(Kind.ELEMENTS, chosen)
+            self._new(LaneKind.ELEMENTS, chosen)
             self.found.lane[chosen] = self.element[chosen]
 
     def _operations(self, nodes: Nodes) -> None:
@@ -218,7 +218,7 @@ class _Finder:
         order = np.lexsort((*lanes, key))  # by class, then by the first argument's lane, …
         bounds = np.flatnonzero(np.diff(key[order])) + 1
         for members in np.split(nodes[order], bounds):
-            self._new(Kind.OPERATION, members)
+            self._new(LaneKind.OPERATION, members)
 
     def _sums(self, nodes: Sequence[int]) -> None:
         """Class long sums by the classes of their terms."""
@@ -227,10 +227,10 @@ class _Finder:
             terms, negated = self.chains.terms[node], self.chains.negated[node]
             alike.setdefault((self.found.of[terms].tobytes(), negated.tobytes()), []).append(node)
         for members in alike.values():
-            self._new(Kind.SUM, np.array(members))
+            self._new(LaneKind.SUM, np.array(members))
 
 
-def element_places(graph: Graph) -> Nodes:
+def element_indices(graph: Graph) -> Nodes:
     """Return for each node that is a number of an array its place there, else -1."""
     places = np.full(len(graph), -1)
     scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
