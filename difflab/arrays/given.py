@@ -1,4 +1,4 @@
-"""What users give array functions, checked: values, axes, sizes and whole numbers."""
+"""Conversion and validation of the arguments of array functions."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ __all__ = [
 Array = Any
 Axis = int | Sequence[int] | None
 KINDS = "biufc"
-"""NumPy's kinds of numbers."""
+"""NumPy's dtype kinds of numbers."""
 
 
 def mismatch(message: str, hint: str | None = None) -> ShapeError:
-    """Return the error about shapes that do not fit, at the user's line of Python."""
+    """Return a `ShapeError` that points at the user's line of Python."""
     return at_users_line(ShapeError, message, hint)
 
 
 def shape_of(x: Array) -> Shape:
-    """Return the shape of a number, an array or a traced value."""
+    """Return the shape of a scalar, an array or a traced value."""
     found = getattr(x, "shape", None)
     return np.shape(_numbers(x)) if found is None else tuple(found)
 
 
 def as_array(x: Any) -> Array:
-    """Return lists of numbers as an array, and numbers and what has a shape as they are.
+    """Convert lists to an array; scalars and values with a shape are returned unchanged.
 
     Raises
     ------
     InputError
-        These are no numbers.
+        The value is not numeric.
 
     Examples
     --------
@@ -82,17 +82,17 @@ def _no_numbers(x: Any) -> InputError:
     return at_users_line(
         InputError,
         f"an array function takes numbers and arrays of numbers, not {found}",
-        "lists are taken where their rows have one length",
+        "a list must have rows of equal length",
     )
 
 
 def normalized_axes(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
-    """Return axes as sorted negative numbers; all of them where `axis` is None.
+    """Return axes as sorted negative integers; all axes if `axis` is None.
 
     Raises
     ------
     ShapeError
-        There is no such axis, or it is given twice, or is no integer.
+        An axis is out of range, repeated, or not an integer.
     """
     rank = len(shape)
     if axis is None:
@@ -103,19 +103,19 @@ def normalized_axes(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
         raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")
     found = sorted(entry % rank - rank for entry in wanted)
     if len(set(found)) < len(found):
-        raise mismatch(f"{name} takes an axis twice: {wanted}")
+        raise mismatch(f"{name} got a repeated axis: {wanted}")
     return tuple(found)
 
 
 def normalized_axis(name: str, axis: int, shape: Shape) -> int:
-    """Return one axis as a negative number."""
+    """Return one axis as a negative integer."""
     if axis is None:
         raise mismatch(f"{name} needs an axis")
     return normalized_axes(name, as_integer(name, "axis", axis), shape)[0]
 
 
 def as_integers(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
-    """Return an integer, or several, as a tuple of integers.
+    """Return an integer or a sequence of integers as a tuple.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def as_integers(name: str, what: str, given: int | Sequence[int]) -> tuple[int, 
 
 
 def as_integer(name: str, what: str, given: int, least: int | None = None) -> int:
-    """Return an integer, which is not below the least that is allowed.
+    """Return an integer that is at least `least`.
 
     Examples
     --------
@@ -147,20 +147,20 @@ def as_integer(name: str, what: str, given: int, least: int | None = None) -> in
     except TypeError:
         found = None
     if found is None or (least is not None and found < least):
-        wanted = "an integer" if least is None else f"an integer from {least} on"
+        wanted = "an integer" if least is None else f"an integer of at least {least}"
         raise mismatch(f"{what} of {name} is {wanted}, not {brief_repr(given)}")
     return found
 
 
 def as_float(name: str, what: str, given: float) -> float:
-    """Return a setting that is one number."""
+    """Return a scalar setting as a float."""
     if isinstance(given, int | float | np.number):
         return float(given)
     raise mismatch(f"{what} of {name} is a number, not {brief_repr(given)}")
 
 
 def as_indices(name: str, places: Any) -> np.ndarray[Any, Any]:
-    """Return positions as an array of integers.
+    """Return indices as an array of integers.
 
     Examples
     --------
@@ -173,11 +173,11 @@ def as_indices(name: str, places: Any) -> np.ndarray[Any, Any]:
         found = np.array(None)
     if found.dtype.kind not in "iu" and not (found.size == 0 and found.dtype.kind == "f"):
         kind = type(places).__name__ if found.dtype.kind == "O" else str(found.dtype)
-        raise mismatch(f"{name} needs whole numbers as places, not {kind}")
+        raise mismatch(f"{name} needs integers as indices, not {kind}")
     return found.astype(np.int64)
 
 
 def brief_repr(value: Any) -> str:
-    """Return how a message shows what was given."""
+    """Return a short representation of a value for messages."""
     text = repr(value) if isinstance(value, int | float | str | tuple | list) else ""
     return text if 0 < len(text) < 40 else type(value).__name__

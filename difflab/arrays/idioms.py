@@ -1,4 +1,4 @@
-"""`Idioms`: the methods of NumPy's arrays, for values that record what is done to them.
+"""`Idioms`: the methods of NumPy's arrays, for values that record operations.
 
 Traced values and tensors both inherit them; each is the array function of its name.
 """
@@ -27,11 +27,11 @@ LACKING = (
     *("argsort", "choose", "compress", "conj", "cumprod", "fill", "flat", "imag", "nonzero"),
     *("partition", "put", "real", "repeat", "searchsorted", "sort", "std", "tolist", "var"),
 )
-"""What NumPy's arrays have, and what is to be written in another way here."""
+"""Attributes of NumPy arrays that `Idioms` does not provide."""
 
 
 class Lacking:
-    """An attribute that NumPy's arrays have and `Idioms` has not: reading it says what to write."""
+    """An attribute that NumPy's arrays have and `Idioms` has not: reading it raises an error that names the alternative."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -49,7 +49,7 @@ class Idioms:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # what a carrier has of its own
+    if TYPE_CHECKING:  # attributes that each carrier defines
 
         @property
         def shape(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -71,7 +71,7 @@ class Idioms:
 
     @property
     def size(self) -> int:
-        """The number of numbers."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -81,7 +81,7 @@ class Idioms:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise at_users_line(UnsizedError, "a number has no length and no parts to go through")
+            raise at_users_line(UnsizedError, "a number has no length and cannot be iterated over")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -120,32 +120,32 @@ class Idioms:
         return truths.invert(self)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        """Take an operation whose left operand is CuPy's array, as NEP 13 does for NumPy's."""
+        """Handle an operation whose left operand is a CuPy array, as NEP 13 does for NumPy's."""
         ufunc = getattr(np, kernel.name.removeprefix("cupy_"))
         return self.__array_ufunc__(ufunc, "__call__", *args, **kwargs)
 
     def all(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Tell whether all along `axis` are true, or other than 0."""
+        """Return whether all elements along `axis` are true or nonzero."""
         return truths.all(self, axis, keepdims)
 
     def any(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Tell whether any along `axis` is true, or other than 0."""
+        """Return whether any element along `axis` is true or nonzero."""
         return truths.any(self, axis, keepdims)
 
     def argmax(self, axis: int | None = None) -> Any:
-        """Return where the first of the largest numbers stands; derivative 0."""
+        """Return the index of the first maximum; derivative 0."""
         return arrays.argmax(self, axis)
 
     def argmin(self, axis: int | None = None) -> Any:
-        """Return where the first of the smallest numbers stands; derivative 0."""
+        """Return the index of the first minimum; derivative 0."""
         return arrays.argmax(-self, axis)
 
     def astype(self, dtype: DTypeLike) -> Any:
-        """Return the values as another type: truth values as numbers, or numbers as truths."""
+        """Return the values as another dtype: booleans as float64, or numbers as booleans."""
         try:
             wanted = np.dtype(dtype)
         except TypeError as error:
-            raise at_users_line(InputError, f"astype takes a type of numbers: {error}") from None
+            raise at_users_line(InputError, f"astype needs a NumPy dtype: {error}") from None
         if wanted == self.dtype:
             return self.copy()
         if wanted == np.bool_:
@@ -154,17 +154,17 @@ class Idioms:
             return as_number(self)
         raise at_users_line(
             InputError,
-            f"no derivative is known of a change from {self.dtype} to {wanted}",
-            "round by np.floor or np.round, whose results stay floats; dl.tensor(…, dtype=…) is"
-            " where a type is chosen",
+            f"a conversion from {self.dtype} to {wanted} has no derivative",
+            "round by np.floor or np.round, whose results stay floats; choose a dtype by"
+            " dl.tensor(…, dtype=…)",
         )
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
-        """Return the values, kept between two bounds, either of which may be None."""
+        """Return the values clipped to two bounds, either of which may be None."""
         return clipped(self, min, max)
 
     def cumsum(self, axis: int | None = None) -> Any:
-        """Return the running sums along `axis`, of all numbers in order when None."""
+        """Return the running sums along `axis`, of all elements in order when None."""
         return arrays.cumsum(self, axis)
 
     def diagonal(self) -> Any:
@@ -176,11 +176,11 @@ class Idioms:
         return arrays.dot(self, as_array(other))
 
     def flatten(self) -> Any:
-        """Return all numbers in one axis, as a copy."""
+        """Return all elements in one axis, as a copy."""
         return self.ravel().copy()
 
     def max(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the largest along `axis`, of all when None."""
+        """Return the maximum along `axis`, over all axes when None."""
         return arrays.max(self, axis, keepdims)
 
     def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
@@ -188,7 +188,7 @@ class Idioms:
         return arrays.mean(self, axis, keepdims)
 
     def min(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the smallest along `axis`, of all when None."""
+        """Return the minimum along `axis`, over all axes when None."""
         return arrays.min(self, axis, keepdims)
 
     def prod(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
@@ -196,7 +196,7 @@ class Idioms:
         return arrays.prod(self, axis, keepdims)
 
     def ravel(self) -> Any:
-        """Return all numbers in one axis."""
+        """Return all elements in one axis."""
         return arrays.reshape(self, -1)
 
     def reshape(self, *shape: Any) -> Any:
@@ -220,7 +220,7 @@ class Idioms:
         return swap_axes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None) -> Any:
-        """Return the entries at places that are known beforehand."""
+        """Return the entries at static indices."""
         return numpy_take(self, indices, axis)
 
     def trace(self) -> Any:

@@ -71,7 +71,7 @@ def inv(a: Array) -> Array:
 def det(a: Array) -> Array:
     """Return the determinant of a square matrix.
 
-    Where it is singular it has its first derivative, the cofactors; of second ones nan or inf.
+    Where it is singular it has its first derivative, the cofactors; its second derivatives are nan or inf.
 
     Examples
     --------

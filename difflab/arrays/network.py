@@ -1,6 +1,6 @@
-"""What neural networks are made of: activations, losses, normalisation, convolution, pooling.
+"""Functions of neural networks: activations, losses, normalisation, convolution, pooling.
 
-All compositions of rows.
+All are compositions of primitives.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     ----------
     logits : (classes,) or (n, classes) array
     target : int, n integers, or an array of the logits' shape
-        The class, or the probability of every class. Of n rows the mean is returned.
+        The class, or the probability of every class. For n rows the mean is returned.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
 
 
 def _classes(target: Any) -> Any:
-    """Return classes as integers; lists of them have become floats."""
+    """Return classes as integers; `as_array` has converted lists to floats."""
     plain = np.asarray(target) if not hasattr(type(target), "__difflab_apply__") else target
     exact = isinstance(plain, np.ndarray) and plain.dtype.kind == "f" and (plain % 1 == 0).all()
     return as_indices("cross_entropy", plain.astype(int) if exact else plain)
@@ -155,9 +155,9 @@ def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
 
 
 def _windows(x: Array, size: tuple[int, int], stride: int) -> list[Array]:
-    """Return x shifted by every offset of a window, cut to where windows stand."""
+    """Return x shifted by every offset of a window, cropped to the positions of windows."""
     if len(shape_of(x)) < 2:
-        raise mismatch(f"windows need two axes to lie on, and the shape is {shape_of(x)}")
+        raise mismatch(f"windows need at least two axes, and the shape is {shape_of(x)}")
     height, width = shape_of(x)[-2:]
     if size[0] > height or size[1] > width:
         raise mismatch(f"a window of {size} does not fit into the shape {shape_of(x)}")
@@ -208,7 +208,7 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
 
 
 def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
-    """Return the largest number of every window over the last two axes.
+    """Return the maximum of every window over the last two axes.
 
     Parameters
     ----------

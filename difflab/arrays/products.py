@@ -1,4 +1,4 @@
-"""Products of vectors, matrices and arrays of more axes: `matmul` and what it makes."""
+"""Products of vectors, matrices and arrays of more axes, by `matmul`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def matmul(a: Array, b: Array) -> Array:
     """Return the matrix product ``a @ b``.
 
     The last two axes are matrices, a vector is a row on the left and a column on the right;
-    axes before them are stacks and broadcast.
+    leading axes are stacks and are broadcast.
 
     Raises
     ------
     ShapeError
-        The inner sizes differ, or a number is multiplied.
+        The inner sizes differ, or an operand is a scalar.
 
     Examples
     --------
@@ -40,14 +40,14 @@ def matmul(a: Array, b: Array) -> Array:
 def _check_matmul(left: Shape, right: Shape) -> None:
     message = f"matmul cannot multiply the shapes {left} and {right}"
     if not left or not right:
-        raise mismatch(message, "to multiply by a number, write *")
+        raise mismatch(message, "to multiply by a scalar, write *")
     inner = right[-2] if len(right) > 1 else right[0]
     if left[-1] != inner:
         raise mismatch(message, f"the inner sizes {left[-1]} and {inner} differ")
 
 
 def _stacked(a: Array, b: Array, left: Shape, right: Shape) -> Array:
-    """Multiply stacks, brought to one stack of matrices each."""
+    """Multiply stacks of matrices, broadcast to one stack shape."""
     if len(left) == 1:
         a, left = reshape(a, (1, *left)), (1, *left)
         return _without(_stacked(a, b, left, right), -2)
@@ -142,7 +142,7 @@ def einsum(subscripts: str, *operands: Array) -> Array:
 def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result, checked."""
     if not isinstance(subscripts, str):
-        raise mismatch(f"einsum takes subscripts as text first, not {type(subscripts).__name__}")
+        raise mismatch(f"einsum takes the subscripts as a str first, not {type(subscripts).__name__}")
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if not arrow:
@@ -161,7 +161,7 @@ def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
 
 
 def _summed(x: Array, letters: str, needed: set[str]) -> tuple[Array, str]:
-    """Sum over the letters that nothing needs."""
+    """Sum over the letters that are not needed."""
     axes = [place for place, letter in enumerate(letters) if letter not in needed]
     if not axes:
         return x, letters

@@ -53,7 +53,7 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
     if not axes:
         return apply(rows.absolute, x) if row is rows.norm else _same(x)
     if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
-        raise mismatch(f"{row.name} of no numbers, of the shape {shape}")
+        raise mismatch(f"{row.name} of an empty array, of the shape {shape}")
     found = apply(row, x, axes=axes, rank=len(shape))
     if keepdims is False:
         return found
@@ -64,7 +64,7 @@ def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdim
 
 
 def _same(x: Array) -> Array:
-    """Return the result of a reduction over no axis, which is no view."""
+    """Return the result of a reduction over no axis, which is not a view."""
     return x.copy() if isinstance(x, np.ndarray) else unchanged(x)
 
 
@@ -81,7 +81,7 @@ def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def prod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return Πx along axes; its derivatives are right where numbers are zero, too.
+    """Return Πx along axes; its derivatives are also correct where elements are zero.
 
     Examples
     --------
@@ -106,13 +106,13 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     axes = normalized_axes("mean", axis, shape)
     size = math.prod(shape if axis is None else [shape[entry] for entry in axes])
     if size == 0:
-        raise mismatch(f"mean of no numbers, of the shape {shape}")
+        raise mismatch(f"mean of an empty array, of the shape {shape}")
     total = _over(rows.sum_, x, axes, shape, keepdims)
     return total if size == 1 else total / size
 
 
 def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return the largest number along axes; at a tie the last has the derivative.
+    """Return the maximum along axes; at a tie the derivative goes to the last.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return the smallest number along axes; at a tie the last has the derivative.
+    """Return the minimum along axes; at a tie the derivative goes to the last.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def argmax(x: Array, axis: int | None = None) -> Array:
-    """Return where the first of the largest numbers stands, as a float64; derivative 0.
+    """Return the index of the first maximum, as a float64; derivative 0.
 
     Examples
     --------
@@ -179,12 +179,12 @@ def _along(row: Primitive, x: Array, axis: Axis) -> Array:
     x = as_array(x)
     shape = shape_of(x)
     if not shape:
-        raise mismatch(f"{row.name} takes an array, not a number")
+        raise mismatch(f"{row.name} takes an array, not a scalar")
     return apply(row, x, axes=normalized_axes(row.name, axis, shape), rank=len(shape))
 
 
 def reduced_for_broadcast(reduce: Callable[..., Array], x: Array, axis: Axis) -> Array:
-    """Reduce so that the result broadcasts against `x`; leading axes need not be kept for it."""
+    """Reduce so that the result broadcasts against `x`; reduced leading axes need not be kept."""
     rank = len(shape_of(x))
     axes = normalized_axes("a reduction", axis, shape_of(x))
     leading = axes == tuple(range(-rank, -rank + len(axes)))
@@ -216,7 +216,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
 
 
 def cumsum(x: Array, axis: int | None = None) -> Array:
-    """Return the running sums along an axis; of all numbers in order where it is None.
+    """Return the running sums along an axis; of the flattened array if it is None.
 
     Examples
     --------

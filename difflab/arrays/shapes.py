@@ -42,18 +42,18 @@ __all__ = [
 
 
 def reshape(x: Array, shape: int | Sequence[int]) -> Array:
-    """Return the same numbers, row by row, in another shape.
+    """Return the same elements, in row-major order, in another shape.
 
     Parameters
     ----------
     x : array or traced value
     shape : int or sequence of int
-        One size may be -1: it is what remains.
+        One size may be -1: it is inferred.
 
     Raises
     ------
     ShapeError
-        The new shape holds another number of elements.
+        The new shape has a different number of elements.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
 
 
 def several(name: str, arrays: Sequence[Array]) -> list[Array]:
-    """Return the parts of a sequence of arrays."""
+    """Return a sequence of arrays as a list."""
     try:
         parts = list(arrays)
     except TypeError:
@@ -154,7 +154,7 @@ def several(name: str, arrays: Sequence[Array]) -> list[Array]:
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
-    """Join arrays along an axis that they have.
+    """Join arrays along an existing axis.
 
     Raises
     ------
@@ -241,12 +241,12 @@ def _pair(entry: Any) -> tuple[int, int]:
 
 
 def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) -> Array:
-    """Return the entries at places that are known beforehand, which may repeat.
+    """Return the entries at static indices, which may repeat.
 
     Raises
     ------
     ShapeError
-        A place is outside of the axis, or no whole number.
+        An index is out of bounds, or not an integer.
 
     Examples
     --------
@@ -260,7 +260,7 @@ def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) ->
     wanted = np.atleast_1d(given.astype(int))
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
-        raise mismatch(f"take at {outside.flat[0]} is outside an axis of size {shape[along]}")
+        raise mismatch(f"index {outside.flat[0]} of take is out of bounds for an axis of size {shape[along]}")
     flat = tuple((wanted.ravel() % shape[along]).tolist())
     found = apply(rows.take, x, places=flat, axis=along, rank=len(shape))
     if np.ndim(places) == 1:

@@ -1,4 +1,4 @@
-"""Truth values: their operators, and whether all or any hold. Comparisons make them."""
+"""Operators and reductions of truth values, which comparisons return."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["all", "any", "bitwise_and", "count", "bitwise_or", "logical_xor", "b
 
 
 def _of_truths(value: Any) -> bool:
-    """Whether these are truth values and no numbers, between which `&` would go bit by bit."""
-    told = getattr(value, "holds_truths", None)
-    if told is not None:
-        return bool(told())
+    """Whether these are truth values, not numbers, on which `&` would act bitwise."""
+    holds_truths = getattr(value, "holds_truths", None)
+    if holds_truths is not None:
+        return bool(holds_truths())
     kind = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     return bool(kind == np.bool_)
 
@@ -71,12 +71,12 @@ def invert(a: Array) -> Array:
 
 
 def logical_xor(a: Array, b: Array) -> Array:
-    """Return `numpy.logical_xor`, where numbers other than 0 count as true."""
+    """Return `numpy.logical_xor`, where nonzero numbers count as true."""
     return logical_and(logical_or(a, b), logical_not(logical_and(a, b)))
 
 
 def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Tell whether all numbers along axes are other than 0.
+    """Return whether all elements along axes are nonzero.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Tell whether any number along axes is other than 0.
+    """Return whether any element along axes is nonzero.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def count(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return how many numbers along axes are other than 0, as a float64.
+    """Return the number of nonzero elements along axes, as a float64.
 
     Examples
     --------

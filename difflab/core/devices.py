@@ -1,8 +1,8 @@
-"""Which array module values belong to: NumPy on the host, CuPy and its kin on a device.
+"""The array module of values: NumPy on the host, CuPy and other libraries on a device.
 
-The module is chosen from the values, here and nowhere else, and nothing is converted: arrays that
-lie in different places are an error that says where each is. Numbers are welcome everywhere: those
-of Python, NumPy's scalars, and arrays without axes.
+The module is chosen from the values, only in this module, and nothing is converted: arrays on
+different devices raise an error that names the device of each. Scalars are accepted everywhere:
+Python's, NumPy's, and arrays without axes.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from difflab.errors import DeviceError
 __all__ = ["HOST", "device_mismatch", "array_module", "module_of", "on_host", "device_name", "library_name"]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
-"""Types whose module is NumPy for certain."""
+"""Types whose array module is known to be NumPy."""
 
 
 def module_of(value: Any) -> Any:
     """Return the array module that a number or array belongs to.
 
-    Libraries are known by name, others by the method ``__array_namespace__`` of the Python array
+    Known libraries are found by name, others by the method ``__array_namespace__`` of the Python array
     API standard.
 
     Examples
@@ -57,7 +57,7 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
     doing : str
         The operation, for the error.
     names : sequence of str, optional
-        What the values are called there; "argument 1" and so on when left out.
+        The names of the values in that operation; "argument 1" and so on by default.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
 
 
 def device_mismatch(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
-    """Return the error that says where each of several values is."""
+    """Return the error that names the device of each value."""
     known = names or [f"argument {position + 1}" for position in range(len(values))]
     places = ", ".join(
         f"{name} is on {device_name(value)}"
@@ -86,13 +86,13 @@ def device_mismatch(values: Sequence[Any], doing: str, names: Sequence[str] = ()
     )
     return DeviceError(
         f"{doing} takes arrays of one device, but {places}",
-        hint="move one of them yourself: cupy.asarray(array) puts an array of NumPy's on the"
-        " device, and array.get() brings one back",
+        hint="move one of them explicitly: cupy.asarray(array) copies a NumPy array to the"
+        " device, and array.get() copies it back",
     )
 
 
 def device_name(value: Any) -> str:
-    """Return where an array is, in words."""
+    """Return the device of an array, in words."""
     module = module_of(value)
     if module is np:
         return "the host (numpy)"
@@ -115,5 +115,5 @@ def library_name(module: Any) -> str:
 
 
 def on_host(value: Any) -> Any:
-    """Return an array copied to the host, where the user has asked for that."""
+    """Return an array copied to the host, on the user's explicit request."""
     return np.asarray(value.get() if hasattr(value, "get") else value)

@@ -1,4 +1,4 @@
-"""What others have worked out about a function, kept as long as it."""
+"""Cache of objects derived from a function, with the lifetime of the function."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["DerivedCache"]
 
 
 class DerivedCache(dict[str, Any]):
-    """Notes by name, which are not copied or stored with what they are about.
+    """Derived objects by key, which are neither copied nor pickled with their owner.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names as people read them: lists in order, names of outputs, fresh names."""
+"""Names for display: natural order, names of outputs, fresh names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shortened(names: Sequence[str], limit: int = 6) -> str:
 
 
 def missing_values(names: Sequence[str]) -> str:
-    """Return what to say where inputs have no value.
+    """Return the message about inputs without a value.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def missing_values(names: Sequence[str]) -> str:
 def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> tuple[str, ...]:
     """Return a name for each output: its variable's, or ``y``, or ``y1``, ``y2``, ….
 
-    A name that the program gave to something else is not given: the sole output beside an input
+    A name that the program uses for something else is not used: the sole output beside an input
     or a variable ``y`` is ``f``.
 
     Parameters
@@ -88,7 +88,7 @@ def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> 
 
 
 def display_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
-    """Return the names that values of a program are shown under, as the program gave them.
+    """Return the program's own names of values, for display.
 
     A name that is `taken`, by an input or by another value with the same name, is not used: the
     value then gets a generated name, which must be none of these.
@@ -115,7 +115,7 @@ def display_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[
 
 
 class FreshNames:
-    """Names that are taken, and fresh ones beside them.
+    """Generator of names that differ from all names in use.
 
     Examples
     --------
@@ -130,14 +130,14 @@ class FreshNames:
         self._counts: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
-        """Take `name`, with underscores added until it is free."""
+        """Reserve and return `name`, with underscores appended until it is unused."""
         while name in self._taken or name in self._reserved:
             name += "_"
         self._taken.add(name)
         return name
 
     def numbered(self, stem: str) -> str:
-        """Take `stem` with the next number that is free."""
+        """Reserve and return `stem` with the next unused number."""
         while True:
             count = self._counts[stem] = self._counts.get(stem, 0) + 1
             name = f"{stem}{count}"

@@ -1,8 +1,8 @@
-"""What the column `spans` of a graph points into: a text, and lines of Python.
+"""Source locations of a graph's column `spans`: spans of a text, and positions in Python code.
 
-A place is an integer: ``start << 32 | end`` is a span of the text, -1 is nowhere, and what lies
-below counts the places in Python code at which nodes were made. A million nodes made in one loop
-share the few places of its body.
+A location is an integer: ``start << 32 | end`` is a span of the text, -1 is unknown, and lower
+values number the positions in Python code that created nodes. A million nodes created in one loop
+share the few positions of its body.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["NOWHERE", "Source", "packed"]
 
 NOWHERE = -1
 FIRST = -2
-"""The first place in Python; the next ones lie below."""
+"""The first position in Python code; the next ones are lower."""
 
 
 def packed(span: tuple[int, int]) -> int:
@@ -25,7 +25,7 @@ def packed(span: tuple[int, int]) -> int:
 
 
 class Source:
-    """A text, and the places in Python that have been met; graphs made from one another share it.
+    """A text, and positions in Python code; graphs derived from one another share it.
 
     Examples
     --------
@@ -42,11 +42,11 @@ class Source:
 
     @property
     def keys(self) -> tuple[Any, ...]:
-        """What tells the places in Python from others, in their order."""
+        """The keys of the positions in Python code, in order."""
         return tuple(self._numbers)
 
     def here(self) -> int:
-        """Return the place of the user's Python code that is running."""
+        """Return the current position in the user's Python code."""
         frame = python_frame()
         if frame is None:
             return NOWHERE
@@ -55,12 +55,12 @@ class Source:
         return self._numbers.get(key) or self._number(key, frame_position(frame))
 
     def at(self, spot: FramePosition | SourceLocation) -> int:
-        """Return a place in Python that was taken elsewhere."""
+        """Return the integer of a position recorded elsewhere."""
         key = spot if isinstance(spot, SourceLocation) else (id(spot.code), spot.instruction)
         return self._numbers.get(key) or self._number(key, spot)
 
     def place(self, number: int) -> SourceLocation:
-        """Return the place that an integer stands for, which is empty for nowhere."""
+        """Return the location of an integer; empty if unknown."""
         if number >= 0:
             return SourceLocation(self.text, (number >> 32, number & 0xFFFFFFFF))
         if number > FIRST:
@@ -69,9 +69,9 @@ class Source:
         return found.read() if isinstance(found, FramePosition) else found
 
     def adopted(self, other: Source, numbers: list[int], otherwise: int) -> list[int]:
-        """Return places of another source as places of this one.
+        """Convert locations of another source to locations of this one.
 
-        Those that it cannot have, because they lie in another text, become `otherwise`.
+        Spans of another text become `otherwise`.
         """
         if other is self:
             return numbers

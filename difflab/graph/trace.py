@@ -1,6 +1,6 @@
 """Record Python code written with NumPy as a `Function`.
 
-The code runs once on nodes; loops unroll.
+The code runs once on nodes; loops are unrolled.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     InputError
         An example is neither a number nor an array of numbers.
     TraceError
-        The code branches on a value, leaves NumPy, or returns something else than values.
+        The code branches on a value, leaves NumPy, or returns something other than values.
 
     Examples
     --------
@@ -72,10 +72,10 @@ _BEGINNINGS = count(1)
 
 
 class TraceBuilder(Builder):
-    """The builder that running code writes to, open while the code runs.
+    """The builder that records running code, open while the code runs.
 
     Traces nest: code that is being traced may differentiate, which traces again. Where an
-    inner trace meets a value of one around it, a trace that captures takes the value as one
+    inner trace encounters a value of an enclosing trace, it can capture the value as one
     more input, so that derivatives with respect to inner inputs regard it as constant and
     nothing confuses the two (Siskind & Pearlmutter, 2005).
 
@@ -99,7 +99,7 @@ class TraceBuilder(Builder):
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
     def copied_spans(self, graph: Graph) -> list[int]:
-        """Return a graph's places; what was written in a text is here where it is called."""
+        """Return a graph's spans; those in a text become the position of the call."""
         here = self.source.here()
         return self.source.adopted(graph.source, graph.spans.tolist(), here)
 
@@ -117,7 +117,7 @@ class TraceBuilder(Builder):
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
         self.is_open = False
         cause = error.__cause__ if isinstance(error, ValueError) else None
-        if isinstance(cause, AssignedError):  # NumPy shows what it asked for as a cause
+        if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
             raise cause.of_an_array() from None
 
     def lift(self, value: Any) -> int | None:
@@ -148,7 +148,7 @@ class TraceBuilder(Builder):
         return node
 
     def _captured(self, key: tuple[int, int], value: Any, owner: Any = None) -> int:
-        """Make a value an input; its owner stays alive, so that no other gets its id."""
+        """Make a value an input; its owner is kept alive, so that its id is not reused."""
         known = self._inputs.get(key)
         if known is not None:
             return known[0]

@@ -1,6 +1,6 @@
-"""Classes: numbers that the same operation computes from numbers of the same classes.
+"""Classes: scalars that the same operation computes from scalars of the same classes.
 
-The graph is read level by level, as arrays: a number's class is its operation and the classes of
+The graph is read level by level, as arrays: a scalar's class is its operation and the classes of
 its arguments, so members of a class lie on one level and none depends on another. Within a
 class the members, its *lanes*, are ordered as the lanes are that they are computed from: so
 neighbours in the text are neighbours in the vectors.
@@ -23,10 +23,10 @@ from difflab.primitives import index, power
 __all__ = ["LaneClass", "LaneClasses", "LaneKind", "classes", "element_indices", "flat"]
 
 OFTEN = 32
-"""Uses from which a constant is a part of the structure, and not one of many data."""
+"""Uses from which a constant is part of the structure, not data."""
 
 PATIENCE = 200
-"""Levels or classes that are read before a graph can be found to have too many."""
+"""Levels or classes to read before giving up on a graph that has too many."""
 
 Nodes = NDArray[np.int64]
 
@@ -35,22 +35,22 @@ class LaneKind(Enum):
     """What the lanes of a class are."""
 
     INPUT = auto()
-    """The inputs that are numbers."""
+    """Scalar inputs."""
     CONSTANT = auto()
-    """Numbers that stand in the graph."""
+    """Constants of the graph."""
     ELEMENTS = auto()
-    """The numbers of one array; a lane is a place in it."""
+    """The elements of one array; a lane is a flat index."""
     OPERATION = auto()
     """The results of one elementwise row."""
     SUM = auto()
     """Long sums."""
     WHOLE = auto()
-    """A single node that is computed as it stands."""
+    """A single node that is copied unchanged."""
 
 
 @dataclass(frozen=True)
 class LaneClass:
-    """Numbers that are computed alike."""
+    """Scalars that are computed alike."""
 
     kind: LaneKind
     nodes: Nodes
@@ -65,7 +65,7 @@ class LaneClasses:
     members : list of LaneClass
         Every class.
     of, lane : (nodes,) array of int
-        The class of each node, and its place there.
+        The class of each node, and its index in that class.
     """
 
     members: list[LaneClass]
@@ -74,7 +74,7 @@ class LaneClasses:
 
 
 def classes(function: Function, chains: Chains, lanes: int) -> LaneClasses | None:
-    """Return the classes of a function; None where they hold fewer than `lanes` nodes each."""
+    """Return the classes of a function; None if they hold fewer than `lanes` nodes on average."""
     graph = function.graph
     finder = _Finder(graph, chains, function.input_nodes)
     seen = 0
@@ -125,7 +125,7 @@ def _ranges(starts: Nodes, ends: Nodes) -> Nodes:
 
 
 class _Finder:
-    """Gives the nodes of level after level their classes."""
+    """Assigns classes to nodes, level by level."""
 
     def __init__(self, graph: Graph, chains: Chains, inputs: Sequence[int]) -> None:
         self.graph = graph
@@ -166,7 +166,7 @@ class _Finder:
         self.found.members.append(LaneClass(kind, nodes))
 
     def _constants(self, nodes: Nodes) -> None:
-        """Class numbers: each that occurs often alone, and the others, which are data."""
+        """Class constants: each frequent one alone, and all others, which are data, together."""
         if not len(nodes):
             return
         graph = self.graph
@@ -191,7 +191,7 @@ class _Finder:
         return marked
 
     def _from_arrays(self, nodes: Nodes) -> None:
-        """Class the numbers of arrays; those of one array are met on one level."""
+        """Class the elements of arrays; those of one array are on one level."""
         if not len(nodes):
             return
         sources = self.graph.args[self.graph.starts[nodes]]
@@ -231,7 +231,7 @@ class _Finder:
 
 
 def element_indices(graph: Graph) -> Nodes:
-    """Return for each node that is a number of an array its place there, else -1."""
+    """Return for each node that is an element of an array its flat index, else -1."""
     places = np.full(len(graph), -1)
     scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
     nodes = np.flatnonzero(graph.applies(index) & scalar)
@@ -244,7 +244,7 @@ def element_indices(graph: Graph) -> Nodes:
 
 
 def flat(key: Sequence[int], shape: Sequence[int]) -> int:
-    """Return the place that a key has in an array's numbers, counted row by row."""
+    """Return the row-major flat index of a key in an array."""
     place = 0
     for entry, size in zip(key, shape, strict=True):
         place = place * size + entry

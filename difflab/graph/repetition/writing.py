@@ -1,6 +1,6 @@
 """Classes as operations on vectors: each class is written once, its arguments are gathered.
 
-Lanes at equal distances are a slice, which copies nothing; others are taken by their places.
+Equidistant lanes are a slice, which copies nothing; others are taken by indices.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from difflab.primitives import (
 __all__ = ["write"]
 
 MANY = 16
-"""Numbers that are put together one by one, up to here; beyond, class by class."""
+"""Nodes with fewer scalar arguments are copied unchanged; others are assembled class by class."""
 
 Nodes = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ def write(function: Function, classes: LaneClasses, chains: Chains) -> Function:
 
 
 class _VectorWriter:
-    """The graph on vectors, and where the old one's numbers are in it."""
+    """The graph on vectors, and the location of each old node in it."""
 
     def __init__(self, function: Function, classes: LaneClasses, chains: Chains) -> None:
         self.function = function
@@ -126,7 +126,7 @@ class _VectorWriter:
         return self.builder.emit(row, args, tuple(sorted(params.items())))
 
     def _vector(self, number: int) -> int:
-        """Return all numbers of a class; those of inputs are put together when first needed."""
+        """Return all numbers of a class; vectors of inputs are packed on first use."""
         if number not in self.vectors:
             found = self.classes.members[number]
             if found.kind is LaneKind.INPUT:
