@@ -7,7 +7,7 @@
     │   ├── ParseError             the text is not a program of the language
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
     │   │   ├── IndexingError      an index is out of bounds; also an IndexError
-    │   │   └── UnsizedError       a number has no length; a TypeError, too
+    │   │   └── UnsizedError       a scalar has no length; also a TypeError
     │   ├── PointError             values are missing, unknown or of the wrong shape
     │   ├── ResourceError          it needs more memory than is available
     │   ├── DeviceError            arrays of different devices are mixed

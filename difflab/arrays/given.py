@@ -16,16 +16,16 @@ __all__ = [
     "Array",
     "Axis",
     "Shape",
-    "normalized_axes",
-    "as_indices",
-    "mismatch",
+    "as_array",
     "as_float",
+    "as_indices",
+    "as_integer",
+    "as_integers",
+    "brief_repr",
+    "mismatch",
+    "normalized_axes",
     "normalized_axis",
     "shape_of",
-    "brief_repr",
-    "as_integers",
-    "as_array",
-    "as_integer",
 ]
 
 Array = Any

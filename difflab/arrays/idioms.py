@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from difflab import arrays
 from difflab.arrays import truths
 from difflab.arrays.given import as_array
-from difflab.arrays.numpy_names import clipped, rounded, swap_axes, numpy_take, alternative_to
+from difflab.arrays.numpy_names import alternative_to, clipped, numpy_take, rounded, swap_axes
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError, UnsizedError
@@ -31,7 +31,7 @@ LACKING = (
 
 
 class Lacking:
-    """An attribute that NumPy's arrays have and `Idioms` has not: reading it raises an error that names the alternative."""
+    """A missing NumPy attribute: reading it raises an error that names the alternative."""
 
     def __init__(self, name: str) -> None:
         self.name = name

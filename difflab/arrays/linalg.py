@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, mismatch, shape_of, as_array
+from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
 from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.primitive import Primitive
@@ -71,7 +71,7 @@ def inv(a: Array) -> Array:
 def det(a: Array) -> Array:
     """Return the determinant of a square matrix.
 
-    Where it is singular it has its first derivative, the cofactors; its second derivatives are nan or inf.
+    At a singular matrix the first derivative, the cofactors, is finite; second ones are nan or inf.
 
     Examples
     --------

@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Axis, as_indices, as_float, mismatch, shape_of, as_array, as_integer
+from difflab.arrays.given import (
+    Array,
+    Axis,
+    as_array,
+    as_float,
+    as_indices,
+    as_integer,
+    mismatch,
+    shape_of,
+)
 from difflab.arrays.products import matmul
-from difflab.arrays.reductions import reduced_for_broadcast, log_softmax, max, mean, sum
+from difflab.arrays.reductions import log_softmax, max, mean, reduced_for_broadcast, sum
 from difflab.arrays.shapes import pad, reshape, stack, take
 
 __all__ = [
@@ -192,7 +201,10 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
     [[[4.0, 4.0], [4.0, 4.0]]]
     """
     x, weight = as_array(x), as_array(weight)
-    stride, padding = as_integer("conv2d", "stride", stride, 1), as_integer("conv2d", "padding", padding, 0)
+    stride, padding = (
+        as_integer("conv2d", "stride", stride, 1),
+        as_integer("conv2d", "padding", padding, 0),
+    )
     images, filters = shape_of(x), shape_of(weight)
     if len(images) not in (3, 4) or len(filters) != 4 or images[-3] != filters[1]:
         raise mismatch(f"conv2d cannot combine the shapes {images} and {filters}")

@@ -13,13 +13,21 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import normalized_axes, as_indices, mismatch, normalized_axis, as_integers
+from difflab.arrays.given import as_indices, as_integers, mismatch, normalized_axes, normalized_axis
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.primitives import TABLE, clip, floor, maximum, minimum, round_
 
-__all__ = ["clipped", "of_function", "of_ufunc", "rounded", "swap_axes", "numpy_take", "alternative_to"]
+__all__ = [
+    "alternative_to",
+    "clipped",
+    "numpy_take",
+    "of_function",
+    "of_ufunc",
+    "rounded",
+    "swap_axes",
+]
 
 
 SAME = (
@@ -41,7 +49,10 @@ def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = Fa
 def swap_axes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes."""
     order = list(range(len(a.shape)))
-    first, second = normalized_axis("swapaxes", axis1, a.shape), normalized_axis("swapaxes", axis2, a.shape)
+    first, second = (
+        normalized_axis("swapaxes", axis1, a.shape),
+        normalized_axis("swapaxes", axis2, a.shape),
+    )
     order[first], order[second] = order[second], order[first]
     return arrays.transpose(a, order)
 
@@ -337,10 +348,7 @@ def alternative_to(name: str) -> str:
     known = {function.__name__ for function in ARRAY_FUNCTIONS}
     known |= rows_by_numpy_name().keys() | UFUNCS.keys()
     if name in known:
-        return (
-            f"numpy.{name} is supported without out=, where=, dtype= and"
-            " initial="
-        )
+        return f"numpy.{name} is supported without out=, where=, dtype= and initial="
     near = get_close_matches(name, [*known, *WRITTEN], 1, 0.75)
     if not near:
         return "write it with the functions that difflab.arrays and the table of primitives have"

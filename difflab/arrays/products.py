@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, mismatch, shape_of, as_array
+from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import broadcast_to, diagonal, reshape, transpose
 from difflab.core.apply import apply
@@ -142,7 +142,7 @@ def einsum(subscripts: str, *operands: Array) -> Array:
 def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result, checked."""
     if not isinstance(subscripts, str):
-        raise mismatch(f"einsum takes the subscripts as a str first, not {type(subscripts).__name__}")
+        raise mismatch(f"einsum takes a str of subscripts first, not {type(subscripts).__name__}")
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if not arrow:

@@ -15,12 +15,12 @@ from difflab.arrays.given import (
     Array,
     Axis,
     Shape,
-    normalized_axes,
-    mismatch,
-    normalized_axis,
-    shape_of,
     as_array,
     as_integer,
+    mismatch,
+    normalized_axes,
+    normalized_axis,
+    shape_of,
 )
 from difflab.arrays.shapes import reshape
 from difflab.core.apply import apply
@@ -29,7 +29,6 @@ from difflab.core.primitive import Primitive
 
 __all__ = [
     "argmax",
-    "reduced_for_broadcast",
     "cumsum",
     "log_softmax",
     "logsumexp",
@@ -38,6 +37,7 @@ __all__ = [
     "min",
     "norm",
     "prod",
+    "reduced_for_broadcast",
     "softmax",
     "sum",
 ]
@@ -225,4 +225,6 @@ def cumsum(x: Array, axis: int | None = None) -> Array:
     [1.0, 3.0, 6.0]
     """
     x = reshape(x, -1) if axis is None else as_array(x)
-    return _along(rows.cumsum, x, -1 if axis is None else normalized_axis("cumsum", axis, shape_of(x)))
+    return _along(
+        rows.cumsum, x, -1 if axis is None else normalized_axis("cumsum", axis, shape_of(x))
+    )

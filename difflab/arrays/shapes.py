@@ -13,14 +13,14 @@ from difflab import primitives as rows
 from difflab.arrays.given import (
     Array,
     Axis,
-    normalized_axes,
+    as_array,
     as_indices,
+    as_integer,
+    as_integers,
     mismatch,
+    normalized_axes,
     normalized_axis,
     shape_of,
-    as_integers,
-    as_array,
-    as_integer,
 )
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
@@ -260,7 +260,7 @@ def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) ->
     wanted = np.atleast_1d(given.astype(int))
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
-        raise mismatch(f"index {outside.flat[0]} of take is out of bounds for an axis of size {shape[along]}")
+        raise mismatch(f"index {outside.flat[0]} of take is outside an axis of size {shape[along]}")
     flat = tuple((wanted.ravel() % shape[along]).tolist())
     found = apply(rows.take, x, places=flat, axis=along, rank=len(shape))
     if np.ndim(places) == 1:

@@ -16,7 +16,15 @@ import numpy as np
 
 from difflab.errors import DeviceError
 
-__all__ = ["HOST", "device_mismatch", "array_module", "module_of", "on_host", "device_name", "library_name"]
+__all__ = [
+    "HOST",
+    "array_module",
+    "device_mismatch",
+    "device_name",
+    "library_name",
+    "module_of",
+    "on_host",
+]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
 """Types whose array module is known to be NumPy."""
@@ -25,8 +33,8 @@ HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool
 def module_of(value: Any) -> Any:
     """Return the array module that a number or array belongs to.
 
-    Known libraries are found by name, others by the method ``__array_namespace__`` of the Python array
-    API standard.
+    Known libraries are found by name, others by the method ``__array_namespace__`` of the Python
+    array API standard.
 
     Examples
     --------

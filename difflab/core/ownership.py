@@ -13,7 +13,7 @@ The rule, for every public call:
 * An operation on a tensor that changes nothing (`+t`, `t.sum()` of a scalar) is a new tensor with
   its own node on the tape. The nodes of a graph are immutable and stay what they are.
 
-Values that are passed through, not computed, are not copied: what the user's function returns through
+Values that are passed through are not copied: what the user's function returns through
 `checkpoint`, the tensor that `t.grad = g` is given, auxiliary results (`has_aux`), and arrays of
 other libraries, whose rules they follow. `t.numpy()` shows the array of a tensor and cannot be
 written to.

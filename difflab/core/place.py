@@ -14,13 +14,13 @@ from difflab.errors import InputError
 
 __all__ = [
     "NOWHERE",
-    "SourceLocation",
     "FramePosition",
+    "SourceLocation",
     "at_users_line",
+    "frame_position",
     "python_frame",
     "user_location",
     "user_position",
-    "frame_position",
 ]
 
 Error = TypeVar("Error", bound=InputError)
@@ -93,7 +93,7 @@ class FramePosition(NamedTuple):
 
 
 def python_frame() -> FrameType | None:
-    """Return the innermost frame outside of difflab; None below the parser, which has its own locations."""
+    """Return the innermost frame outside of difflab; None below the parser."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         owner = _owner(frame.f_globals.get("__name__", ""))

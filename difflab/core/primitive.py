@@ -3,7 +3,7 @@
 A derivative rule is stated once and serves both modes and every order. An elementwise
 primitive y = φ(a, b, …) has a diagonal Jacobian, and a diagonal map is its own transpose:
 the rule ``t ↦ t · ∂φ/∂a`` maps a tangent forward (t = ȧ) and a cotangent backward (t = ȳ).
-A primitive that mixes the elements of an array states its tangent map, and the engine transposes it.
+A primitive that mixes an array's elements states its tangent map, and the engine transposes it.
 Rules are written with difflab operations only, so the derivative of a graph is a graph.
 """
 

@@ -17,12 +17,14 @@ from difflab.eager.recording.tape import Step, storage_of
 from difflab.eager.sweep.backward import Contributions
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
-from difflab.graph.custom.call import CustomCall, Context, ForwardResult, read_only
+from difflab.graph.custom.call import Context, CustomCall, ForwardResult, read_only
 
 __all__ = ["record_custom"]
 
 
-def record_custom(kind: type[Recorded], call: CustomCall, args: Sequence[Any]) -> tuple[list[Any], bool]:
+def record_custom(
+    kind: type[Recorded], call: CustomCall, args: Sequence[Any]
+) -> tuple[list[Any], bool]:
     """Return the outputs of a custom function on tensors, and whether they are one."""
     data = [_given(arg._data if isinstance(arg, Recorded) else arg) for arg in args]
     edges = [arg._step if isinstance(arg, Recorded) else None for arg in args]

@@ -62,7 +62,7 @@ class Builder:
     annihilates : bool
         Whether a factor that is the constant 0 makes a product 0, whatever the other factor is.
     commutes : bool
-        Whether b + a is the same node as a + b; the elements are equal, their memory layout may differ.
+        Whether b + a is the same node as a + b; elements are equal, their memory layout may differ.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Builder:
     """
 
     depth = 0
-    """Nesting depth: a trace that starts later has a larger one, and lifts values of earlier traces."""
+    """A trace that starts later has a larger depth, and lifts values of earlier traces."""
 
     def __init__(self, source: Source | None = None, *, simplify: bool = False) -> None:
         self.source = source or Source()

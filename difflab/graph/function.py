@@ -149,8 +149,8 @@ class Function:
             found = tuple(getattr(value, "shape", ()))
             if found != shape:
                 return PointError(
-                    f"tensors are evaluated one point at a time, but '{name}' of the shape {shape} has"
-                    f" a value of the shape {found}",
+                    f"tensors are evaluated one point at a time, but '{name}' of the shape {shape}"
+                    f" has a value of the shape {found}",
                     hint="declare the input with the batch's shape, or call it for every point",
                 )
         return None

@@ -246,8 +246,8 @@ def _limited(primitive: Primitive, compute: Callable[..., Any], title: str) -> C
         largest = max(map(np.size, args), default=0)
         if largest > limit:
             raise UnsupportedError(
-                f"{title} computes '{primitive.name}' element by element, up to {limit:,} elements; "
-                f"this array has {largest:,}"
+                f"{title} computes '{primitive.name}' element by element, up to {limit:,} elements;"
+                f" this array has {largest:,}"
             )
         return compute(*args, **params)
 
@@ -331,4 +331,6 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
         if module == "sympy":
             return SympyInterpreter()
     xp = array_module(values, "the function", names)
-    return LibraryInterpreter(xp) if library_name(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)
+    return (
+        LibraryInterpreter(xp) if library_name(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)
+    )

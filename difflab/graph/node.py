@@ -13,7 +13,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
-from difflab.arrays.numpy_names import of_function, of_ufunc, alternative_to
+from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
@@ -320,7 +320,7 @@ def _innermost(operands: Sequence[Any]) -> Builder:
 
 
 def _leaf(builder: Builder, value: Any) -> int:
-    """Return the node of an operand: its own, a constant, or the input that a trace lifted it to."""
+    """Return the node of an operand: its own, a constant, or the input it is lifted to."""
     if isinstance(value, Node):
         if value.builder is builder:
             return value.id

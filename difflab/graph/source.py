@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from difflab.core.place import SourceLocation, FramePosition, python_frame, frame_position
+from difflab.core.place import FramePosition, SourceLocation, frame_position, python_frame
 
 __all__ = ["NOWHERE", "Source", "packed"]
 

@@ -126,7 +126,9 @@ class TraceBuilder(Builder):
             return None
         if isinstance(value, Node):
             around = value.builder
-            if not (isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth):
+            if not (
+                isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth
+            ):
                 return None
             return self._captured((id(around), value.id), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":

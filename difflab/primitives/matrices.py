@@ -209,7 +209,9 @@ def _spread(number: Any) -> Any:
 
 def _cofactor_slope(t: Any, y: Any, a: Any) -> Any:
     """(C tr(Cᵀ Ȧ) − C Ȧᵀ C) / det A, from C = det(A) A⁻ᵀ."""
-    return (y * _spread(_trace_of(y, t)) - _times(_times(y, swap_last_axes(t)), y)) / _spread(det(a))
+    return (y * _spread(_trace_of(y, t)) - _times(_times(y, swap_last_axes(t)), y)) / _spread(
+        det(a)
+    )
 
 
 def _minors(mp: Any, a: Any) -> Any:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.given import shape_of, as_array
+from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
-from difflab.arrays.numpy_names import of_function, of_ufunc, alternative_to
+from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive

@@ -19,7 +19,7 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 
-__all__ = ["CustomCall", "Context", "ForwardResult", "no_rule", "read_only"]
+__all__ = ["Context", "CustomCall", "ForwardResult", "no_rule", "read_only"]
 
 
 class Context:
@@ -138,7 +138,7 @@ class CustomCall:
         return [next(remaining) if arg is HOLE else given for arg, given in pairs]
 
     def key(self) -> Any:
-        """Return a key that is equal for equal calls, with the types of scalars; may be unhashable."""
+        """Return a key that is equal for equal calls, including scalar types; may be unhashable."""
         return (self.function, tuple([(type(arg), arg) for arg in self.template]))
 
     def run(self, values: Sequence[Any], needs: Sequence[bool] | None = None) -> ForwardResult:

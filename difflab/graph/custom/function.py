@@ -28,7 +28,8 @@ class CustomFunction:
     - ``jvp(ctx, *tangents)`` takes a tangent ẋ of every argument, None for those that are no
       arrays, and returns the tangent ẏ = J ẋ of every output.
 
-    One rule suffices for its mode; a derivative in the other mode raises an `UnsupportedError`. Arguments that are tensors, traced values or NumPy arrays can
+    One rule suffices for its mode; a derivative in the other mode raises an
+    `UnsupportedError`. Arguments that are tensors, traced values or NumPy arrays can
     be differentiated by; all others (Python's numbers, texts, …) are settings.
 
     Notes

@@ -18,7 +18,7 @@ from difflab.arrays.given import shape_of
 from difflab.core.primitive import Custom, Primitive, Rule, custom
 from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder
-from difflab.graph.custom.call import CustomCall, Context, ForwardResult, no_rule, read_only
+from difflab.graph.custom.call import Context, CustomCall, ForwardResult, no_rule, read_only
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
@@ -35,7 +35,7 @@ KEPT = 512
 
 
 def applied(call: CustomCall, args: Sequence[Node]) -> tuple[list[Node], bool]:
-    """Append a call to the graph of its arguments; return its outputs, and whether `forward` returned a single one."""
+    """Append a call to the graph; return its outputs, and whether there is a single one."""
     shapes = tuple([arg.shape for arg in args])
     try:
         site = _kept(call.key(), call, shapes)
@@ -243,9 +243,7 @@ def _host_row(
 
 def _required(recorded: Function | None, name: str) -> Function:
     if recorded is None:
-        raise UnsupportedError(
-            f"{name} cannot be recorded, so it can only be evaluated in float64"
-        )
+        raise UnsupportedError(f"{name} cannot be recorded, so it can only be evaluated in float64")
     return recorded
 
 
