@@ -6,20 +6,20 @@
     ├── InputError                 the user's input is at fault (exit code 2)
     │   ├── ParseError             the text is not a program of the language
     │   ├── ShapeError             the shapes of an operation's arguments do not fit
-    │   │   ├── IndexingError      an index is outside of an array; an IndexError, too
-    │   │   └── UnsizedError       a number has no length; a TypeError, too
+    │   │   ├── IndexingError      an index is out of bounds; also an IndexError
+    │   │   └── UnsizedError       a scalar has no length; also a TypeError
     │   ├── PointError             values are missing, unknown or of the wrong shape
-    │   ├── ResourceError          it takes more memory than there is
-    │   ├── DeviceError            arrays of different devices meet
+    │   ├── ResourceError          it needs more memory than is available
+    │   ├── DeviceError            arrays of different devices are mixed
     │   ├── DomainError            the function is undefined at the point
     │   ├── TraceError             Python code that cannot be recorded as a graph
     │   ├── TapeError              an eager tensor cannot do this with its tape as it is
-    │   ├── MissingAttributeError  what NumPy's arrays have, and a traced value has not
-    │   └── AnomalyError           a watched computation made a nan or an infinity
-    ├── UnsupportedError           a method cannot do what was asked; a row, not a crash
+    │   ├── MissingAttributeError  a NumPy attribute that traced values lack
+    │   └── AnomalyError           a computation under `detect_anomaly` gave nan or inf
+    ├── UnsupportedError           a method does not support the request; a row, not a crash
     │   └── MissingDependencyError an optional package is missing or broken
-    ├── ConsistencyError           two parts of difflab contradict each other: a fault of its own
-    └── MethodTimeout              a method was stopped at its limit
+    ├── ConsistencyError           two parts of difflab disagree: a bug in difflab
+    └── MethodTimeout              a method exceeded its time or memory limit
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def _escape(character: str) -> str:
 
 
 class DifflabError(Exception):
-    """The root of everything difflab raises."""
+    """Base class of all exceptions that difflab raises."""
 
 
 class InputError(DifflabError):
-    r"""The input is at fault; `render` shows the place when it is known.
+    r"""The input is at fault; `render` marks the position in the source when it is known.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class InputError(DifflabError):
     text : str, optional
         The source text the error is about.
     span : (int, int), optional
-        Start and end of the place in `text`.
+        Start and end offsets of the error in `text`.
     hint : str, optional
         What to do instead.
 
@@ -114,7 +114,7 @@ class InputError(DifflabError):
         return _rebuild, (type(self), self.message, self.text, self.span, self.hint)
 
     def render(self, width: int = 80) -> str:
-        """Return the message, the line with a caret under the place, and the hint."""
+        """Return the message, the line with a caret under the error, and the hint."""
         lines = [printable(self.message)]
         if self.text is not None and self.span is not None:
             lines += _excerpt(self.text, self.span, width)
@@ -171,15 +171,15 @@ class ShapeError(InputError):
 
 
 class IndexingError(ShapeError, IndexError):
-    """An index is outside of an array, or there are too many of them."""
+    """An index is out of bounds, or there are too many indices."""
 
 
 class UnsizedError(ShapeError, TypeError):
-    """A number has no length, and no parts that a loop could go through."""
+    """A scalar has no length and cannot be iterated over."""
 
 
 class MissingAttributeError(InputError, AttributeError):
-    """A traced value or a tensor lacks what NumPy's arrays have under that name."""
+    """A traced value or a tensor lacks this attribute of NumPy arrays."""
 
 
 class PointError(InputError):
@@ -187,11 +187,11 @@ class PointError(InputError):
 
 
 class ResourceError(InputError):
-    """What was asked takes more memory than there is; the message names the bytes."""
+    """A computation needs more memory than is available; the message gives the bytes."""
 
 
 class DeviceError(InputError):
-    """Arrays of different devices meet; the message names each and where it is."""
+    """Arrays of different devices are mixed; the message names each array and its device."""
 
 
 class DomainError(InputError):
@@ -203,19 +203,19 @@ class TraceError(InputError):
 
 
 class TapeError(InputError):
-    """What was asked does not go with the tape: nothing recorded, freed, or changed in place."""
+    """The tape cannot do this: nothing was recorded, it was freed, or values were overwritten."""
 
 
 class AnomalyError(InputError):
-    """A computation under `detect_anomaly` made a nan or an infinity; the message says where."""
+    """A computation under `detect_anomaly` gave nan or inf; the message says where."""
 
 
 class UnsupportedError(DifflabError):
-    """A method cannot do what was asked; the comparison shows it as a row."""
+    """A method does not support the request; the comparison shows it as a row."""
 
 
 class MissingDependencyError(UnsupportedError):
-    """An optional package is missing or broken; the message holds the command that mends it.
+    """An optional package is missing or broken; the message gives the command to install it.
 
     Examples
     --------
@@ -242,8 +242,8 @@ def _again(package: str, extra: str, fault: str) -> MissingDependencyError:
 
 
 class ConsistencyError(DifflabError):
-    """Two parts of difflab contradict each other: it stops before it gives a wrong number."""
+    """Two parts of difflab disagree; raised instead of returning a wrong result."""
 
 
 class MethodTimeout(DifflabError):
-    """A method was stopped at its time or memory limit; the message says how far it came."""
+    """A method exceeded its time or memory limit; the message says how far it got."""

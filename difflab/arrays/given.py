@@ -1,4 +1,4 @@
-"""What users give array functions, checked: values, axes, sizes and whole numbers."""
+"""Conversion and validation of the arguments of array functions."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ __all__ = [
     "Array",
     "Axis",
     "Shape",
-    "counted",
-    "integers",
+    "as_array",
+    "as_float",
+    "as_indices",
+    "as_integer",
+    "as_integers",
+    "brief_repr",
     "mismatch",
-    "number",
-    "one_axis",
+    "normalized_axes",
+    "normalized_axis",
     "shape_of",
-    "shown",
-    "sizes",
-    "valued",
-    "whole",
 ]
 
 Array = Any
 Axis = int | Sequence[int] | None
 KINDS = "biufc"
-"""NumPy's kinds of numbers."""
+"""NumPy's dtype kinds of numbers."""
 
 
 def mismatch(message: str, hint: str | None = None) -> ShapeError:
-    """Return the error about shapes that do not fit, at the user's line of Python."""
+    """Return a `ShapeError` that points at the user's line of Python."""
     return at_users_line(ShapeError, message, hint)
 
 
 def shape_of(x: Array) -> Shape:
-    """Return the shape of a number, an array or a traced value."""
+    """Return the shape of a scalar, an array or a traced value."""
     found = getattr(x, "shape", None)
     return np.shape(_numbers(x)) if found is None else tuple(found)
 
 
-def valued(x: Any) -> Array:
-    """Return lists of numbers as an array, and numbers and what has a shape as they are.
+def as_array(x: Any) -> Array:
+    """Convert lists to an array; scalars and values with a shape are returned unchanged.
 
     Raises
     ------
     InputError
-        These are no numbers.
+        The value is not numeric.
 
     Examples
     --------
-    >>> valued([1, 2])
+    >>> as_array([1, 2])
     array([1., 2.])
     """
     kind = type(x)
@@ -82,44 +82,44 @@ def _no_numbers(x: Any) -> InputError:
     return at_users_line(
         InputError,
         f"an array function takes numbers and arrays of numbers, not {found}",
-        "lists are taken where their rows have one length",
+        "a list must have rows of equal length",
     )
 
 
-def counted(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
-    """Return axes as sorted negative numbers; all of them where `axis` is None.
+def normalized_axes(name: str, axis: Axis, shape: Shape) -> tuple[int, ...]:
+    """Return axes as sorted negative integers; all axes if `axis` is None.
 
     Raises
     ------
     ShapeError
-        There is no such axis, or it is given twice, or is no integer.
+        An axis is out of range, repeated, or not an integer.
     """
     rank = len(shape)
     if axis is None:
         return tuple(range(-rank, 0))
-    wanted = sizes(name, "axis", axis)
+    wanted = as_integers(name, "axis", axis)
     outside = [entry for entry in wanted if not -rank <= entry < rank]
     if outside:
         raise mismatch(f"{name} along axis {outside[0]} of the shape {shape}")
     found = sorted(entry % rank - rank for entry in wanted)
     if len(set(found)) < len(found):
-        raise mismatch(f"{name} takes an axis twice: {wanted}")
+        raise mismatch(f"{name} got a repeated axis: {wanted}")
     return tuple(found)
 
 
-def one_axis(name: str, axis: int, shape: Shape) -> int:
-    """Return one axis as a negative number."""
+def normalized_axis(name: str, axis: int, shape: Shape) -> int:
+    """Return one axis as a negative integer."""
     if axis is None:
         raise mismatch(f"{name} needs an axis")
-    return counted(name, whole(name, "axis", axis), shape)[0]
+    return normalized_axes(name, as_integer(name, "axis", axis), shape)[0]
 
 
-def sizes(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
-    """Return an integer, or several, as a tuple of integers.
+def as_integers(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
+    """Return an integer or a sequence of integers as a tuple.
 
     Examples
     --------
-    >>> sizes("reshape", "shape", 3), sizes("reshape", "shape", [2, -1])
+    >>> as_integers("reshape", "shape", 3), as_integers("reshape", "shape", [2, -1])
     ((3,), (2, -1))
     """
     try:
@@ -130,16 +130,16 @@ def sizes(name: str, what: str, given: int | Sequence[int]) -> tuple[int, ...]:
         return tuple([operator.index(entry) for entry in given])  # type: ignore[union-attr]
     except TypeError:
         raise mismatch(
-            f"{what} of {name} is an integer or a tuple of integers, not {shown(given)}"
+            f"{what} of {name} is an integer or a tuple of integers, not {brief_repr(given)}"
         ) from None
 
 
-def whole(name: str, what: str, given: int, least: int | None = None) -> int:
-    """Return an integer, which is not below the least that is allowed.
+def as_integer(name: str, what: str, given: int, least: int | None = None) -> int:
+    """Return an integer that is at least `least`.
 
     Examples
     --------
-    >>> whole("conv2d", "stride", 2, 1)
+    >>> as_integer("conv2d", "stride", 2, 1)
     2
     """
     try:
@@ -147,24 +147,24 @@ def whole(name: str, what: str, given: int, least: int | None = None) -> int:
     except TypeError:
         found = None
     if found is None or (least is not None and found < least):
-        wanted = "an integer" if least is None else f"an integer from {least} on"
-        raise mismatch(f"{what} of {name} is {wanted}, not {shown(given)}")
+        wanted = "an integer" if least is None else f"an integer of at least {least}"
+        raise mismatch(f"{what} of {name} is {wanted}, not {brief_repr(given)}")
     return found
 
 
-def number(name: str, what: str, given: float) -> float:
-    """Return a setting that is one number."""
+def as_float(name: str, what: str, given: float) -> float:
+    """Return a scalar setting as a float."""
     if isinstance(given, int | float | np.number):
         return float(given)
-    raise mismatch(f"{what} of {name} is a number, not {shown(given)}")
+    raise mismatch(f"{what} of {name} is a number, not {brief_repr(given)}")
 
 
-def integers(name: str, places: Any) -> np.ndarray[Any, Any]:
-    """Return positions as an array of integers.
+def as_indices(name: str, places: Any) -> np.ndarray[Any, Any]:
+    """Return indices as an array of integers.
 
     Examples
     --------
-    >>> integers("take", [2, 0])
+    >>> as_indices("take", [2, 0])
     array([2, 0])
     """
     try:
@@ -173,11 +173,11 @@ def integers(name: str, places: Any) -> np.ndarray[Any, Any]:
         found = np.array(None)
     if found.dtype.kind not in "iu" and not (found.size == 0 and found.dtype.kind == "f"):
         kind = type(places).__name__ if found.dtype.kind == "O" else str(found.dtype)
-        raise mismatch(f"{name} needs whole numbers as places, not {kind}")
+        raise mismatch(f"{name} needs integers as indices, not {kind}")
     return found.astype(np.int64)
 
 
-def shown(value: Any) -> str:
-    """Return how a message shows what was given."""
+def brief_repr(value: Any) -> str:
+    """Return a short representation of a value for messages."""
     text = repr(value) if isinstance(value, int | float | str | tuple | list) else ""
     return text if 0 < len(text) < 40 else type(value).__name__

@@ -1,4 +1,4 @@
-"""`Idioms`: the methods of NumPy's arrays, for values that record what is done to them.
+"""`Idioms`: the methods of NumPy's arrays, for values that record operations.
 
 Traced values and tensors both inherit them; each is the array function of its name.
 """
@@ -14,8 +14,8 @@ from numpy.typing import DTypeLike
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import valued
-from difflab.arrays.numpy_names import clipped, rounded, swapped, taken, way_out
+from difflab.arrays.given import as_array
+from difflab.arrays.numpy_names import alternative_to, clipped, numpy_take, rounded, swap_axes
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError, UnsizedError
@@ -27,11 +27,11 @@ LACKING = (
     *("argsort", "choose", "compress", "conj", "cumprod", "fill", "flat", "imag", "nonzero"),
     *("partition", "put", "real", "repeat", "searchsorted", "sort", "std", "tolist", "var"),
 )
-"""What NumPy's arrays have, and what is to be written in another way here."""
+"""Attributes of NumPy arrays that `Idioms` does not provide."""
 
 
 class Lacking:
-    """An attribute that NumPy's arrays have and `Idioms` has not: reading it says what to write."""
+    """A missing NumPy attribute: reading it raises an error that names the alternative."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class Lacking:
         raise at_users_line(
             MissingAttributeError,
             f"a {owner.__name__.lower()} has no .{self.name}",
-            way_out(self.name),
+            alternative_to(self.name),
         )
 
 
@@ -49,7 +49,7 @@ class Idioms:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:  # what a carrier has of its own
+    if TYPE_CHECKING:  # attributes that each carrier defines
 
         @property
         def shape(self) -> tuple[int, ...]: ...  # noqa: D102
@@ -71,7 +71,7 @@ class Idioms:
 
     @property
     def size(self) -> int:
-        """The number of numbers."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -81,7 +81,7 @@ class Idioms:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise at_users_line(UnsizedError, "a number has no length and no parts to go through")
+            raise at_users_line(UnsizedError, "a number has no length and cannot be iterated over")
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -106,46 +106,46 @@ class Idioms:
         return other // self, other % self
 
     def __and__(self, other: Any) -> Any:
-        return truths.both(self, other)
+        return truths.bitwise_and(self, other)
 
     def __or__(self, other: Any) -> Any:
-        return truths.either(self, other)
+        return truths.bitwise_or(self, other)
 
     def __xor__(self, other: Any) -> Any:
-        return truths.one_of(self, other)
+        return truths.bitwise_xor(self, other)
 
     __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Any:
-        return truths.opposite(self)
+        return truths.invert(self)
 
     def __cupy_override_elementwise_kernel__(self, kernel: Any, *args: Any, **kwargs: Any) -> Any:
-        """Take an operation whose left operand is CuPy's array, as NEP 13 does for NumPy's."""
+        """Handle an operation whose left operand is a CuPy array, as NEP 13 does for NumPy's."""
         ufunc = getattr(np, kernel.name.removeprefix("cupy_"))
         return self.__array_ufunc__(ufunc, "__call__", *args, **kwargs)
 
     def all(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Tell whether all along `axis` are true, or other than 0."""
+        """Return whether all elements along `axis` are true or nonzero."""
         return truths.all(self, axis, keepdims)
 
     def any(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Tell whether any along `axis` is true, or other than 0."""
+        """Return whether any element along `axis` is true or nonzero."""
         return truths.any(self, axis, keepdims)
 
     def argmax(self, axis: int | None = None) -> Any:
-        """Return where the first of the largest numbers stands; derivative 0."""
+        """Return the index of the first maximum; derivative 0."""
         return arrays.argmax(self, axis)
 
     def argmin(self, axis: int | None = None) -> Any:
-        """Return where the first of the smallest numbers stands; derivative 0."""
+        """Return the index of the first minimum; derivative 0."""
         return arrays.argmax(-self, axis)
 
     def astype(self, dtype: DTypeLike) -> Any:
-        """Return the values as another type: truth values as numbers, or numbers as truths."""
+        """Return the values as another dtype: booleans as float64, or numbers as booleans."""
         try:
             wanted = np.dtype(dtype)
         except TypeError as error:
-            raise at_users_line(InputError, f"astype takes a type of numbers: {error}") from None
+            raise at_users_line(InputError, f"astype needs a NumPy dtype: {error}") from None
         if wanted == self.dtype:
             return self.copy()
         if wanted == np.bool_:
@@ -154,17 +154,17 @@ class Idioms:
             return as_number(self)
         raise at_users_line(
             InputError,
-            f"no derivative is known of a change from {self.dtype} to {wanted}",
-            "round by np.floor or np.round, whose results stay floats; dl.tensor(…, dtype=…) is"
-            " where a type is chosen",
+            f"a conversion from {self.dtype} to {wanted} has no derivative",
+            "round by np.floor or np.round, whose results stay floats; choose a dtype by"
+            " dl.tensor(…, dtype=…)",
         )
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
-        """Return the values, kept between two bounds, either of which may be None."""
+        """Return the values clipped to two bounds, either of which may be None."""
         return clipped(self, min, max)
 
     def cumsum(self, axis: int | None = None) -> Any:
-        """Return the running sums along `axis`, of all numbers in order when None."""
+        """Return the running sums along `axis`, of all elements in order when None."""
         return arrays.cumsum(self, axis)
 
     def diagonal(self) -> Any:
@@ -173,14 +173,14 @@ class Idioms:
 
     def dot(self, other: Any) -> Any:
         """Return the product with a vector or matrix."""
-        return arrays.dot(self, valued(other))
+        return arrays.dot(self, as_array(other))
 
     def flatten(self) -> Any:
-        """Return all numbers in one axis, as a copy."""
+        """Return all elements in one axis, as a copy."""
         return self.ravel().copy()
 
     def max(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the largest along `axis`, of all when None."""
+        """Return the maximum along `axis`, over all axes when None."""
         return arrays.max(self, axis, keepdims)
 
     def mean(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
@@ -188,7 +188,7 @@ class Idioms:
         return arrays.mean(self, axis, keepdims)
 
     def min(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-        """Return the smallest along `axis`, of all when None."""
+        """Return the minimum along `axis`, over all axes when None."""
         return arrays.min(self, axis, keepdims)
 
     def prod(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
@@ -196,7 +196,7 @@ class Idioms:
         return arrays.prod(self, axis, keepdims)
 
     def ravel(self) -> Any:
-        """Return all numbers in one axis."""
+        """Return all elements in one axis."""
         return arrays.reshape(self, -1)
 
     def reshape(self, *shape: Any) -> Any:
@@ -217,11 +217,11 @@ class Idioms:
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Exchange two axes."""
-        return swapped(self, axis1, axis2)
+        return swap_axes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None) -> Any:
-        """Return the entries at places that are known beforehand."""
-        return taken(self, indices, axis)
+        """Return the entries at static indices."""
+        return numpy_take(self, indices, axis)
 
     def trace(self) -> Any:
         """Return the sum of the diagonal of a square matrix."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, mismatch, shape_of, valued
+from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
 from difflab.arrays.shapes import broadcast_to
 from difflab.core.apply import apply
 from difflab.core.primitive import Primitive
@@ -24,7 +24,7 @@ def _square(name: str, a: Array) -> Shape:
 
 
 def _of_square(name: str, row: Primitive, a: Array) -> Array:
-    a = valued(a)
+    a = as_array(a)
     _square(name, a)
     return apply(row, a)
 
@@ -42,7 +42,7 @@ def solve(a: Array, b: Array) -> Array:
     >>> solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).tolist()
     [1.0, 0.5]
     """
-    a, b = valued(a), valued(b)
+    a, b = as_array(a), as_array(b)
     left, right = _square("solve", a), shape_of(b)
     rows_of = right[0] if len(right) == 1 else right[-2] if right else 0
     vector = len(right) == 1
@@ -71,7 +71,7 @@ def inv(a: Array) -> Array:
 def det(a: Array) -> Array:
     """Return the determinant of a square matrix.
 
-    Where it is singular it has its first derivative, the cofactors; of second ones nan or inf.
+    At a singular matrix the first derivative, the cofactors, is finite; second ones are nan or inf.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What neural networks are made of: activations, losses, normalisation, convolution, pooling.
+"""Functions of neural networks: activations, losses, normalisation, convolution, pooling.
 
-All compositions of rows.
+All are compositions of primitives.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Axis, integers, mismatch, number, shape_of, valued, whole
+from difflab.arrays.given import (
+    Array,
+    Axis,
+    as_array,
+    as_float,
+    as_indices,
+    as_integer,
+    mismatch,
+    shape_of,
+)
 from difflab.arrays.products import matmul
-from difflab.arrays.reductions import beside, log_softmax, max, mean, sum
+from difflab.arrays.reductions import log_softmax, max, mean, reduced_for_broadcast, sum
 from difflab.arrays.shapes import pad, reshape, stack, take
 
 __all__ = [
@@ -39,8 +48,8 @@ def leaky_relu(x: Array, slope: float = 0.01) -> Array:
     >>> leaky_relu(np.array([-1.0, 2.0])).tolist()
     [-0.01, 2.0]
     """
-    x = valued(x)
-    return rows.where(rows.greater(x, 0), x, rows.multiply(valued(slope), x))
+    x = as_array(x)
+    return rows.where(rows.greater(x, 0), x, rows.multiply(as_array(slope), x))
 
 
 def gelu(x: Array) -> Array:
@@ -51,7 +60,7 @@ def gelu(x: Array) -> Array:
     >>> float(gelu(1.0)).hex()[:6]
     '0x1.ae'
     """
-    x = valued(x)
+    x = as_array(x)
     return rows.multiply(x, 0.5 * rows.erfc(rows.multiply(x, -math.sqrt(0.5))))
 
 
@@ -63,7 +72,7 @@ def mse(a: Array, b: Array) -> Array:
     >>> float(mse(np.array([1.0, 2.0]), np.array([1.0, 4.0])))
     2.0
     """
-    return mean(rows.subtract(valued(a), valued(b)) ** 2)
+    return mean(rows.subtract(as_array(a), as_array(b)) ** 2)
 
 
 def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
@@ -73,14 +82,14 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
     ----------
     logits : (classes,) or (n, classes) array
     target : int, n integers, or an array of the logits' shape
-        The class, or the probability of every class. Of n rows the mean is returned.
+        The class, or the probability of every class. For n rows the mean is returned.
 
     Examples
     --------
     >>> float(cross_entropy(np.array([1000.0, -1000.0]), 1))
     2000.0
     """
-    logits, target = valued(logits), valued(target)
+    logits, target = as_array(logits), as_array(target)
     shape = shape_of(logits)
     if len(shape) not in (1, 2):
         raise mismatch(f"cross_entropy takes logits of one or two axes, not of shape {shape}")
@@ -99,21 +108,21 @@ def cross_entropy(logits: Array, target: int | Sequence[int] | Array) -> Array:
 
 
 def _classes(target: Any) -> Any:
-    """Return classes as integers; lists of them have become floats."""
+    """Return classes as integers; `as_array` has converted lists to floats."""
     plain = np.asarray(target) if not hasattr(type(target), "__difflab_apply__") else target
     exact = isinstance(plain, np.ndarray) and plain.dtype.kind == "f" and (plain % 1 == 0).all()
-    return integers("cross_entropy", plain.astype(int) if exact else plain)
+    return as_indices("cross_entropy", plain.astype(int) if exact else plain)
 
 
 def _normalised(x: Array, axis: Axis, epsilon: float) -> Array:
-    centred = x - beside(mean, x, axis)
-    least = number("a normalisation", "epsilon", epsilon)
-    return centred / rows.sqrt(beside(mean, centred**2, axis) + least)
+    centred = x - reduced_for_broadcast(mean, x, axis)
+    least = as_float("a normalisation", "epsilon", epsilon)
+    return centred / rows.sqrt(reduced_for_broadcast(mean, centred**2, axis) + least)
 
 
 def _scaled(x: Array, weight: Any, bias: Any) -> Array:
-    scaled = x if weight is None else rows.multiply(x, valued(weight))
-    return scaled if bias is None else rows.add(scaled, valued(bias))
+    scaled = x if weight is None else rows.multiply(x, as_array(weight))
+    return scaled if bias is None else rows.add(scaled, as_array(bias))
 
 
 def layer_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
@@ -124,7 +133,7 @@ def layer_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
     >>> layer_norm(np.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
-    return _scaled(_normalised(valued(x), -1, epsilon), weight, bias)
+    return _scaled(_normalised(as_array(x), -1, epsilon), weight, bias)
 
 
 def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
@@ -142,7 +151,7 @@ def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
     >>> batch_norm(np.array([[1.0], [3.0]]), epsilon=0.0).tolist()
     [[-1.0], [1.0]]
     """
-    x = valued(x)
+    x = as_array(x)
     rank = len(shape_of(x))
     if rank < 2:
         raise mismatch(f"batch_norm takes at least two axes, not the shape {shape_of(x)}")
@@ -155,9 +164,9 @@ def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
 
 
 def _windows(x: Array, size: tuple[int, int], stride: int) -> list[Array]:
-    """Return x shifted by every offset of a window, cut to where windows stand."""
+    """Return x shifted by every offset of a window, cropped to the positions of windows."""
     if len(shape_of(x)) < 2:
-        raise mismatch(f"windows need two axes to lie on, and the shape is {shape_of(x)}")
+        raise mismatch(f"windows need at least two axes, and the shape is {shape_of(x)}")
     height, width = shape_of(x)[-2:]
     if size[0] > height or size[1] > width:
         raise mismatch(f"a window of {size} does not fit into the shape {shape_of(x)}")
@@ -191,8 +200,11 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
     >>> conv2d(np.ones((1, 3, 3)), np.ones((1, 1, 2, 2))).tolist()
     [[[4.0, 4.0], [4.0, 4.0]]]
     """
-    x, weight = valued(x), valued(weight)
-    stride, padding = whole("conv2d", "stride", stride, 1), whole("conv2d", "padding", padding, 0)
+    x, weight = as_array(x), as_array(weight)
+    stride, padding = (
+        as_integer("conv2d", "stride", stride, 1),
+        as_integer("conv2d", "padding", padding, 0),
+    )
     images, filters = shape_of(x), shape_of(weight)
     if len(images) not in (3, 4) or len(filters) != 4 or images[-3] != filters[1]:
         raise mismatch(f"conv2d cannot combine the shapes {images} and {filters}")
@@ -208,7 +220,7 @@ def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: 
 
 
 def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
-    """Return the largest number of every window over the last two axes.
+    """Return the maximum of every window over the last two axes.
 
     Parameters
     ----------
@@ -223,7 +235,7 @@ def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
     >>> max_pool(np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
     [[4.0]]
     """
-    size = whole("max_pool", "size", size, 1)
-    step = size if stride is None else whole("max_pool", "stride", stride, 1)
-    windows = _windows(valued(x), (size, size), step)
+    size = as_integer("max_pool", "size", size, 1)
+    step = size if stride is None else as_integer("max_pool", "stride", stride, 1)
+    windows = _windows(as_array(x), (size, size), step)
     return max(stack(windows, axis=-3), axis=-3)

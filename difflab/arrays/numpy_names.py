@@ -1,4 +1,4 @@
-"""What NumPy's functions are here, for values that take them over (NEP 13 and NEP 18)."""
+"""Counterparts of NumPy's functions, for values that override them (NEP 13 and NEP 18)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,21 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays import truths
-from difflab.arrays.given import counted, integers, mismatch, one_axis, sizes
+from difflab.arrays.given import as_indices, as_integers, mismatch, normalized_axes, normalized_axis
 from difflab.core.ownership import unchanged
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
 from difflab.primitives import TABLE, clip, floor, maximum, minimum, round_
 
-__all__ = ["clipped", "of_function", "of_ufunc", "rounded", "swapped", "taken", "way_out"]
+__all__ = [
+    "alternative_to",
+    "clipped",
+    "numpy_take",
+    "of_function",
+    "of_ufunc",
+    "rounded",
+    "swap_axes",
+]
 
 
 SAME = (
@@ -30,50 +38,53 @@ SAME_LINALG = ("cholesky", "det", "inv", "solve")
 
 
 def _norm(x: Any, ord: Any = None, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
-    """Return the Euclidean norm, the only one here."""
+    """Return the Euclidean norm, the only one implemented."""
     if ord not in (None, 2, "fro") or (ord == 2 and axis is None and len(x.shape) > 1):
         raise TraceError(
-            f"difflab has no norm of order {ord!r}", hint="the Euclidean norm has none"
+            f"difflab has no norm of order {ord!r}", hint="leave out ord for the Euclidean norm"
         )
     return arrays.norm(x, axis, keepdims)
 
 
-def swapped(a: Any, axis1: int, axis2: int) -> Any:
+def swap_axes(a: Any, axis1: int, axis2: int) -> Any:
     """Exchange two axes."""
     order = list(range(len(a.shape)))
-    first, second = one_axis("swapaxes", axis1, a.shape), one_axis("swapaxes", axis2, a.shape)
+    first, second = (
+        normalized_axis("swapaxes", axis1, a.shape),
+        normalized_axis("swapaxes", axis2, a.shape),
+    )
     order[first], order[second] = order[second], order[first]
     return arrays.transpose(a, order)
 
 
-def _opened(a: Any, axis: int | Sequence[int]) -> Any:
-    added = sizes("expand_dims", "axis", axis)
-    places = counted("expand_dims", added, (*a.shape, *(1,) * len(added)))
+def _expand_dims(a: Any, axis: int | Sequence[int]) -> Any:
+    added = as_integers("expand_dims", "axis", axis)
+    places = normalized_axes("expand_dims", added, (*a.shape, *(1,) * len(added)))
     rank = len(a.shape) + len(places)
     remaining = iter(a.shape)
     opened = [1 if k - rank in places else next(remaining) for k in range(rank)]
     return arrays.reshape(a, opened)
 
 
-def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
-    """Return entries at places known beforehand, along an axis or of all numbers in order."""
+def numpy_take(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """Return entries at static indices, along an axis or of the flattened array."""
     flat = arrays.reshape(a, -1) if axis is None else a
     return arrays.take(flat, indices, axis or 0)
 
 
-def _padded(array: Any, pad_width: Any) -> Any:
+def _pad(array: Any, pad_width: Any) -> Any:
     """Pad by one width, one pair of widths, or a pair for every axis."""
     try:
-        pairs = np.broadcast_to(integers("pad", pad_width), (len(array.shape), 2))
+        pairs = np.broadcast_to(as_indices("pad", pad_width), (len(array.shape), 2))
     except ValueError:
         raise mismatch(
-            f"pad of the shape {array.shape} takes a pair (before, after) an axis"
+            f"pad of the shape {array.shape} needs a pair (before, after) for every axis"
         ) from None
     return arrays.pad(array, pairs.tolist())
 
 
 def _of_matrices(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what NumPy counts axes from the first for, where that makes no difference."""
+    """Restrict a function to matrices, where NumPy's axis order makes no difference."""
 
     def computed(a: Any) -> Any:
         if len(a.shape) != 2:
@@ -86,7 +97,7 @@ def _of_matrices(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
 def clipped(
     a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
 ) -> Any:
-    """Return the values, kept between two bounds, either of which may be None."""
+    """Return the values clipped to two bounds, either of which may be None."""
     low = a_min if min is None else min
     high = a_max if max is None else max
     if low is None:
@@ -95,18 +106,18 @@ def clipped(
 
 
 def rounded(a: Any, decimals: int = 0) -> Any:
-    """Round to so many decimal places, halves to even."""
+    """Round to `decimals` decimal places, halves to even."""
     if decimals == 0:
         return round_(a)
     scale = 10.0 ** abs(decimals)
     return round_(a * scale) / scale if decimals > 0 else round_(a / scale) * scale
 
 
-def _moved(a: Any, source: int, destination: int) -> Any:
+def _move_axis(a: Any, source: int, destination: int) -> Any:
     rank = len(a.shape)
     order = list(range(rank))
-    place = order.pop(one_axis("moveaxis", source, a.shape))
-    order.insert(one_axis("moveaxis", destination, a.shape) + rank, place)
+    place = order.pop(normalized_axis("moveaxis", source, a.shape))
+    order.insert(normalized_axis("moveaxis", destination, a.shape) + rank, place)
     return arrays.transpose(a, order)
 
 
@@ -121,7 +132,7 @@ def _full_like(a: Any, fill_value: Any) -> Any:
 
 
 def _at_least(rank: int) -> Callable[[Any], Any]:
-    """Return what gives an array `rank` axes, by new ones before those that it has."""
+    """Return a function that prepends axes until an array has `rank` axes."""
     return lambda a: arrays.reshape(a, (1,) * (rank - len(a.shape)) + tuple(a.shape))
 
 
@@ -131,7 +142,7 @@ def _inner(a: Any, b: Any) -> Any:
     return arrays.dot(a, b)
 
 
-# Parameters that NumPy has and that cannot be honoured make a call fail to bind.
+# A call with unsupported NumPy parameters fails to bind.
 ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     **{getattr(np, name): getattr(arrays, name) for name in SAME},
     **{getattr(np.linalg, name): getattr(arrays, name) for name in SAME_LINALG},
@@ -149,38 +160,38 @@ ARRAY_FUNCTIONS: Mapping[Callable[..., Any], Callable[..., Any]] = {
     np.count_nonzero: truths.count,
     np.empty_like: _like(0.0),
     np.full_like: _full_like,
-    np.matrix_transpose: lambda x: swapped(x, -1, -2),
-    np.moveaxis: _moved,
+    np.matrix_transpose: lambda x: swap_axes(x, -1, -2),
+    np.moveaxis: _move_axis,
     np.ndim: lambda a: a.ndim,
     np.ones_like: _like(1.0),
     np.round: rounded,
     np.shape: lambda a: a.shape,
     np.size: lambda a: a.size,
     np.zeros_like: _like(0.0),
-    np.swapaxes: swapped,
-    np.expand_dims: _opened,
+    np.swapaxes: swap_axes,
+    np.expand_dims: _expand_dims,
     np.ravel: lambda a: arrays.reshape(a, -1),
     np.inner: _inner,
-    np.take: taken,
-    np.pad: _padded,
+    np.take: numpy_take,
+    np.pad: _pad,
     np.diagonal: _of_matrices("diagonal", arrays.diagonal),
     np.trace: _of_matrices("trace", arrays.trace),
 }
 
 
 UFUNCS: Mapping[str, Callable[..., Any]] = {
-    "bitwise_and": truths.both,
-    "bitwise_or": truths.either,
-    "bitwise_xor": truths.one_of,
+    "bitwise_and": truths.bitwise_and,
+    "bitwise_or": truths.bitwise_or,
+    "bitwise_xor": truths.bitwise_xor,
     "deg2rad": lambda x: x * (math.pi / 180),
     "degrees": lambda x: x * (180 / math.pi),
     "divmod": lambda a, b: (floor(a / b), a % b),
     "floor_divide": lambda a, b: floor(a / b),
-    "invert": truths.opposite,
+    "invert": truths.invert,
     "isfinite": lambda x: abs(x) < math.inf,
     "isinf": lambda x: abs(x) == math.inf,
     "isnan": lambda x: x != x,
-    "logical_xor": truths.exclusive,
+    "logical_xor": truths.logical_xor,
     "positive": unchanged,
     "rad2deg": lambda x: x * (180 / math.pi),
     "radians": lambda x: x * (math.pi / 180),
@@ -188,11 +199,11 @@ UFUNCS: Mapping[str, Callable[..., Any]] = {
     "reciprocal": lambda x: 1.0 / x,
     "matmul": arrays.matmul,
 }
-"""NumPy's elementwise functions that are no row of the table."""
+"""NumPy's elementwise functions that are not rows of the table."""
 
 
 def of_ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """Return what an elementwise function of NumPy's is here, if it is anything.
+    """Return the counterpart of a NumPy ufunc, or None.
 
     Examples
     --------
@@ -208,7 +219,7 @@ def of_ufunc(ufunc: np.ufunc) -> Callable[..., Any] | None:
 def of_function(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Callable[..., Any] | None:
-    """Return what an array function of NumPy's is here, if it takes these arguments.
+    """Return the counterpart of a NumPy array function, or None if it rejects these arguments.
 
     Examples
     --------
@@ -279,7 +290,7 @@ WRITTEN = {
     "ptp": "np.max(x) - np.min(x)",
     "put": "np.where(mask, new, x)",
     "real": "x itself: the numbers are real",
-    "repeat": "np.take(x, places)",
+    "repeat": "np.take(x, indices)",
     "roll": "np.concatenate([x[-k:], x[:-k]])",
     "rot90": "x.T[::-1]",
     "select": "np.where(first, a, np.where(second, b, c))",
@@ -288,10 +299,10 @@ WRITTEN = {
     "slogdet": "difflab.arrays.logdet(x)",
     "split": "slices: x[:k], x[k:]",
     "std": "np.sqrt(np.mean((x - np.mean(x)) ** 2))",
-    "take_along_axis": "np.take(np.ravel(x), places)",
+    "take_along_axis": "np.take(np.ravel(x), indices)",
     "tensordot": "np.einsum('ij,jk->ik', a, b)",
     "tile": "np.concatenate([x, x])",
-    "tolist": "list(x), or tensor.detach().numpy().tolist() for the numbers of a tensor",
+    "tolist": "list(x), or tensor.detach().numpy().tolist() for the elements of a tensor",
     "trapezoid": "np.sum((y[1:] + y[:-1]) / 2 * dx)",
     "tril": "x * np.tri(n)",
     "triu": "x * (1 - np.tri(n, k=-1))",
@@ -301,7 +312,7 @@ WRITTEN = {
     "vecdot": "np.sum(a * b, axis=-1)",
     "vstack": "np.concatenate([a, b], axis=0)",
 }
-"""Functions of NumPy's that difflab has no name for, in terms of those that it has."""
+"""NumPy functions without a counterpart, written with functions that have one."""
 
 DEPENDENT = frozenset(
     {"argwhere", "compress", "extract", "flatnonzero", "nonzero", "unique", "where"}
@@ -315,32 +326,29 @@ ORDERED = frozenset(
 """Functions that need the order of the values."""
 
 
-def way_out(name: str) -> str:
-    """Return what to write instead of a function of NumPy's that cannot be taken as it is.
+def alternative_to(name: str) -> str:
+    """Return what to write instead of a function of NumPy's that cannot be numpy_take as it is.
 
     Examples
     --------
-    >>> way_out("var")
+    >>> alternative_to("var")
     'write np.mean((x - np.mean(x)) ** 2)'
-    >>> way_out("hstak")
+    >>> alternative_to("hstak")
     'did you mean numpy.hstack? write np.concatenate([a, b], axis=-1)'
     """
     if name in WRITTEN:
         return f"write {WRITTEN[name]}"
     if name in DEPENDENT:
         return (
-            "its shape would depend on the values: choose by np.where(condition, a, b), or find"
-            " the places beforehand in plain numbers and take x[places]"
+            "its shape would depend on the values: select by np.where(condition, a, b), or compute"
+            " the indices in advance from NumPy arrays and write x[indices]"
         )
     if name in ORDERED:
-        return "find the order beforehand, by np.argsort of plain numbers, and take x[order]"
+        return "compute the order in advance, by np.argsort of a NumPy array, and write x[order]"
     known = {function.__name__ for function in ARRAY_FUNCTIONS}
     known |= rows_by_numpy_name().keys() | UFUNCS.keys()
     if name in known:
-        return (
-            f"numpy.{name} is known as a function of values, without out=, where=, dtype= or"
-            " initial="
-        )
+        return f"numpy.{name} is supported without out=, where=, dtype= and initial="
     near = get_close_matches(name, [*known, *WRITTEN], 1, 0.75)
     if not near:
         return "write it with the functions that difflab.arrays and the table of primitives have"
@@ -351,7 +359,7 @@ def way_out(name: str) -> str:
 
 @cache
 def rows_by_numpy_name() -> Mapping[str, Primitive]:
-    """Map NumPy's names of functions to rows."""
+    """Return the rows by NumPy's function names."""
     kernels = {row.kernel: row for row in TABLE.values() if isinstance(row.kernel, str)}
     by_row_name = {"heaviside", "cbrt", "hypot", "where", "clip"}
     rows = {str(name).removeprefix("special."): row for name, row in kernels.items()}

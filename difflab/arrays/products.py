@@ -1,11 +1,11 @@
-"""Products of vectors, matrices and arrays of more axes: `matmul` and what it makes."""
+"""Products of vectors, matrices and arrays of more axes, by `matmul`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, Shape, mismatch, shape_of, valued
+from difflab.arrays.given import Array, Shape, as_array, mismatch, shape_of
 from difflab.arrays.reductions import sum
 from difflab.arrays.shapes import broadcast_to, diagonal, reshape, transpose
 from difflab.core.apply import apply
@@ -17,19 +17,19 @@ def matmul(a: Array, b: Array) -> Array:
     """Return the matrix product ``a @ b``.
 
     The last two axes are matrices, a vector is a row on the left and a column on the right;
-    axes before them are stacks and broadcast.
+    leading axes are stacks and are broadcast.
 
     Raises
     ------
     ShapeError
-        The inner sizes differ, or a number is multiplied.
+        The inner sizes differ, or an operand is a scalar.
 
     Examples
     --------
     >>> matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0])).tolist()
     [3.0, 7.0]
     """
-    a, b = valued(a), valued(b)
+    a, b = as_array(a), as_array(b)
     left, right = shape_of(a), shape_of(b)
     _check_matmul(left, right)
     if max(len(left), len(right)) > 2:
@@ -40,14 +40,14 @@ def matmul(a: Array, b: Array) -> Array:
 def _check_matmul(left: Shape, right: Shape) -> None:
     message = f"matmul cannot multiply the shapes {left} and {right}"
     if not left or not right:
-        raise mismatch(message, "to multiply by a number, write *")
+        raise mismatch(message, "to multiply by a scalar, write *")
     inner = right[-2] if len(right) > 1 else right[0]
     if left[-1] != inner:
         raise mismatch(message, f"the inner sizes {left[-1]} and {inner} differ")
 
 
 def _stacked(a: Array, b: Array, left: Shape, right: Shape) -> Array:
-    """Multiply stacks, brought to one stack of matrices each."""
+    """Multiply stacks of matrices, broadcast to one stack shape."""
     if len(left) == 1:
         a, left = reshape(a, (1, *left)), (1, *left)
         return _without(_stacked(a, b, left, right), -2)
@@ -76,7 +76,7 @@ def dot(a: Array, b: Array) -> Array:
     >>> float(dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
     11.0
     """
-    a, b = valued(a), valued(b)
+    a, b = as_array(a), as_array(b)
     left, right = shape_of(a), shape_of(b)
     if not left or not right:
         return rows.multiply(a, b)
@@ -129,7 +129,7 @@ def einsum(subscripts: str, *operands: Array) -> Array:
     >>> einsum("ij,kj->ik", a, a).tolist()
     [[5.0, 11.0], [11.0, 25.0]]
     """
-    operands = tuple(map(valued, operands))
+    operands = tuple(map(as_array, operands))
     terms, result = _subscripts(subscripts, [shape_of(x) for x in operands])
     found, letters = operands[0], terms[0]
     for position, (operand, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):
@@ -142,7 +142,7 @@ def einsum(subscripts: str, *operands: Array) -> Array:
 def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
     """Return the letters of each operand and of the result, checked."""
     if not isinstance(subscripts, str):
-        raise mismatch(f"einsum takes subscripts as text first, not {type(subscripts).__name__}")
+        raise mismatch(f"einsum takes a str of subscripts first, not {type(subscripts).__name__}")
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     terms = given.split(",")
     if not arrow:
@@ -161,7 +161,7 @@ def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
 
 
 def _summed(x: Array, letters: str, needed: set[str]) -> tuple[Array, str]:
-    """Sum over the letters that nothing needs."""
+    """Sum over the letters that are not needed."""
     axes = [place for place, letter in enumerate(letters) if letter not in needed]
     if not axes:
         return x, letters

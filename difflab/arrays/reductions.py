@@ -15,12 +15,12 @@ from difflab.arrays.given import (
     Array,
     Axis,
     Shape,
-    counted,
+    as_array,
+    as_integer,
     mismatch,
-    one_axis,
+    normalized_axes,
+    normalized_axis,
     shape_of,
-    valued,
-    whole,
 )
 from difflab.arrays.shapes import reshape
 from difflab.core.apply import apply
@@ -29,7 +29,6 @@ from difflab.core.primitive import Primitive
 
 __all__ = [
     "argmax",
-    "beside",
     "cumsum",
     "log_softmax",
     "logsumexp",
@@ -38,33 +37,34 @@ __all__ = [
     "min",
     "norm",
     "prod",
+    "reduced_for_broadcast",
     "softmax",
     "sum",
 ]
 
 
 def _reduced(row: Primitive, x: Array, axis: Axis, keepdims: bool) -> Array:
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
-    return _over(row, x, counted(row.name, axis, shape), shape, keepdims)
+    return _over(row, x, normalized_axes(row.name, axis, shape), shape, keepdims)
 
 
 def _over(row: Primitive, x: Array, axes: tuple[int, ...], shape: Shape, keepdims: bool) -> Array:
     if not axes:
         return apply(rows.absolute, x) if row is rows.norm else _same(x)
     if row is not rows.sum_ and math.prod(shape[entry] for entry in axes) == 0:
-        raise mismatch(f"{row.name} of no numbers, of the shape {shape}")
+        raise mismatch(f"{row.name} of an empty array, of the shape {shape}")
     found = apply(row, x, axes=axes, rank=len(shape))
     if keepdims is False:
         return found
-    if not whole(row.name, "keepdims", keepdims):
+    if not as_integer(row.name, "keepdims", keepdims):
         return found
     rank = len(shape)
     return reshape(found, [1 if k - rank in axes else size for k, size in enumerate(shape)])
 
 
 def _same(x: Array) -> Array:
-    """Return the result of a reduction over no axis, which is no view."""
+    """Return the result of a reduction over no axis, which is not a view."""
     return x.copy() if isinstance(x, np.ndarray) else unchanged(x)
 
 
@@ -81,7 +81,7 @@ def sum(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def prod(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return Πx along axes; its derivatives are right where numbers are zero, too.
+    """Return Πx along axes; its derivatives are also correct where elements are zero.
 
     Examples
     --------
@@ -101,18 +101,18 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> float(mean(np.array([1.0, 2.0, 6.0])))
     3.0
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
-    axes = counted("mean", axis, shape)
+    axes = normalized_axes("mean", axis, shape)
     size = math.prod(shape if axis is None else [shape[entry] for entry in axes])
     if size == 0:
-        raise mismatch(f"mean of no numbers, of the shape {shape}")
+        raise mismatch(f"mean of an empty array, of the shape {shape}")
     total = _over(rows.sum_, x, axes, shape, keepdims)
     return total if size == 1 else total / size
 
 
 def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return the largest number along axes; at a tie the last has the derivative.
+    """Return the maximum along axes; at a tie the derivative goes to the last.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def max(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return the smallest number along axes; at a tie the last has the derivative.
+    """Return the minimum along axes; at a tie the derivative goes to the last.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def min(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def argmax(x: Array, axis: int | None = None) -> Array:
-    """Return where the first of the largest numbers stands, as a float64; derivative 0.
+    """Return the index of the first maximum, as a float64; derivative 0.
 
     Examples
     --------
@@ -144,8 +144,8 @@ def argmax(x: Array, axis: int | None = None) -> Array:
     >>> float(argmax(np.array([1.0, 3.0, 2.0])))
     1.0
     """
-    flat = reshape(x, -1) if axis is None else valued(x)
-    place = -1 if axis is None else one_axis("argmax", axis, shape_of(flat))
+    flat = reshape(x, -1) if axis is None else as_array(x)
+    place = -1 if axis is None else normalized_axis("argmax", axis, shape_of(flat))
     return _reduced(rows.argmax, flat, place, False)
 
 
@@ -176,17 +176,17 @@ def logsumexp(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def _along(row: Primitive, x: Array, axis: Axis) -> Array:
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
     if not shape:
-        raise mismatch(f"{row.name} takes an array, not a number")
-    return apply(row, x, axes=counted(row.name, axis, shape), rank=len(shape))
+        raise mismatch(f"{row.name} takes an array, not a scalar")
+    return apply(row, x, axes=normalized_axes(row.name, axis, shape), rank=len(shape))
 
 
-def beside(reduce: Callable[..., Array], x: Array, axis: Axis) -> Array:
-    """Reduce so that the result broadcasts against `x`; leading axes need not be kept for it."""
+def reduced_for_broadcast(reduce: Callable[..., Array], x: Array, axis: Axis) -> Array:
+    """Reduce so that the result broadcasts against `x`; reduced leading axes need not be kept."""
     rank = len(shape_of(x))
-    axes = counted("a reduction", axis, shape_of(x))
+    axes = normalized_axes("a reduction", axis, shape_of(x))
     leading = axes == tuple(range(-rank, -rank + len(axes)))
     return reduce(x, axis, keepdims=not leading)
 
@@ -216,7 +216,7 @@ def log_softmax(x: Array, axis: Axis = -1) -> Array:
 
 
 def cumsum(x: Array, axis: int | None = None) -> Array:
-    """Return the running sums along an axis; of all numbers in order where it is None.
+    """Return the running sums along an axis; of the flattened array if it is None.
 
     Examples
     --------
@@ -224,5 +224,7 @@ def cumsum(x: Array, axis: int | None = None) -> Array:
     >>> cumsum(np.array([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
     """
-    x = reshape(x, -1) if axis is None else valued(x)
-    return _along(rows.cumsum, x, -1 if axis is None else one_axis("cumsum", axis, shape_of(x)))
+    x = reshape(x, -1) if axis is None else as_array(x)
+    return _along(
+        rows.cumsum, x, -1 if axis is None else normalized_axis("cumsum", axis, shape_of(x))
+    )

@@ -13,14 +13,14 @@ from difflab import primitives as rows
 from difflab.arrays.given import (
     Array,
     Axis,
-    counted,
-    integers,
+    as_array,
+    as_indices,
+    as_integer,
+    as_integers,
     mismatch,
-    one_axis,
+    normalized_axes,
+    normalized_axis,
     shape_of,
-    sizes,
-    valued,
-    whole,
 )
 from difflab.core.apply import apply
 from difflab.core.ownership import unchanged
@@ -42,26 +42,26 @@ __all__ = [
 
 
 def reshape(x: Array, shape: int | Sequence[int]) -> Array:
-    """Return the same numbers, row by row, in another shape.
+    """Return the same elements, in row-major order, in another shape.
 
     Parameters
     ----------
     x : array or traced value
     shape : int or sequence of int
-        One size may be -1: it is what remains.
+        One size may be -1: it is inferred.
 
     Raises
     ------
     ShapeError
-        The new shape holds another number of elements.
+        The new shape has a different number of elements.
 
     Examples
     --------
     >>> reshape(np.arange(6.0), (2, -1)).tolist()
     [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
     """
-    x = valued(x)
-    old, new = shape_of(x), sizes("reshape", "shape", shape)
+    x = as_array(x)
+    old, new = shape_of(x), as_integers("reshape", "shape", shape)
     size, known = math.prod(old), math.prod(entry for entry in new if entry != -1)
     if new.count(-1) == 1 and known > 0 and size % known == 0:
         new = tuple(size // known if entry == -1 else entry for entry in new)
@@ -85,8 +85,8 @@ def broadcast_to(x: Array, shape: int | Sequence[int]) -> Array:
     >>> broadcast_to(np.array([1.0, 2.0]), (2, 2)).tolist()
     [[1.0, 2.0], [1.0, 2.0]]
     """
-    x = valued(x)
-    old, new = shape_of(x), sizes("broadcast_to", "shape", shape)
+    x = as_array(x)
+    old, new = shape_of(x), as_integers("broadcast_to", "shape", shape)
     if not fits(old, new) or min(new, default=0) < 0:
         raise mismatch(f"broadcast_to cannot turn the shape {old} into {new}")
     if old == new:
@@ -113,12 +113,12 @@ def squeeze(x: Array, axis: Axis = None) -> Array:
     >>> squeeze(np.ones((1, 3, 1))).shape
     (3,)
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
     rank = len(shape)
     if axis is None:
         return reshape(x, [size for size in shape if size != 1])
-    axes = counted("squeeze", axis, shape)
+    axes = normalized_axes("squeeze", axis, shape)
     if any(shape[entry] != 1 for entry in axes):
         raise mismatch(f"squeeze removes axes of size 1, and the shape is {shape}")
     return reshape(x, [size for place, size in enumerate(shape) if place - rank not in axes])
@@ -132,10 +132,10 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     >>> transpose(np.ones((2, 3))).shape
     (3, 2)
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
     rank = len(shape)
-    order = tuple(range(rank))[::-1] if axes is None else sizes("transpose", "axes", axes)
+    order = tuple(range(rank))[::-1] if axes is None else as_integers("transpose", "axes", axes)
     if sorted(place % rank if -rank <= place < rank else place for place in order) != list(
         range(rank)
     ):
@@ -145,16 +145,16 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
 
 
 def several(name: str, arrays: Sequence[Array]) -> list[Array]:
-    """Return the parts of a sequence of arrays."""
+    """Return a sequence of arrays as a list."""
     try:
         parts = list(arrays)
     except TypeError:
         raise mismatch(f"{name} takes a list of arrays, not {type(arrays).__name__}") from None
-    return [valued(part) for part in parts]
+    return [as_array(part) for part in parts]
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
-    """Join arrays along an axis that they have.
+    """Join arrays along an existing axis.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
     shapes = [shape_of(x) for x in arrays]
     if not shapes or not shapes[0]:
         raise mismatch("concatenate needs arrays with at least one axis")
-    place = one_axis("concatenate", axis, shapes[0])
+    place = normalized_axis("concatenate", axis, shapes[0])
     rank = len(shapes[0])
     for shape in shapes[1:]:
         others = [s[: place + rank] + s[place + rank + 1 :] for s in (shapes[0], shape)]
@@ -201,7 +201,7 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
     for shape in shapes[1:]:
         if shape != shapes[0]:
             raise mismatch(f"stack cannot join the shapes {shapes[0]} and {shape}")
-    place = one_axis("stack", axis, (*shapes[0], 1))
+    place = normalized_axis("stack", axis, (*shapes[0], 1))
     opened = list(shapes[0])
     opened.insert(place + len(opened) + 1, 1)
     return concatenate([reshape(x, opened) for x in arrays], place)
@@ -221,12 +221,12 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
     >>> pad(np.ones(2), 1).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
     if isinstance(width, list | tuple):
         ends = [_pair(entry) for entry in width]
     else:
-        ends = [(whole("pad", "width", width, 0),) * 2] * len(shape)  # type: ignore[arg-type]
+        ends = [(as_integer("pad", "width", width, 0),) * 2] * len(shape)  # type: ignore[arg-type]
     if len(ends) != len(shape):
         raise mismatch(f"pad cannot surround the shape {shape} by {ends}")
     key = tuple((before, before + size, 1) for (before, _), size in zip(ends, shape, strict=True))
@@ -237,30 +237,30 @@ def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:
 def _pair(entry: Any) -> tuple[int, int]:
     if not isinstance(entry, list | tuple) or len(entry) != 2:
         raise mismatch("width of pad is an integer, or a pair (before, after) for every axis")
-    return whole("pad", "width", entry[0], 0), whole("pad", "width", entry[1], 0)
+    return as_integer("pad", "width", entry[0], 0), as_integer("pad", "width", entry[1], 0)
 
 
 def take(x: Array, places: Sequence[int] | NDArray[Any] | int, axis: int = 0) -> Array:
-    """Return the entries at places that are known beforehand, which may repeat.
+    """Return the entries at static indices, which may repeat.
 
     Raises
     ------
     ShapeError
-        A place is outside of the axis, or no whole number.
+        An index is out of bounds, or not an integer.
 
     Examples
     --------
     >>> take(np.array([5.0, 6.0, 7.0]), [2, 0, 0]).tolist()
     [7.0, 5.0, 5.0]
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
-    along = one_axis("take", axis, shape)
-    given = integers("take", places)
+    along = normalized_axis("take", axis, shape)
+    given = as_indices("take", places)
     wanted = np.atleast_1d(given.astype(int))
     outside = wanted[(wanted < -shape[along]) | (wanted >= shape[along])]
     if outside.size:
-        raise mismatch(f"take at {outside.flat[0]} is outside an axis of size {shape[along]}")
+        raise mismatch(f"index {outside.flat[0]} of take is outside an axis of size {shape[along]}")
     flat = tuple((wanted.ravel() % shape[along]).tolist())
     found = apply(rows.take, x, places=flat, axis=along, rank=len(shape))
     if np.ndim(places) == 1:
@@ -277,7 +277,7 @@ def diag(x: Array) -> Array:
     >>> diag(np.array([1.0, 2.0])).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
-    x = valued(x)
+    x = as_array(x)
     rank = len(shape_of(x))
     if rank == 1:
         return apply(rows.diag, x)
@@ -294,7 +294,7 @@ def diagonal(x: Array) -> Array:
     >>> diagonal(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [1.0, 4.0]
     """
-    x = valued(x)
+    x = as_array(x)
     shape = shape_of(x)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise mismatch(f"diagonal takes square matrices, not the shape {shape}")

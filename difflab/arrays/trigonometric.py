@@ -9,7 +9,7 @@ edge of its domain.
 from __future__ import annotations
 
 from difflab import primitives as rows
-from difflab.arrays.given import Array, valued
+from difflab.arrays.given import Array, as_array
 
 __all__ = [
     "acot",
@@ -45,7 +45,7 @@ def sec(x: Array) -> Array:
     >>> float(sec(0.0))
     1.0
     """
-    return rows.divide(1.0, rows.cos(valued(x)))
+    return rows.divide(1.0, rows.cos(as_array(x)))
 
 
 def csc(x: Array) -> Array:
@@ -56,7 +56,7 @@ def csc(x: Array) -> Array:
     >>> round(float(csc(0.5)), 12)
     2.085829642933
     """
-    return rows.divide(1.0, rows.sin(valued(x)))
+    return rows.divide(1.0, rows.sin(as_array(x)))
 
 
 def cot(x: Array) -> Array:
@@ -67,7 +67,7 @@ def cot(x: Array) -> Array:
     >>> round(float(cot(0.5)), 12)
     1.830487721712
     """
-    x = valued(x)
+    x = as_array(x)
     return rows.divide(rows.cos(x), rows.sin(x))
 
 
@@ -79,7 +79,7 @@ def coth(x: Array) -> Array:
     >>> round(float(coth(0.5)), 12)
     2.163953413739
     """
-    return rows.divide(1.0, rows.tanh(valued(x)))
+    return rows.divide(1.0, rows.tanh(as_array(x)))
 
 
 def csch(x: Array) -> Array:
@@ -90,7 +90,7 @@ def csch(x: Array) -> Array:
     >>> round(float(csch(0.5)), 12)
     1.919034751335
     """
-    x = valued(x)
+    x = as_array(x)
     return rows.divide(rows.sech(x), rows.tanh(x))
 
 
@@ -102,7 +102,7 @@ def acot(x: Array) -> Array:
     >>> round(float(acot(-1.0)), 12)
     -0.785398163397
     """
-    x = valued(x)
+    x = as_array(x)
     sign = _sign(x)
     return rows.atan2(sign, rows.multiply(sign, x))
 
@@ -115,7 +115,7 @@ def asec(x: Array) -> Array:
     >>> round(float(asec(-2.0)), 12)
     2.094395102393
     """
-    x = valued(x)
+    x = as_array(x)
     return rows.atan2(_leg(x), _sign(x))
 
 
@@ -127,7 +127,7 @@ def acsc(x: Array) -> Array:
     >>> round(float(acsc(-2.0)), 12)
     -0.523598775598
     """
-    x = valued(x)
+    x = as_array(x)
     return rows.atan2(_sign(x), _leg(x))
 
 
@@ -139,7 +139,7 @@ def acoth(x: Array) -> Array:
     >>> round(float(acoth(2.0)), 12)
     0.549306144334
     """
-    x = valued(x)
+    x = as_array(x)
     rest = rows.subtract(rows.absolute(x), 1.0)
     return rows.multiply(rows.multiply(0.5, _sign(x)), rows.log1p(rows.divide(2.0, rest)))
 
@@ -152,7 +152,7 @@ def asech(x: Array) -> Array:
     >>> round(float(asech(0.5)), 12)
     1.316957896925
     """
-    x = valued(x)
+    x = as_array(x)
     leg = rows.sqrt(rows.multiply(rows.subtract(1.0, x), rows.add(1.0, x)))
     return rows.subtract(rows.log1p(leg), rows.log(x))  # both terms are positive
 
@@ -165,7 +165,7 @@ def acsch(x: Array) -> Array:
     >>> round(float(acsch(0.5)), 12)
     1.443635475179
     """
-    x = valued(x)
+    x = as_array(x)
     size = rows.absolute(x)
     # Below 1 the derivative of 1/x may overflow, above it the logarithms cancel.
     small = rows.subtract(rows.log1p(rows.hypot(1.0, x)), rows.log(size))

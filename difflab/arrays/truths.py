@@ -1,4 +1,4 @@
-"""Truth values: their operators, and whether all or any hold. Comparisons make them."""
+"""Operators and reductions of truth values, which comparisons return."""
 
 from __future__ import annotations
 
@@ -13,14 +13,23 @@ from difflab.core.place import at_users_line
 from difflab.errors import InputError
 from difflab.primitives import greater, logical_and, logical_not, logical_or, not_equal, where
 
-__all__ = ["all", "any", "both", "count", "either", "exclusive", "one_of", "opposite"]
+__all__ = [
+    "all",
+    "any",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "count",
+    "invert",
+    "logical_xor",
+]
 
 
 def _of_truths(value: Any) -> bool:
-    """Whether these are truth values and no numbers, between which `&` would go bit by bit."""
-    told = getattr(value, "holds_truths", None)
-    if told is not None:
-        return bool(told())
+    """Whether these are truth values, not numbers, on which `&` would act bitwise."""
+    holds_truths = getattr(value, "holds_truths", None)
+    if holds_truths is not None:
+        return bool(holds_truths())
     kind = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
     return bool(kind == np.bool_)
 
@@ -38,7 +47,7 @@ def _checked(compute: Callable[..., Any], symbol: str, *values: Any) -> Any:
     return compute(*values)
 
 
-def both(a: Array, b: Array) -> Array:
+def bitwise_and(a: Array, b: Array) -> Array:
     """Return ``a & b`` of truth values.
 
     Raises
@@ -49,34 +58,34 @@ def both(a: Array, b: Array) -> Array:
     Examples
     --------
     >>> x = np.array([1.0, 5.0, 9.0])
-    >>> both(x > 3, x < 9).tolist()
+    >>> bitwise_and(x > 3, x < 9).tolist()
     [False, True, False]
     """
     return _checked(logical_and, "&", a, b)
 
 
-def either(a: Array, b: Array) -> Array:
-    """Return ``a | b`` of truth values; see `both`."""
+def bitwise_or(a: Array, b: Array) -> Array:
+    """Return ``a | b`` of truth values; see `bitwise_and`."""
     return _checked(logical_or, "|", a, b)
 
 
-def one_of(a: Array, b: Array) -> Array:
-    """Return ``a ^ b`` of truth values; see `both`."""
-    return _checked(exclusive, "^", a, b)
+def bitwise_xor(a: Array, b: Array) -> Array:
+    """Return ``a ^ b`` of truth values; see `bitwise_and`."""
+    return _checked(logical_xor, "^", a, b)
 
 
-def opposite(a: Array) -> Array:
-    """Return ``~a`` of truth values; see `both`."""
+def invert(a: Array) -> Array:
+    """Return ``~a`` of truth values; see `bitwise_and`."""
     return _checked(logical_not, "~", a)
 
 
-def exclusive(a: Array, b: Array) -> Array:
-    """Return `numpy.logical_xor`, where numbers other than 0 count as true."""
+def logical_xor(a: Array, b: Array) -> Array:
+    """Return `numpy.logical_xor`, where nonzero numbers count as true."""
     return logical_and(logical_or(a, b), logical_not(logical_and(a, b)))
 
 
 def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Tell whether all numbers along axes are other than 0.
+    """Return whether all elements along axes are nonzero.
 
     Examples
     --------
@@ -87,7 +96,7 @@ def all(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Tell whether any number along axes is other than 0.
+    """Return whether any element along axes is nonzero.
 
     Examples
     --------
@@ -98,7 +107,7 @@ def any(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def count(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Return how many numbers along axes are other than 0, as a float64.
+    """Return the number of nonzero elements along axes, as a float64.
 
     Examples
     --------

@@ -21,9 +21,9 @@ from difflab.errors import InputError, TraceError
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.ir import Params, Shape
-from difflab.graph.node import Node, meeting
+from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, flatten, unflatten
-from difflab.graph.trace import Trace
+from difflab.graph.trace import TraceBuilder
 
 __all__ = ["Recording", "as_real", "as_value", "computed", "record"]
 
@@ -106,7 +106,7 @@ class _Contents:
             graph.primitives,
             graph.param_table,
             graph.shape_table,
-            graph.source.met,
+            graph.source.keys,
             # repr tells 0.0 from -0.0 and 1 from 1.0.
             tuple([(node, repr(entry)) for node, entry in graph.constants.items()]),
             function.input_nodes,
@@ -149,7 +149,7 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
         The code cannot be recorded, or returns something else than values.
     """
     aux: Any = None
-    with Trace(captures=True) as trace:
+    with TraceBuilder(captures=True) as trace:
         inputs = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
         result = call([Node(trace, node) for node in inputs])
         if has_aux:
@@ -173,13 +173,13 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
     return Recording(function, len(leaves), structure, captured, (aux_leaves, aux_structure))
 
 
-def _output(trace: Trace, leaf: Any) -> int:
+def _output(trace: TraceBuilder, leaf: Any) -> int:
     """Return the node of one leaf of a result."""
     if isinstance(leaf, Node) and leaf.builder is trace:
         return leaf.id
-    taken = trace.taken(leaf)
-    if taken is not None:
-        return taken
+    lifted = trace.lift(leaf)
+    if lifted is not None:
+        return lifted
     if isinstance(leaf, np.number | np.bool_ | int | float):
         return trace.constant(float(leaf))
     if isinstance(leaf, np.ndarray) and leaf.ndim == 0 and leaf.dtype.kind in "fiub":
@@ -203,7 +203,7 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
     stack : int, optional
         The size of the leading axis that some values have more, and every output gets.
     """
-    met = meeting(values)
+    met = innermost_trace(values)
     if met is not None:
         builder, nodes = met
         return [Node(builder, node) for node in inline(function, builder, nodes)]

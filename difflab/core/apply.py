@@ -1,8 +1,8 @@
 """The one interception point: every difflab operation passes through `apply`.
 
-Values of a *carrier* type (a graph's `Node`, later an eager tensor) say how they take an
-operation by a method `__difflab_apply__(primitive, arguments, params)`; plain numbers and
-arrays compute at once.
+Values of a *carrier* type (a graph's `Node`, later an eager tensor) define how to
+record an operation in a method `__difflab_apply__(primitive, arguments, params)`; scalars and
+arrays are computed immediately.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:
     primitive : Primitive
         A row of the table.
     *args : carrier, number or array
-        The operands. The first carrier among them takes the operation.
+        The operands. The first carrier among them handles the operation.
     **params
         Static parameters, such as the key of an indexing.
 
     Returns
     -------
     carrier or array
-        What the carrier makes of it, or the computed value.
+        The recorded operation, or the computed value.
 
     Examples
     --------
@@ -51,16 +51,16 @@ def apply(primitive: Primitive, *args: Any, **params: Any) -> Any:
     except (TypeError, ValueError, ArithmeticError, LookupError, MemoryError) as error:
         if isinstance(error, DifflabError):
             raise
-        raise refused(primitive.name, args, error) from error
+        raise computation_error(primitive.name, args, error) from error
 
 
-def refused(name: str, args: tuple[Any, ...], error: Exception) -> DifflabError:
-    """Return the error that says what an operation cannot be computed of."""
+def computation_error(name: str, args: tuple[Any, ...], error: Exception) -> DifflabError:
+    """Return the error for operands that an operation cannot be applied to."""
     shapes = [getattr(arg, "shape", None) for arg in args]
     if any(shapes):
         found = " and ".join(str(shape or ()) for shape in shapes)
         return at_users_line(
-            ShapeError, f"{name} cannot be computed of the shapes {found}: {error}"
+            ShapeError, f"{name} cannot be computed for the shapes {found}: {error}"
         )
     found = " and ".join(type(arg).__name__ for arg in args)
-    return at_users_line(InputError, f"{name} cannot be computed of {found}: {error}")
+    return at_users_line(InputError, f"{name} cannot be computed for {found}: {error}")

@@ -1,8 +1,8 @@
-"""Which array module values belong to: NumPy on the host, CuPy and its kin on a device.
+"""The array module of values: NumPy on the host, CuPy and other libraries on a device.
 
-The module is chosen from the values, here and nowhere else, and nothing is converted: arrays that
-lie in different places are an error that says where each is. Numbers are welcome everywhere: those
-of Python, NumPy's scalars, and arrays without axes.
+The module is chosen from the values, only in this module, and nothing is converted: arrays on
+different devices raise an error that names the device of each. Scalars are accepted everywhere:
+Python's, NumPy's, and arrays without axes.
 """
 
 from __future__ import annotations
@@ -16,17 +16,25 @@ import numpy as np
 
 from difflab.errors import DeviceError
 
-__all__ = ["HOST", "apart", "array_module", "module_of", "on_host", "whereabouts", "whose"]
+__all__ = [
+    "HOST",
+    "array_module",
+    "device_mismatch",
+    "device_name",
+    "library_name",
+    "module_of",
+    "on_host",
+]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
-"""Types whose module is NumPy for certain."""
+"""Types whose array module is known to be NumPy."""
 
 
 def module_of(value: Any) -> Any:
     """Return the array module that a number or array belongs to.
 
-    Libraries are known by name, others by the method ``__array_namespace__`` of the Python array
-    API standard.
+    Known libraries are found by name, others by the method ``__array_namespace__`` of the Python
+    array API standard.
 
     Examples
     --------
@@ -57,7 +65,7 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
     doing : str
         The operation, for the error.
     names : sequence of str, optional
-        What the values are called there; "argument 1" and so on when left out.
+        The names of the values in that operation; "argument 1" and so on by default.
 
     Raises
     ------
@@ -70,44 +78,44 @@ def array_module(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -
             module = module_of(value)
             found = found if module is np else module
     if found is not np:
-        places = {whereabouts(value) for value in values if getattr(value, "ndim", 0)}
+        places = {device_name(value) for value in values if getattr(value, "ndim", 0)}
         if len(places) > 1:
-            raise apart(values, doing, names)
+            raise device_mismatch(values, doing, names)
     return found
 
 
-def apart(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
-    """Return the error that says where each of several values is."""
+def device_mismatch(values: Sequence[Any], doing: str, names: Sequence[str] = ()) -> DeviceError:
+    """Return the error that names the device of each value."""
     known = names or [f"argument {position + 1}" for position in range(len(values))]
     places = ", ".join(
-        f"{name} is on {whereabouts(value)}"
+        f"{name} is on {device_name(value)}"
         for name, value in zip(known, values, strict=True)
         if hasattr(value, "ndim")
     )
     return DeviceError(
         f"{doing} takes arrays of one device, but {places}",
-        hint="move one of them yourself: cupy.asarray(array) puts an array of NumPy's on the"
-        " device, and array.get() brings one back",
+        hint="move one of them explicitly: cupy.asarray(array) copies a NumPy array to the"
+        " device, and array.get() copies it back",
     )
 
 
-def whereabouts(value: Any) -> str:
-    """Return where an array is, in words."""
+def device_name(value: Any) -> str:
+    """Return the device of an array, in words."""
     module = module_of(value)
     if module is np:
         return "the host (numpy)"
-    return f"{getattr(value, 'device', 'a device')} ({whose(module)})"
+    return f"{getattr(value, 'device', 'a device')} ({library_name(module)})"
 
 
 TITLES = {"difflab.core.pytorch": "PyTorch", "jax.numpy": "JAX"}
 
 
-def whose(module: Any) -> str:
+def library_name(module: Any) -> str:
     """Return the name of the library that an array module belongs to.
 
     Examples
     --------
-    >>> whose(np)
+    >>> library_name(np)
     'numpy'
     """
     name: str = module.__name__
@@ -115,5 +123,5 @@ def whose(module: Any) -> str:
 
 
 def on_host(value: Any) -> Any:
-    """Return an array copied to the host, where the user has asked for that."""
+    """Return an array copied to the host, on the user's explicit request."""
     return np.asarray(value.get() if hasattr(value, "get") else value)

@@ -1,4 +1,4 @@
-"""Files that are read from end to end, and files that are written whole or not at all."""
+"""Reading regular files only, and writing files atomically: all or none."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def open_regular(name: str | Path) -> BinaryIO:
     if kind:
         raise InputError(
             f"cannot read {str(name)!r}: it is {kind}, not a file",
-            hint=None if kind == "a directory" else "write what it gives into a file first",
+            hint=None if kind == "a directory" else "write its contents to a file first",
         )
     return path.open("rb")
 
 
 def write_whole(contents: Mapping[Path, bytes]) -> None:
-    """Write all files, or none: each beside its place first, then moved there.
+    """Write all files, or none: each to a temporary file first, which then replaces the target.
 
     Raises
     ------
     InputError
         A file cannot be written; nothing has changed.
     BrokenPipeError
-        It is a pipe that nobody reads any more.
+        It is a pipe whose reader has closed it.
     """
     beside: dict[Path, Path] = {}
     path = Path()
@@ -69,12 +69,12 @@ def write_whole(contents: Mapping[Path, bytes]) -> None:
 
 
 def reason(error: OSError) -> str:
-    """Return what the system says, to be read inside a sentence."""
+    """Return the system's message in lower case, for use inside a sentence."""
     return (error.strerror or str(error)).lower()
 
 
 def _kind(mode: int) -> str:
-    """Return what a path is that is not a regular file; empty for a regular file."""
+    """Return the kind of a path that is not a regular file; empty for a regular file."""
     if stat.S_ISREG(mode):
         return ""
     if stat.S_ISDIR(mode):
@@ -100,7 +100,7 @@ def _written_beside(path: Path, content: bytes) -> Path:
 
 
 def umask() -> int:
-    """Return the permissions that new files of this process do not get."""
+    """Return the umask of this process."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

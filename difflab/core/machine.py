@@ -1,7 +1,7 @@
-"""The memory that is free, asked before much of it is taken.
+"""Available memory, checked before large allocations.
 
-A size is judged beforehand, because the system hands out more memory than it has
-and ends a process that uses it.
+A size is checked in advance, because the system grants more memory than it has
+and kills a process that uses it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from difflab.errors import ResourceError
 __all__ = ["available_memory", "bytes_text", "require_memory"]
 
 SMALL = 1 << 28
-"""Bytes that are taken without a look at what is free."""
+"""Allocations up to this many bytes are not checked."""
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _GROUP = Path("/sys/fs/cgroup")
 
 
 def bytes_text(count: float) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes in readable units.
 
     Examples
     --------
@@ -38,19 +38,19 @@ def bytes_text(count: float) -> str:
 
 
 def available_memory() -> int | None:
-    """Return the bytes that this process may still take; None where the system does not say."""
+    """Return the bytes this process can still allocate; None if the system does not report it."""
     return min(_bounds(), default=None)
 
 
 def require_memory(needed: int, what: str, hint: str | None = None) -> None:
-    """Raise `ResourceError` where `needed` bytes are more than there are.
+    """Raise `ResourceError` if `needed` bytes exceed the available memory.
 
     Parameters
     ----------
     needed : int
-        Bytes that are about to be taken.
+        Bytes that are about to be allocated.
     what : str
-        What takes them, as the subject of a sentence.
+        What allocates them, as the subject of a sentence.
     hint : str, optional
         What to do instead.
 
@@ -72,7 +72,7 @@ def require_memory(needed: int, what: str, hint: str | None = None) -> None:
 
 
 def _bounds() -> Iterator[int]:
-    """Yield every bound on what can still be taken: of the system, its group, the process."""
+    """Yield every bound on what can still be allocated: of the system, the cgroup, the process."""
     with suppress(OSError, ValueError, StopIteration, IndexError):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         yield next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")) << 10
@@ -80,7 +80,7 @@ def _bounds() -> Iterator[int]:
         limit = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
         used = (_GROUP / "memory.current").read_text(encoding="ascii").strip()
         if limit != "max":
-            # Of what is used, files that are kept in memory are given up when it is short.
+            # The page cache counts as used, but is reclaimed when memory is short.
             facts = dict(line.split() for line in (_GROUP / "memory.stat").open(encoding="ascii"))
             yield max(int(limit) - int(used) + int(facts.get("inactive_file", 0)), 0)
     with suppress(ImportError, OSError, ValueError, IndexError):

@@ -1,8 +1,8 @@
-"""Optional packages: the module, or the reason why there is none.
+"""Optional packages: the module, or the reason why it is unavailable.
 
-Every part of difflab that can use a package and does not need it asks here. A package may be
-absent, and one that is there may fail when it is imported, in any way: that is tried once. What
-it prints meanwhile goes to standard error.
+Every part of difflab with an optional dependency loads it through this module. A package may be
+missing, and an installed one may fail on import in any way: a failing import is tried once. What
+the import prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ __all__ = ["Package", "described", "fault", "installed", "load", "require"]
 
 @dataclass(frozen=True)
 class Package:
-    """What became of importing a package.
+    """The result of importing an optional package.
 
     Attributes
     ----------
     module : module or None
         The package; None where it is missing or broken.
     reason : str
-        Why there is none: ``"missing"``, or ``"broken: "`` and the exception.
+        Why it is None: ``"missing"``, or ``"broken: "`` and the exception.
     """
 
     module: ModuleType | None
@@ -36,7 +36,7 @@ class Package:
 
 
 def installed(name: str) -> bool:
-    """Return whether a package is there, without importing it.
+    """Return whether a package is installed, without importing it.
 
     Examples
     --------
@@ -55,7 +55,7 @@ _broken: dict[str, str] = {}
 
 
 def load(name: str) -> Package:
-    """Import a module, and return it or the reason why that does not work.
+    """Import a module; return it, or the reason why the import failed.
 
     Examples
     --------
@@ -74,9 +74,9 @@ def load(name: str) -> Package:
 
 
 def fault(*names: str) -> str:
-    """Return why the first broken one of some modules is broken; empty where none is known to be.
+    """Return why the first broken module among `names` is broken; empty if none is known to be.
 
-    Nothing is imported for it: what was not tried is not known to be broken.
+    Nothing is imported: a module that was never loaded is not known to be broken.
     """
     return next((_broken[name] for name in names if name in _broken), "")
 
@@ -87,7 +87,7 @@ def require(name: str, extra: str) -> ModuleType:
     Raises
     ------
     MissingDependencyError
-        It is missing or broken; the message says which, and how to mend it.
+        It is missing or broken; the message says which, and how to fix it.
     """
     found = load(name)
     if found.module is None:
@@ -98,7 +98,7 @@ def require(name: str, extra: str) -> ModuleType:
 
 
 def described(error: BaseException) -> str:
-    r"""Return an exception in one line.
+    r"""Return the type and message of an exception in one line.
 
     Examples
     --------

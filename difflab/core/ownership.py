@@ -1,19 +1,19 @@
-"""What a result may share memory with: the one rule, and the functions that keep it.
+"""Memory ownership: which results may share memory, and the functions that enforce it.
 
 The rule, for every public call:
 
-* What the user hands over stays the user's. It is copied, or read before the call returns, and
-  never written to: changing it later changes no result, tensor, gradient or tape.
-* What the user is handed is the user's alone. It shares memory neither with an argument, nor with
-  another result, nor with what difflab keeps. Only what nobody can write to may be shared.
+* Arguments stay the user's. They are copied, or read before the call returns, and never written
+  to: changing them later changes no result, tensor, gradient or tape.
+* Results are the user's alone. They share memory neither with an argument, nor with another
+  result, nor with what difflab keeps. Only read-only memory may be shared.
 * The array of a tensor is never written to: a change in place gives the tensor a new one. Views
-  (`t[0]`, `t.reshape(…)`), values kept for `backward`, checkpoints and what hooks have seen keep
-  their numbers. So tensors may share arrays and nobody can tell. Only a tensor and what its
+  (`t[0]`, `t.reshape(…)`), values kept for `backward`, checkpoints and values passed to hooks keep
+  their elements. So tensors may share arrays without visible effect. Only a tensor and what its
   `detach` returned are changed together, as in PyTorch.
-* An operation on a tensor that changes nothing (`+t`, `t.sum()` of a number) is a new tensor with
-  its own place on the tape. The nodes of a graph are immutable and stay what they are.
+* An operation on a tensor that changes nothing (`+t`, `t.sum()` of a scalar) is a new tensor with
+  its own node on the tape. The nodes of a graph are immutable and stay what they are.
 
-What is passed on and not computed is not copied: what the user's own function returns through
+Values that are passed through are not copied: what the user's function returns through
 `checkpoint`, the tensor that `t.grad = g` is given, auxiliary results (`has_aux`), and arrays of
 other libraries, whose rules they follow. `t.numpy()` shows the array of a tensor and cannot be
 written to.
@@ -30,7 +30,7 @@ __all__ = ["is_constant", "owned", "unchanged"]
 
 
 def is_constant(array: Any) -> bool:
-    """Whether nobody can write to an array, nor to the memory that it is a view of.
+    """Whether an array and the memory it is a view of are read-only.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def is_constant(array: Any) -> bool:
 
 
 def owned(results: Iterable[Any], given: Iterable[Any]) -> list[Any]:
-    """Return results that share memory neither with what was given nor with each other.
+    """Return results that share memory neither with `given` nor with each other.
 
-    Those that do are copied; carriers that are the same object are made anew.
+    Those that do are copied; a carrier that is the same object is replaced by a new one.
 
     Examples
     --------
@@ -62,20 +62,20 @@ def owned(results: Iterable[Any], given: Iterable[Any]) -> list[Any]:
     >>> np.shares_memory(first, x)
     False
     """
-    taken = {_root(value) for value in given}
+    roots = {_root(value) for value in given}
     found = []
     for result in results:
-        if _root(result) in taken:
+        if _root(result) in roots:
             result = result.copy() if isinstance(result, np.ndarray) else unchanged(result)
-        taken.add(_root(result))
+        roots.add(_root(result))
         found.append(result)
     return found
 
 
 def _root(value: Any) -> int:
-    """Return the identity of the object that has the memory of an array; of another value its own.
+    """Return the id of the object that owns the memory of an array; of another value its own id.
 
-    The identities stay apart as long as the values are alive.
+    The ids are unique as long as the values are alive.
     """
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base

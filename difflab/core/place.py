@@ -1,4 +1,4 @@
-"""Where an operation stands, in a text or in the user's Python: what errors point at."""
+"""Source locations of operations, in a program's text or in the user's Python code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from difflab.errors import InputError
 
 __all__ = [
     "NOWHERE",
-    "Place",
-    "Spot",
+    "FramePosition",
+    "SourceLocation",
     "at_users_line",
+    "frame_position",
     "python_frame",
-    "python_place",
-    "python_spot",
-    "spot_of",
+    "user_location",
+    "user_position",
 ]
 
 Error = TypeVar("Error", bound=InputError)
@@ -28,17 +28,17 @@ Error = TypeVar("Error", bound=InputError)
 OWN = "difflab"
 LANGUAGE = "difflab.language"
 MODULES = 4096
-"""Names of modules that are remembered as somebody's."""
+"""Size of the cache that maps modules to their owners."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an operation stands: a span of a program's text, or a line of Python.
+class SourceLocation:
+    """The location of an operation: a span of a program's text, or a line of Python.
 
     Attributes
     ----------
     text : str or None
-        The text of the program, or the line.
+        The text of the program, or the line of Python.
     span : (int, int) or None
         The operation's part of it.
     where : str
@@ -61,39 +61,39 @@ class Place:
 
     @property
     def part(self) -> str:
-        """The operation as it is written; empty where that is not known."""
+        """The source text of the operation; empty if unknown."""
         return "" if self.text is None or self.span is None else self.text[slice(*self.span)]
 
     def marked(self, message: str) -> str:
-        """Return a message with the place under it, marked by a caret."""
+        """Return a message with the source line under it and a caret at the operation."""
         return InputError(message, text=self.text, span=self.span).render()
 
     def error(self, kind: type[Error], message: str, hint: str | None = None) -> Error:
-        """Return an error of a kind that names the place."""
+        """Return an error of type `kind` that names the location."""
         if self.where:
             message = f"{message} ({self.where})"
         return kind(message, text=self.text, span=self.span, hint=hint)
 
 
-NOWHERE = Place()
-"""What stands nowhere that is known."""
+NOWHERE = SourceLocation()
+"""An unknown location."""
 
 
-class Spot(NamedTuple):
-    """A line of Python as the interpreter knows it, quick to take; `read` looks it up."""
+class FramePosition(NamedTuple):
+    """A position in Python code, cheap to record; `read` looks up the source line."""
 
     code: CodeType
     instruction: int
     line: int
     module: dict[str, Any]
 
-    def read(self) -> Place:
-        """Return the place, which is empty where the source is not at hand."""
+    def read(self) -> SourceLocation:
+        """Return the location, which is empty if the source is unavailable."""
         return _place(*self)
 
 
 def python_frame() -> FrameType | None:
-    """Return the innermost frame outside of difflab; None below the parser, which has places."""
+    """Return the innermost frame outside of difflab; None below the parser."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         owner = _owner(frame.f_globals.get("__name__", ""))
@@ -107,32 +107,32 @@ def python_frame() -> FrameType | None:
 
 @lru_cache(MODULES)
 def _owner(module: str) -> str | None:
-    """Return whose a module is; None for the user's."""
+    """Return the package that owns a module; None for user code."""
     if module.startswith(LANGUAGE):
         return LANGUAGE
     package = module.partition(".")[0]
     return package if package in (OWN, "numpy") else None
 
 
-def spot_of(frame: FrameType) -> Spot:
-    """Return the place at which a frame is running."""
-    return Spot(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
+def frame_position(frame: FrameType) -> FramePosition:
+    """Return the position that a frame is executing."""
+    return FramePosition(frame.f_code, frame.f_lasti, frame.f_lineno, frame.f_globals)
 
 
-def python_spot() -> Spot | None:
-    """Return the innermost place outside of difflab."""
+def user_position() -> FramePosition | None:
+    """Return the innermost position outside of difflab."""
     frame = python_frame()
-    return None if frame is None else spot_of(frame)
+    return None if frame is None else frame_position(frame)
 
 
-def python_place() -> Place:
-    """Return the place of `python_spot`, read."""
-    spot = python_spot()
+def user_location() -> SourceLocation:
+    """Return the location of `user_position`."""
+    spot = user_position()
     return NOWHERE if spot is None else spot.read()
 
 
 def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> Error:
-    r"""Return an error of a kind that names the innermost line outside the package.
+    r"""Return an error of type `kind` that names the innermost line outside the package.
 
     Examples
     --------
@@ -142,11 +142,11 @@ def at_users_line(kind: type[Error], message: str, hint: str | None = None) -> E
     >>> names["found"].message
     'a branch'
     """
-    return python_place().error(kind, message, hint)
+    return user_location().error(kind, message, hint)
 
 
-def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> Place:
-    """Return the line that is run, and the columns of the call in it."""
+def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) -> SourceLocation:
+    """Return the executed line, and the columns of the call in it."""
     text = linecache.getline(code.co_filename, line, module).rstrip("\n")
     if not text.strip():
         return NOWHERE
@@ -158,4 +158,4 @@ def _place(code: CodeType, instruction: int, line: int, module: dict[str, Any]) 
     behind = len(text.encode()[:end].decode(errors="ignore"))
     margin = len(text) - len(text.lstrip())
     where = f"{Path(code.co_filename).name}, line {line}"
-    return Place(text.strip(), (before - margin, behind - margin), where)
+    return SourceLocation(text.strip(), (before - margin, behind - margin), where)

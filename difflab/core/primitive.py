@@ -1,9 +1,9 @@
-"""What a primitive is: one row of the table, and the few forms of a derivative rule.
+"""`Primitive`, one row of the table, and the kinds of derivative rules.
 
 A derivative rule is stated once and serves both modes and every order. An elementwise
 primitive y = φ(a, b, …) has a diagonal Jacobian, and a diagonal map is its own transpose:
-the rule ``t ↦ t · ∂φ/∂a`` takes a tangent forward (t = ȧ) and a cotangent back (t = ȳ).
-A primitive that mixes an array's numbers states its tangent map, and the engine transposes it.
+the rule ``t ↦ t · ∂φ/∂a`` maps a tangent forward (t = ȧ) and a cotangent backward (t = ȳ).
+A primitive that mixes an array's elements states its tangent map, and the engine transposes it.
 Rules are written with difflab operations only, so the derivative of a graph is a graph.
 """
 
@@ -46,12 +46,12 @@ SPECIAL = {
     "cupy": "cupyx.scipy.special",
     "jax.numpy": "jax.scipy.special",
 }
-"""Where the special functions of an array module are; elsewhere its own part `special`."""
+"""The module of special functions for each array module; by default its own `special`."""
 Params = tuple[tuple[str, Any], ...]
 """The static parameters of an operation, by name and in order."""
 Shape = tuple[int, ...]
 REMEMBERED = 4096
-"""Kernels that are kept for one row; more would be parameters that nobody meets again."""
+"""Kernels cached per row; beyond this, the cache is cleared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Shapes(tuple[Shape, ...]):
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where the numbers of each argument begin when all are laid end to end."""
+        """The offset of each argument's elements when all arguments are concatenated."""
         return list(accumulate(map(prod, self), initial=0))
 
 
@@ -110,27 +110,27 @@ class Transpose:
 
 @dataclass(frozen=True, slots=True)
 class ByArgument:
-    """One entry per argument, for primitives that mix the numbers of arrays.
+    """One entry per argument, for primitives that mix the elements of arrays.
 
     An entry is a `Transpose`, or a tangent map ``(t, y, *args, **params) -> ẏ`` that is linear
     in t and uses only linear and elementwise operations on it: the engine finds its transpose
-    by a reverse sweep over what the map writes. None where no derivative flows.
+    by a reverse sweep over the operations that the map records. None where no derivative flows.
     """
 
     entries: tuple[Map | Transpose | None, ...]
 
     @property
     def is_product(self) -> bool:
-        """Whether the primitive is linear in each argument: what is zero stays so."""
+        """Whether the primitive is linear in each argument, so that it keeps zeros."""
         return all(isinstance(entry, Transpose) for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """A user's own rules, which take all arguments at once.
+    """User-defined rules, which take all arguments at once.
 
     ``jvp(dots, y, *args)`` gives ẏ, and ``vjp(y_bar, y, *args)`` a cotangent for every argument,
-    None where no derivative flows. In place of a rule that is not there stands a text that says
+    None where no derivative flows. A missing rule is replaced by a message that says
     why, and what to do.
     """
 
@@ -147,7 +147,7 @@ def elementwise(*maps: Map | None) -> Elementwise:
 
 
 def select(*conditions: Map | None) -> Select:
-    """State the rule of a primitive that passes one of its arguments on."""
+    """State the rule of a primitive that returns one of its arguments."""
     return Select(conditions)
 
 
@@ -170,7 +170,7 @@ def tangent(*entries: Map | Transpose | None) -> ByArgument:
 
 
 def custom(jvp: Map | str, vjp: Map | str) -> Custom:
-    """State a user's own forward and reverse rule, or why there is none."""
+    """State user-defined forward and reverse rules, or why there is none."""
     return Custom(jvp, vjp)
 
 
@@ -202,27 +202,27 @@ class Primitive:
     samples : tuple of (float, float)
         Sampling interval of each argument, inside the domain and away from kinks.
     defined : str
-        The domain in words, such as ``"x > 0"``; empty where it is all reals.
+        The domain in words, such as ``"x > 0"``; empty if it is all reals.
     kinks : callable or None
-        ``(*args)``: a value that vanishes where the derivative jumps.
+        ``(*args)``: a value that is zero where the derivative jumps.
     convention : str
-        What the derivative is taken to be there.
+        The value of the derivative there.
     analytic : bool
-        Whether complex step may pass through.
+        Whether the complex-step method applies.
     boolean : bool
         Whether the result is a truth value.
     truths : tuple of int
-        The positions of the arguments that are taken as truth values.
+        The positions of the arguments that are used as truth values.
     expansion : callable or None
-        The same mathematics in plain operations, for rows that no other library has.
+        The same function in basic operations, for rows that no other library has.
     structural : bool
-        Whether it only moves data, which costs no operation.
+        Whether it only moves data, which is not counted as an operation.
     commutative : bool
         Whether the order of the two arguments does not matter.
     shape : callable or None
         ``(shapes, **params) -> shape``; None for elementwise broadcasting.
     unbatched : callable or None
-        ``(xp, **params) -> kernel`` for values without batch axes, where that is a faster one.
+        ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
     """
 
     name: str
@@ -251,7 +251,7 @@ class Primitive:
     _computers: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Apply the primitive to numbers, arrays or carriers."""
+        """Apply the primitive to scalars, arrays or carriers."""
         return apply(self, *args, **params)
 
     def __repr__(self) -> str:
@@ -265,18 +265,18 @@ class Primitive:
         return found
 
     def unbatched_computer(self, xp: ModuleType, params: Params) -> Callable[..., Any]:
-        """Return the kernel for given parameters, and values without batch axes."""
+        """Return the kernel for static parameters and values without batch axes."""
         if not params and self.unbatched is None:
             return self.computer(xp)
         found = self._computers.get((xp, params))
         if found is None:
             if len(self._computers) >= REMEMBERED:
                 self._computers.clear()
-            given = dict(params)
+            kwargs = dict(params)
             found = (
-                partial(self.computer(xp), **given)
+                partial(self.computer(xp), **kwargs)
                 if self.unbatched is None
-                else self.unbatched(xp, **given)
+                else self.unbatched(xp, **kwargs)
             )
             self._computers[xp, params] = found
         return found

@@ -1,7 +1,7 @@
 """PyTorch under NumPy's names: the array module of tensors, for the kernels of the table.
 
-PyTorch's functions refuse Python numbers where tensors belong, and some have other names or other
-meanings (``torch.equal`` compares whole arrays). Imported only when a tensor has been met.
+PyTorch's functions reject Python scalars in place of tensors, and some have other names or
+meanings (``torch.equal`` compares whole arrays). Imported only when a tensor is encountered.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Axis = int | Sequence[int] | None
 
 
 class _Torch:
-    """PyTorch, looked up when it is used."""
+    """The module `torch`, looked up on each use."""
 
     def __getattr__(self, name: str) -> Any:
-        if "torch" not in sys.modules:  # whoever looks through modules asks without a tensor
+        if "torch" not in sys.modules:  # inspection of modules, without a tensor
             raise AttributeError(name)
         return getattr(sys.modules["torch"], name)
 
@@ -60,14 +60,14 @@ NUMPYS_NAMES = {
     "power": "pow",
     "rint": "round",
 }
-"""What PyTorch spells in another way than NumPy."""
+"""NumPy's names of functions that PyTorch names differently."""
 
 UNLIFTED = frozenset({"arange", "eye", "full", "moveaxis", "swapaxes"})
-"""Functions whose integers are no numbers of a tensor."""
+"""Functions whose integer arguments stay integers."""
 
 
 def _lifted(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a function of PyTorch's, with tensors in place of numbers."""
+    """Call a PyTorch function with scalars converted to tensors."""
     flat = [part for arg in args for part in (arg if isinstance(arg, tuple | list) else (arg,))]
     like = next((part for part in flat if torch.is_tensor(part)), None)
     return function(*(_tensor(arg, like) for arg in args), **kwargs)
@@ -87,7 +87,7 @@ def _tensor(value: Any, like: Any) -> Any:
 
 @cache
 def __getattr__(name: str) -> Any:
-    """Return what PyTorch has under NumPy's name."""
+    """Return PyTorch's counterpart of a NumPy function."""
     if name == "special":
         return _special()
     found = getattr(torch, NUMPYS_NAMES.get(name, name))
@@ -104,22 +104,22 @@ def asarray(value: Any, dtype: Any = None) -> Array:
 
 
 def result_type(*dtypes: Any) -> Any:
-    """Return the type that holds all others."""
+    """Return the dtype to which all others promote."""
     return reduce(torch.promote_types, dtypes)
 
 
 def broadcast_to(x: Array, shape: Sequence[int]) -> Array:
-    """Repeat a number or a tensor."""
+    """Broadcast a scalar or a tensor."""
     return torch.broadcast_to(_tensor(x, None), tuple(shape))
 
 
 def zeros(shape: Sequence[int], dtype: Any = None) -> Array:
-    """Return zeros, which PyTorch takes as no single size."""
+    """Return a tensor of zeros; PyTorch requires a tuple."""
     return torch.zeros(tuple(shape), dtype=dtype)
 
 
 def transpose(x: Array, axes: Sequence[int]) -> Array:
-    """Permute the axes; PyTorch's function of this name swaps two."""
+    """Permute the axes; PyTorch's function of this name swaps two axes."""
     return torch.permute(x, tuple(axes))
 
 
@@ -128,9 +128,9 @@ def diagonal(x: Array, axis1: int, axis2: int) -> Array:
     return torch.diagonal(x, dim1=axis1, dim2=axis2)
 
 
-def take(x: Array, places: Array, axis: int) -> Array:
-    """Return the entries at places along an axis."""
-    return torch.index_select(x, axis, places)
+def take(x: Array, indices: Array, axis: int) -> Array:
+    """Return the entries at indices along an axis."""
+    return torch.index_select(x, axis, indices)
 
 
 def _reduced(name: str, x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -150,7 +150,7 @@ def prod(x: Array, axis: Axis = None) -> Array:
 
 
 def argmax(x: Array, axis: int) -> Array:
-    """Return where the first of the largest numbers stands."""
+    """Return the index of the first maximum."""
     return torch.argmax(x, dim=axis)
 
 
@@ -166,13 +166,13 @@ def flip(x: Array, axis: int | Sequence[int]) -> Array:
 
 
 class _Add:
-    """``add(a, b)``, and ``add.at(out, places, part)``, which adds up where places repeat."""
+    """``add(a, b)``, and ``add.at(out, places, part)``, which accumulates at repeated indices."""
 
     def __call__(self, a: Array, b: Array) -> Array:
         return _lifted(torch.add, a, b)
 
-    def at(self, out: Array, places: Array, part: Array) -> None:
-        out.index_add_(0, places, part)
+    def at(self, out: Array, indices: Array, part: Array) -> None:
+        out.index_add_(0, indices, part)
 
 
 add = _Add()

@@ -1,4 +1,4 @@
-"""How messages and reports put numbers of things and programs."""
+"""Wording of counts and of program texts in messages and reports."""
 
 from __future__ import annotations
 

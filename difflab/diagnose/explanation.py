@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.place import Place
+from difflab.core.place import SourceLocation
 from difflab.diagnose.anomalies import Event, doubtful, events
 from difflab.diagnose.findings import Finding, Flat, Kind, call_text
 from difflab.diagnose.node_origins import Backward
@@ -154,7 +154,7 @@ class Run:
     """
 
     def __init__(
-        self, function: Function, places: Iterable[int], site: Callable[[int], Place]
+        self, function: Function, places: Iterable[int], site: Callable[[int], SourceLocation]
     ) -> None:
         self.function = function
         self.places = tuple(places)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.place import NOWHERE, Place
+from difflab.core.place import NOWHERE, SourceLocation
 from difflab.core.primitive import Primitive
 
 __all__ = ["Block", "Finding", "Flat", "Kind", "call_text", "number_text", "operands_at"]
@@ -45,7 +45,7 @@ class Finding:
         Their values: numbers at the element, or whole arrays.
     result : float
         What it made of them.
-    site : Place
+    site : SourceLocation
         The place of the operation; in a gradient, of the forward operation.
     exact : float or None
         What a cancellation should have left, where that was computed.
@@ -69,7 +69,7 @@ class Finding:
     call: str
     operands: tuple[Any, ...]
     result: float
-    site: Place = NOWHERE
+    site: SourceLocation = NOWHERE
     exact: float | None = None
     needs: str = ""
     gradient: bool = False
@@ -122,14 +122,14 @@ class Block:
         The primitive's name, and the operation with its operands.
     reason : str
         Why its derivative is zero.
-    site : Place
+    site : SourceLocation
         Where it stands.
     """
 
     operation: str
     call: str
     reason: str
-    site: Place = NOWHERE
+    site: SourceLocation = NOWHERE
 
     def __str__(self) -> str:
         place = f" at {self.site}" if str(self.site) else ""

@@ -13,7 +13,7 @@ import numpy as np
 
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs
-from difflab.core.place import Place
+from difflab.core.place import SourceLocation
 from difflab.core.primitive import Elementwise, Primitive, Select
 from difflab.diagnose.findings import Block, Flat, call_text, number_text, operands_at
 from difflab.errors import UnsupportedError
@@ -39,7 +39,7 @@ def flat_inputs(
     function: Function,
     values: Sequence[Any],
     gradients: Mapping[int, Any],
-    site: Callable[[int], Place],
+    site: Callable[[int], SourceLocation],
 ) -> Iterator[Flat]:
     """Yield the inputs with a gradient that is exactly zero, and what stops it.
 
@@ -80,7 +80,7 @@ def _followed(
     joined: bytearray,
     place: int,
     element: tuple[int, ...],
-    site: Callable[[int], Place],
+    site: Callable[[int], SourceLocation],
 ) -> tuple[tuple[Block, ...], bool]:
     """Return the operations at which a unit tangent of one number of an input ends.
 
@@ -123,7 +123,7 @@ def _block(
     found: Sequence[Any],
     tangents: dict[int, Any],
     moving: bytearray,
-    site: Place,
+    site: SourceLocation,
 ) -> Block:
     """Describe an operation that a tangent does not get through."""
     args = graph.arguments(number)

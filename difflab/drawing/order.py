@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from difflab.graph.ir import CONSTANT
-from difflab.graph.names import Names, given_names
+from difflab.graph.names import FreshNames, display_names
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -70,8 +70,8 @@ def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
     """
     graph, n = function.graph, len(function.input_nodes)
     names = {node: f"v{place + 1 - n}" for place, node in enumerate(function.input_nodes)}
-    given = given_names(graph.labels, [*function.inputs, *names.values()])
-    generated = Names([*function.inputs, *given.values()])
+    given = display_names(graph.labels, [*function.inputs, *names.values()])
+    generated = FreshNames([*function.inputs, *given.values()])
     for node in order:
         if graph.opcode[node] == CONSTANT:
             names[node] = constant_text(graph, node)

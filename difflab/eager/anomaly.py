@@ -19,7 +19,7 @@ import numpy as np
 from difflab.arrays.given import shape_of
 from difflab.core.devices import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS
-from difflab.core.place import Spot, python_spot
+from difflab.core.place import FramePosition, user_position
 from difflab.core.primitive import Primitive
 from difflab.diagnose.explanation import Explanation, Run
 from difflab.diagnose.findings import Finding, Kind
@@ -33,7 +33,7 @@ from difflab.graph.source import NOWHERE
 
 __all__ = ["Watch", "detect_anomaly"]
 
-Note = tuple[Primitive, tuple[Any, ...], tuple[tuple[str, Any], ...], Spot | None]
+Note = tuple[Primitive, tuple[Any, ...], tuple[tuple[str, Any], ...], FramePosition | None]
 """Row, arguments, parameters and line of an operation.
 
 An argument is the number of a noted step, or a pair of its step (or None) and its values.
@@ -57,7 +57,7 @@ class Watch:
                 kept.append(made.number)
             else:
                 kept.append((made, arg._data if isinstance(arg, TapedArray) else arg))
-        self.notes[step.number] = row, tuple(kept), tuple(params.items()), python_spot()
+        self.notes[step.number] = row, tuple(kept), tuple(params.items()), user_position()
 
     def explain(
         self, tensor: TapedArray, leaves: Mapping[str, TapedArray] | None = None
@@ -109,7 +109,7 @@ class Watch:
         return replace(found, flat=tuple(flat for flat in found.flat if flat.path))
 
     def check_custom(
-        self, step: TapeStep, spot: Spot | None, bars: Sequence[Any], found: Sequence[Any]
+        self, step: TapeStep, spot: FramePosition | None, bars: Sequence[Any], found: Sequence[Any]
     ) -> None:
         """Raise if a custom function's backward returned a nan or infinity from finite cotangents.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from difflab.arrays.given import shape_of
 from difflab.autodiff.engine.masked import either
-from difflab.core.place import Spot, python_spot
+from difflab.core.place import FramePosition, user_position
 from difflab.eager.multi_output import OutputCotangents, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import TapedArray
@@ -17,13 +17,13 @@ from difflab.eager.recording.tape import TapeStep, storage_of
 from difflab.eager.sweep.backward import Contributions
 from difflab.eager.sweep.values import Calculator
 from difflab.errors import UnsupportedError
-from difflab.graph.custom.call import Call, Context, Ran, read_only
+from difflab.graph.custom.call import Context, CustomCall, ForwardResult, read_only
 
 __all__ = ["record_custom"]
 
 
 def record_custom(
-    kind: type[TapedArray], call: Call, args: Sequence[Any]
+    kind: type[TapedArray], call: CustomCall, args: Sequence[Any]
 ) -> tuple[list[Any], bool]:
     """Return the outputs of a custom function on tensors, and whether there is a single one."""
     data = [_distinct(arg._data if isinstance(arg, TapedArray) else arg) for arg in args]
@@ -35,7 +35,7 @@ def record_custom(
         MODE.saw_grad |= flows
         return [kind(value) for value in values], ran.single
     watched = WATCHED and MODE.watch is not None
-    custom = _CustomPullBack(kind, call, ran, data, python_spot() if watched else None)
+    custom = _CustomPullBack(kind, call, ran, data, user_position() if watched else None)
     # Saved values are kept in slots, which are dropped when the tape is freed.
     slots = [ran.context, *custom.needed(data), *ran.context.kept]
     shapes = tuple([shape_of(value) for value in data])
@@ -71,10 +71,10 @@ class _CustomPullBack:
     def __init__(
         self,
         kind: type[TapedArray],
-        call: Call,
-        ran: Ran,
+        call: CustomCall,
+        ran: ForwardResult,
         data: Sequence[Any],
-        spot: Spot | None,
+        spot: FramePosition | None,
     ) -> None:
         self.kind = kind
         self.call = call

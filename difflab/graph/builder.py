@@ -1,7 +1,7 @@
-"""The one way to make a graph: append nodes, each computation once.
+"""`Builder`, the only way to make a graph: it appends nodes, each computation once.
 
-Nodes are hash-consed: emitting the same operation on the same arguments returns the node that
-is there. A builder that simplifies, as the derivative sweeps use it, also applies the
+Nodes are hash-consed: emitting the same operation on the same arguments returns the existing
+node. A builder that simplifies, as the derivative sweeps use it, also applies the
 identities of `difflab.graph.identities`, all of them exact in floating point.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.place import Place, python_place
+from difflab.core.place import SourceLocation, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
@@ -29,7 +29,7 @@ Span = tuple[int, int]
 
 
 def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
-    """Return what makes an operation the same as another; small cases as one integer."""
+    """Return the hash-consing key of an operation, one integer in small cases."""
     if not params:
         if len(args) == 2:
             return (args[0] << 31 | args[1]) << 15 | opcode
@@ -39,14 +39,14 @@ def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
 
 
 def _column(sparse: dict[int, int], size: int) -> NDArray[np.int32]:
-    """Return a column that is 0 except where `sparse` says."""
+    """Return a column that is 0 except for the entries of `sparse`."""
     column = np.zeros(size, dtype=np.int32)
     column[list(sparse)] = list(sparse.values())
     return column
 
 
 class Builder:
-    """Append-only columns and the index that keeps every computation single.
+    """Append-only columns and the index that finds existing computations.
 
     Parameters
     ----------
@@ -58,11 +58,11 @@ class Builder:
     Attributes
     ----------
     folds : bool
-        Whether operations on numbers are folded, which rounds them, when it simplifies.
+        Whether operations on constants are folded, with rounding, when it simplifies.
     annihilates : bool
         Whether a factor that is the constant 0 makes a product 0, whatever the other factor is.
     commutes : bool
-        Whether b + a is taken to be a + b; the numbers are the same, their order in memory may not.
+        Whether b + a is the same node as a + b; elements are equal, their memory layout may differ.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Builder:
     """
 
     depth = 0
-    """Traces that begin later have a larger one; where two meet, the later takes the value."""
+    """A trace that starts later has a larger depth, and lifts values of earlier traces."""
 
     def __init__(self, source: Source | None = None, *, simplify: bool = False) -> None:
         self.source = source or Source()
@@ -104,7 +104,7 @@ class Builder:
 
     @classmethod
     def continuing(cls, graph: Graph, *, simplify: bool) -> Builder:
-        """Return a builder that holds `graph`'s nodes, under the same numbers."""
+        """Return a builder that holds the nodes of `graph`, with the same ids."""
         builder = cls(graph.source, simplify=simplify)
         builder.opcode.frombytes(graph.opcode.tobytes())
         builder.starts = array("q")
@@ -150,12 +150,12 @@ class Builder:
             self.constants[node] = (value, name)
         return node
 
-    def places(self, graph: Graph) -> list[int]:
-        """Return the places of a graph's nodes, as they are here when the nodes are copied."""
+    def copied_spans(self, graph: Graph) -> list[int]:
+        """Return the spans that the nodes of a graph get when they are copied to this builder."""
         return self.source.adopted(graph.source, graph.spans.tolist(), NOWHERE)
 
-    def taken(self, value: Any) -> int | None:
-        """Return the node that a value from outside becomes; None where it is not taken."""
+    def lift(self, value: Any) -> int | None:
+        """Return the node that represents an outside value; None if it cannot be lifted."""
         return None
 
     def emit(
@@ -165,7 +165,7 @@ class Builder:
         params: Params = (),
         span: Span | None = None,
     ) -> int:
-        """Append ``primitive(*args)`` unless it is there, and return its node.
+        """Append ``primitive(*args)`` unless it exists, and return its node.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class Builder:
         return node
 
     def element(self, node: int, position: int, span: Span | None = None) -> int:
-        """Append the number of the vector `node` at `position`, as `emit` of an index would."""
+        """Append the element of the vector `node` at `position`, as `emit` of an index would."""
         params = (("key", (position,)), ("rank", 1))
         if self.simplify or self.boolean[self.opcode[node]]:
             return self.emit(index, (node,), params, span)
@@ -217,7 +217,7 @@ class Builder:
             self.param_ids[found] = self._param_id(params)
         return found
 
-    def found(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
+    def existing(self, primitive: Primitive, args: tuple[int, ...]) -> int | None:
         """Return the node that applies `primitive` to `args`, if there is one."""
         opcode = self.opcode_of.get(primitive)
         return None if opcode is None else self.index.get(_key(opcode, args, ()))
@@ -240,13 +240,13 @@ class Builder:
         return dict(self.param_table[self.param_ids.get(node, 0)])
 
     def number(self, node: int) -> Number | None:
-        """Return the number that a node holds, also through a broadcast; else None."""
+        """Return the constant that a node holds, also through broadcast and reshape; else None."""
         while self.primitive(node) is broadcast or self.primitive(node) is reshape:
             node = self.args[self.starts[node]]
         return self.constants[node][0] if node in self.constants else None
 
     def freeze(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
-        """Return the graph of what `outputs` need, all inputs included, and their new numbers."""
+        """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
         renumber = self.renumbered(outputs)
         alive = renumber >= 0
         starts = np.frombuffer(self.starts, dtype=np.int64)
@@ -271,12 +271,12 @@ class Builder:
         return graph, tuple(int(renumber[node]) for node in outputs)
 
     def renumbered(self, outputs: Sequence[int]) -> NDArray[np.int64]:
-        """Return for each node its number once `outputs` are frozen; -1 for what is dropped."""
+        """Return the id of each node once `outputs` are frozen; -1 for dropped nodes."""
         alive = self._alive(outputs)
         return np.where(alive, np.cumsum(alive) - 1, -1)
 
     def _alive(self, outputs: Sequence[int]) -> NDArray[np.bool_]:
-        """Mark what `outputs` reach, and every input: all but what nothing takes, in turn."""
+        """Mark the ancestors of `outputs` and every input, by removing unused nodes repeatedly."""
         starts, args = self.starts, self.args
         counts = np.bincount(np.array(args, dtype=np.int64), minlength=len(self))
         counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
@@ -365,7 +365,7 @@ class Builder:
         except ValueError:
             message = f"{primitive.name} cannot combine the shapes {' and '.join(map(str, shapes))}"
             text = self.source.text
-            place = python_place() if text is None else Place(text, span)
+            place = user_location() if text is None else SourceLocation(text, span)
             hint = "NumPy's broadcasting needs equal sizes, or 1, counted from the last axis"
             raise place.error(ShapeError, message, hint) from None
         aligned = tuple(
@@ -374,7 +374,7 @@ class Builder:
         return self._shape_id(shape), self._as_truths(primitive, aligned)
 
     def _unspread(self, args: tuple[int, ...]) -> tuple[int, ...]:
-        """Return arguments of one shape with a number in place of an array that repeats it."""
+        """Return arguments of one shape, with constant arrays replaced by scalars."""
         ids = [self.shape_ids.get(node, 0) for node in args]
         if len(set(ids)) > 1:
             return args

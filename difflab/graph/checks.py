@@ -1,4 +1,4 @@
-"""What public functions say when they are given something of another kind."""
+"""Type checks of the arguments of public functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["require_callable", "require_flag", "require_function"]
 
 
 def require_function(subject: Any, what: str) -> None:
-    """Raise an error that names `what` and the way out unless `subject` is a `Function`.
+    """Raise an error that names `what` and a remedy unless `subject` is a `Function`.
 
     Examples
     --------
@@ -45,6 +45,6 @@ def require_callable(fun: Any, what: str) -> None:
 
 
 def require_flag(value: Any, name: str, what: str) -> None:
-    """Raise an error unless a setting is a truth value."""
+    """Raise an error unless a setting is a bool."""
     if not isinstance(value, bool | int):
         raise InputError(f"{name} of {what} is True or False, not {type(value).__name__}")

@@ -11,7 +11,7 @@ __all__ = ["copy_labels", "copy_nodes", "label"]
 
 
 def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> list[int]:
-    """Append a graph's nodes to `builder`, with given nodes there in place of its inputs.
+    """Append a graph's nodes to `builder`, with `inputs` mapping its inputs to nodes there.
 
     Returns
     -------
@@ -22,7 +22,7 @@ def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> lis
     for node, given in inputs.items():
         copied[node] = given
     params = graph.param_ids.tolist()
-    spans, before = builder.places(graph), builder.span
+    spans, before = builder.copied_spans(graph), builder.span
     for node, (opcode, args) in enumerate(graph.rows()):
         builder.span = spans[node]
         if opcode == CONSTANT:
@@ -37,12 +37,12 @@ def copy_nodes(builder: Builder, graph: Graph, inputs: Mapping[int, int]) -> lis
 
 
 def copy_labels(builder: Builder, graph: Graph, copied: Sequence[int]) -> None:
-    """Call nodes of `builder` what the program calls those of `graph` that they are copies of."""
+    """Copy the labels of `graph` to the copies of its nodes in `builder`."""
     for node, name in graph.labels.items():
         label(builder, copied[node], name)
 
 
 def label(builder: Builder, node: int, name: str) -> None:
-    """Say what the program calls a value; inputs and constants have names already."""
+    """Label a node with its variable's name; inputs and constants have names already."""
     if builder.opcode[node] >= FIRST_ROW:
         builder.labels.setdefault(node, name)

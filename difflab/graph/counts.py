@@ -1,4 +1,4 @@
-"""How large a function is: as a tree, as a graph, in operations."""
+"""The size of a function: as a tree, as a graph, and in operations."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["Counts", "count"]
 class Counts:
     """The size of a function; nodes that only move data are not counted.
 
-    An operation on arrays is one node, whatever their size, in all but `arithmetic`. So a
-    function of many numbers has far fewer `operations` once its terms are computed as vectors,
-    as those of large derivatives are, but as much `arithmetic`.
+    An operation on arrays is one node of any size, in all counts but `arithmetic`. So a function
+    of many scalars has far fewer `operations` once its terms are computed as vectors, as in
+    large derivatives, but the same `arithmetic`.
 
     Attributes
     ----------
@@ -34,10 +34,10 @@ class Counts:
     operations : int
         Distinct operations.
     arithmetic : int
-        Operations on numbers that these take: n for an elementwise operation on n numbers,
-        n - 1 for a sum of n, the products and sums of a product of matrices, and the additions
-        where parts of arrays meet. What else works on whole arrays, such as a solver, counts
-        one for each number that it takes or gives.
+        Scalar operations that these require: n for an elementwise operation on n elements,
+        n - 1 for a sum of n, the products and sums of a matrix product, and the additions
+        where parts of arrays overlap. Other operations on whole arrays, such as a solver, count
+        one for each element of the operands or of the result, whichever are more.
     """
 
     tree: int
@@ -55,7 +55,7 @@ def count(function: Function) -> Counts:
     Parameters
     ----------
     function : Function
-        What is measured.
+        The function to measure.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def count(function: Function) -> Counts:
 
 
 def _arithmetic(graph: Graph, used: NDArray[np.bool_]) -> int:
-    """Add up the operations on numbers; nodes whose shapes are alike take as many."""
+    """Add up the scalar operations; nodes with equal shapes require equally many."""
     sizes = np.array([math.prod(shape) for shape in graph.shape_table])
     plain = [False, False, *(row.shape is None for row in graph.primitives)]
     elementwise = np.array(plain)[graph.opcode]
@@ -101,18 +101,18 @@ def _arithmetic(graph: Graph, used: NDArray[np.bool_]) -> int:
 
 
 def _of_arrays(graph: Graph, node: int) -> int:
-    """Return the operations on numbers that one row of arrays takes."""
+    """Return the scalar operations that one operation on arrays requires."""
     row = graph.primitive(node)
     assert row is not None
     shapes = [graph.shape(arg) for arg in graph.arguments(node)]
-    taken, given = sum(map(math.prod, shapes)), math.prod(graph.shape(node))
+    operands, result = sum(map(math.prod, shapes)), math.prod(graph.shape(node))
     if row is matmul:
-        return given * (2 * shapes[0][-1] - 1)
+        return result * (2 * shapes[0][-1] - 1)
     if not row.structural:
-        return max(taken - given, given)
+        return max(operands - result, result)
     if row is put or (row is scatter and len(shapes) > 1):
         places = row.computer(np)(*map(np.ones, shapes), **graph.params(node))
-        return taken - int(np.count_nonzero(places))
+        return operands - int(np.count_nonzero(places))
     return 0
 
 

@@ -1,22 +1,22 @@
-"""What others have worked out about a function, kept as long as it."""
+"""Cache of objects derived from a function, with the lifetime of the function."""
 
 from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Remembered"]
+__all__ = ["DerivedCache"]
 
 
-class Remembered(dict[str, Any]):
-    """Notes by name, which are not copied or stored with what they are about.
+class DerivedCache(dict[str, Any]):
+    """Derived objects by key, which are neither copied nor pickled with their owner.
 
     Examples
     --------
     >>> import copy
-    >>> notes = Remembered(calls=3)
+    >>> notes = DerivedCache(calls=3)
     >>> copy.deepcopy(notes)
     {}
     """
 
-    def __reduce__(self) -> tuple[type[Remembered], tuple[()]]:
-        return Remembered, ()
+    def __reduce__(self) -> tuple[type[DerivedCache], tuple[()]]:
+        return DerivedCache, ()

@@ -18,12 +18,12 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_nodes
-from difflab.graph.derived import Remembered
+from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
 from difflab.graph.interpreters import CarrierInterpreter, GraphInterpreter, interpreter_for
 from difflab.graph.ir import Graph, Shape
 from difflab.graph.names import missing_values, shortened
-from difflab.graph.node import Node, meeting
+from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
 
 __all__ = ["Function", "evaluate", "evaluate_all", "inline"]
@@ -46,7 +46,7 @@ class Function:
         output, or the tuple of them.
     text : str, optional
         The program that was parsed. A derivative or a rewritten function has none: it is not
-        what that text says, though its graph still knows the places there.
+        what that text says, though its graph still has locations in that text.
 
     Examples
     --------
@@ -107,9 +107,9 @@ class Function:
         return sum(map(math.prod, self.output_shapes))
 
     @cached_property
-    def remembered(self) -> Remembered:
-        """What others have worked out about this function, by a name of theirs."""
-        return Remembered()
+    def derived_cache(self) -> DerivedCache:
+        """Cache of derived objects, keyed by the module that owns them."""
+        return DerivedCache()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Evaluate at a point, or at a batch of points by leading axes.
@@ -117,8 +117,8 @@ class Function:
         Parameters
         ----------
         *args, **kwargs
-            A value for each input, by position or by name. Numbers and arrays, or numbers of
-            mpmath, expressions of SymPy, arrays of CuPy, JAX or PyTorch, or graph nodes.
+            A value for each input, by position or by name. Scalars and arrays, mpmath numbers,
+            SymPy expressions, arrays of CuPy, JAX or PyTorch, or graph nodes.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Function:
         if isinstance(interpreter, ArrayInterpreter):
             results = self._computed(values, interpreter)
         elif (misfit := self._misfit(values)) is None and isinstance(interpreter, GraphInterpreter):
-            builder, nodes = meeting(values) or (interpreter.builder, [])
+            builder, nodes = innermost_trace(values) or (interpreter.builder, [])
             results = [Node(builder, node) for node in inline(self, builder, nodes)]
         else:
             if isinstance(interpreter, CarrierInterpreter) and misfit:
@@ -144,19 +144,19 @@ class Function:
         return self.returned(owned(results, values))
 
     def _misfit(self, values: Sequence[Any]) -> PointError | None:
-        """Return what is wrong with values that are not all of one point, if that is so."""
+        """Return the error for values with batch axes; None if there are none."""
         for name, shape, value in zip(self.inputs, self.input_shapes, values, strict=True):
             found = tuple(getattr(value, "shape", ()))
             if found != shape:
                 return PointError(
-                    f"tensors are taken one point at a time, but '{name}' of the shape {shape} has"
-                    f" a value of the shape {found}",
+                    f"tensors are evaluated one point at a time, but '{name}' of the shape {shape}"
+                    f" has a value of the shape {found}",
                     hint="declare the input with the batch's shape, or call it for every point",
                 )
         return None
 
     def returned(self, results: Sequence[Any]) -> Any:
-        """Return the outputs, given in order, in the form in which a call returns them."""
+        """Return the outputs, a sequence, in the structure that a call returns."""
         if self.structure is not None:
             return unflatten(self.structure, results)
         return results[0] if len(results) == 1 else tuple(results)
@@ -181,7 +181,7 @@ class Function:
             for result, shape in zip(results, self.output_shapes, strict=True)
         ]
         packed = np.concatenate(flat, axis=-1) if len(flat) > 1 else flat[0]
-        # Truth values are subtracted by those who take differences.
+        # Finite differences subtract truth values.
         if packed.dtype == np.bool_:
             return packed.astype(np.float64)
         own: NDArray[Any] = owned([packed], [points])[0]
@@ -191,7 +191,7 @@ class Function:
         """Cut packed points ``(…, n)`` into the inputs' values."""
         if points.shape[-1:] != (self.n,):
             raise PointError(
-                f"a packed point has {self.n} numbers, not {points.shape[-1:] or 'one'}"
+                f"a packed point has {self.n} elements, not {points.shape[-1:] or 'one'}"
             )
         batch = points.shape[:-1]
         parts, start = [], 0
@@ -240,7 +240,7 @@ class Function:
             raise PointError(f"the batches of the inputs differ in shape: {shown}") from None
 
     def arranged(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return one value per input, converted and checked, as a call takes them.
+        """Return one value per input, converted and checked, as a call requires.
 
         Raises
         ------
@@ -315,7 +315,7 @@ class Function:
 
 
 def _checked(value: Any, name: str, shape: Shape) -> Any:
-    """Return `value` as a float64 array, or as it is when it belongs to another library."""
+    """Return `value` as a float64 array, or unchanged if it belongs to another library."""
     if isinstance(value, float | int):
         try:
             value = np.float64(value)
@@ -357,7 +357,7 @@ def evaluate(
     Parameters
     ----------
     function : Function
-        What to evaluate.
+        The function to evaluate.
     values : mapping or sequence
         A value for each input, by name or in order: floats, arrays, mpmath numbers, SymPy
         expressions, nodes of another graph.
@@ -386,7 +386,7 @@ def evaluate(
             hint="make one of text by dl.parse(text), of Python code by dl.trace(f, *examples)",
         )
     if interpreter is not None and not hasattr(interpreter, "operation"):
-        raise InputError(f"{type(interpreter).__name__} is no interpreter of operations")
+        raise InputError(f"{type(interpreter).__name__} is not an interpreter of operations")
     if isinstance(values, Mapping):
         missing = [name for name in function.inputs if name not in values]
         if missing:
@@ -417,7 +417,7 @@ def evaluate_all(
     function: Function, values: Sequence[Any], interpreter: Interpreter | None = None
 ) -> list[Any]:
     """Return the value of every node of `function`'s graph."""
-    require_memory(8 * function.graph.numbers(), "keeping the value of every operation")
+    require_memory(8 * function.graph.element_count(), "keeping the value of every operation")
     given = dict(zip(function.input_nodes, values, strict=True))
     with np.errstate(all="ignore"):
         return fold_all(function.graph, given, interpreter or interpreter_for(values))

@@ -63,7 +63,7 @@ def simplified(
 
 
 def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int | None:
-    """Compute an operation on numbers; None where the result is not a finite number."""
+    """Fold an operation on constants; None if the result is not finite."""
     if primitive.boolean or primitive is as_number or primitive.shape is not None:
         return None
     numbers = []
@@ -81,9 +81,9 @@ def folded(builder: Builder, primitive: Primitive, args: tuple[int, ...]) -> int
 
 
 def _whole(builder: Builder, node: int, args: tuple[int, ...]) -> int | None:
-    """Return what an operation reduces to in the operation's shape: an argument may have less.
+    """Broadcast the node that an operation reduces to, to the shape of the operation.
 
-    None where the arguments' shapes do not fit: who emits the operation says so.
+    None if the arguments' shapes do not fit: the emitter raises the error.
     """
     if not builder.shape_ids:
         return node
@@ -101,7 +101,7 @@ def _number(builder: Builder, value: float) -> int | None:
 
 
 def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
-    """Return the number that an index picks from an array of constants."""
+    """Return the element that an index selects from a constant array."""
     if builder.primitive(node) is not constant_array or any(type(part) is tuple for part in key):
         return None
     params = builder.params(node)
@@ -112,7 +112,7 @@ def _picked(builder: Builder, node: int, key: tuple[Any, ...]) -> int | None:
 def _moved_again(
     builder: Builder, primitive: Primitive, node: int, params: dict[str, Any]
 ) -> int | None:
-    """Reshape what is reshaped, or transpose what is transposed, at once; or not at all."""
+    """Merge two reshapes or two transposes into one, or drop one that changes nothing."""
     if builder.primitive(node) is primitive:
         (source,) = builder.arguments(node)
         if primitive is reshape:
@@ -161,10 +161,10 @@ def _add(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 
 def _turned(builder: Builder, node: int) -> int | None:
-    """Return y - x where `node` is x - y and was written later, as the negative of it."""
+    """Return an earlier node y - x where `node` is x - y."""
     if builder.primitive(node) is not subtract:
         return None
-    reverse = builder.found(subtract, builder.arguments(node)[::-1])
+    reverse = builder.existing(subtract, builder.arguments(node)[::-1])
     return reverse if reverse is not None and reverse < node else None
 
 
@@ -204,7 +204,7 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 
 def _scaled(builder: Builder, constant: int, node: int) -> int | None:
-    """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where no rounding is different."""
+    """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where rounding does not change."""
     number, name = builder.constants.get(constant, (0, None))
     if builder.primitive(node) is not multiply or abs(number) < 1 or name is not None:
         return None
@@ -252,7 +252,7 @@ def _power(builder: Builder, args: tuple[int, ...]) -> int | None:
 
 
 def _dpower(builder: Builder, args: tuple[int, ...]) -> int | None:
-    """p·xᵖ⁻¹ in plain operations where p is known."""
+    """p·xᵖ⁻¹ in basic operations if p is constant."""
     base, exponent = args
     number = builder.number(exponent)
     if number is None:

@@ -1,4 +1,4 @@
-"""What operations and constants are on the values of other libraries, and on graphs.
+"""Interpreters: operations and constants on the values of other libraries and on graphs.
 
 The libraries are imported when their interpreter is made.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import array_module, whose
+from difflab.core.devices import array_module, library_name
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.builder import Builder
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 HUGE_EXPONENT = 100_000
-"""Beyond 2^this, mpmath's functions would spend their time on digits nobody asked for."""
+"""Beyond 2^this, mpmath's functions would compute digits that are not needed."""
 
 ELEMENT_LIMIT = 10_000
-"""Elements of an array that SymPy is given one by one."""
+"""The most elements of an array that SymPy processes one by one."""
 
 MATRIX_LIMIT = 36
-"""Elements of a matrix of symbols that SymPy inverts; each takes a determinant."""
+"""The most elements of a symbolic matrix that SymPy inverts; each needs a determinant."""
 
 MATRIX_ROWS = frozenset({cholesky, cofactor, det, inv, logdet, solve})
 NUMBERS_ONLY = frozenset({argmax, is_maximum})
@@ -58,7 +58,7 @@ class GraphInterpreter:
 
 
 class CarrierInterpreter:
-    """Values are carriers other than nodes, eager tensors: they take every operation themselves."""
+    """Values are carriers other than nodes, such as eager tensors, which record each operation."""
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the operation that the carriers record."""
@@ -72,12 +72,12 @@ class CarrierInterpreter:
 class LibraryInterpreter(ArrayInterpreter):
     """Values are arrays of another library, such as PyTorch and JAX.
 
-    What such a library refuses is an error that names the operation.
+    A failure in such a library becomes an error that names the operation.
     """
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel, whose failures are reported as difflab's."""
-        name, title = primitive.name, whose(self.xp)
+        name, title = primitive.name, library_name(self.xp)
         try:
             compute = super().operation(primitive)
         except AttributeError:
@@ -91,21 +91,21 @@ class LibraryInterpreter(ArrayInterpreter):
             except Exception as error:
                 said = str(error).partition("\n")[0]
                 raise UnsupportedError(
-                    f"{title} cannot compute '{name}' of these values: {said}"
+                    f"{title} cannot compute '{name}' for these values: {said}"
                 ) from error
 
         return computed
 
     def constant(self, value: Number, name: str | None) -> float:
-        """Return a number of Python's, whose type gives way to that of arrays."""
+        """Return a Python float, which does not change the dtype of arrays."""
         return float(value)
 
 
 class ElementInterpreter:
     """Values are numbers of a library, or NumPy object arrays of them.
 
-    A subclass says what an elementwise row is on single numbers, by ``_scalar(primitive)``, and
-    where NumPy's own moves do not serve, what a row of whole arrays is, by ``_whole``.
+    A subclass defines elementwise rows on scalars by ``_scalar(primitive)``, and, where NumPy's
+    data movement is not enough, rows on whole arrays by ``_whole``.
     """
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class ElementInterpreter:
         return operation
 
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the function of whole arrays: NumPy's own moves and adds any objects."""
+        """Return the function of whole arrays: NumPy's kernel works on object arrays."""
         return primitive.computer(np)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
@@ -239,15 +239,15 @@ def _partial(form: Callable[..., Any], library: Any) -> Callable[..., Any]:
 
 
 def _limited(primitive: Primitive, compute: Callable[..., Any], title: str) -> Callable[..., Any]:
-    """Return `compute`, which refuses arrays that are too large element by element."""
+    """Return `compute`, which rejects arrays too large for computation element by element."""
     limit = MATRIX_LIMIT if primitive in MATRIX_ROWS else ELEMENT_LIMIT
 
     def computed(*args: Any, **params: Any) -> Any:
         largest = max(map(np.size, args), default=0)
         if largest > limit:
             raise UnsupportedError(
-                f"{title} takes '{primitive.name}' element by element, up to {limit:,} elements; "
-                f"this array has {largest:,}"
+                f"{title} computes '{primitive.name}' element by element, up to {limit:,} elements;"
+                f" this array has {largest:,}"
             )
         return compute(*args, **params)
 
@@ -282,7 +282,7 @@ def _moderate(mp: Any, value: Any) -> bool:
 
 
 def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
-    """Return what an operation on enormous numbers comes to."""
+    """Return the result of an operation on numbers with huge exponents."""
     if name in ("add", "subtract", "multiply", "divide", "negative", "absolute", "where"):
         return _CHEAP[name](mp, *args)
     if name == "exp":
@@ -331,4 +331,6 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
         if module == "sympy":
             return SympyInterpreter()
     xp = array_module(values, "the function", names)
-    return LibraryInterpreter(xp) if whose(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)
+    return (
+        LibraryInterpreter(xp) if library_name(xp) in ("PyTorch", "JAX") else ArrayInterpreter(xp)
+    )

@@ -1,7 +1,7 @@
 """The graph itself: immutable columns in single-assignment order.
 
 A graph is a straight-line program. Node ``i`` applies a primitive to nodes before ``i``; its
-operation, arguments, parameters, shape and place in the source text are columns of integers,
+operation, arguments, parameters, shape and source location are columns of integers,
 so that a million nodes are seven arrays. `Builder` (in `difflab.graph.builder`) makes graphs.
 
 The grammar::
@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.core.place import Place
+from difflab.core.place import SourceLocation
 from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.source import Source
@@ -50,7 +50,7 @@ class Graph:
     param_ids, shape_ids : (nodes,) int32
         Positions in `param_table` and `shape_table`.
     spans : (nodes,) int64
-        The place of each node in `source`; -1 for none.
+        The location of each node in `source`; -1 for none.
     primitives : tuple of Primitive
         The rows that occur.
     constants : dict of int to (number, name)
@@ -60,7 +60,7 @@ class Graph:
     source : Source
         The text, or the Python code, that the spans point into.
     labels : dict of int to str
-        What the program calls the values of its own: the names on the left of ``=``.
+        The program's variable names: those on the left of ``=``.
     """
 
     opcode: NDArray[np.int16]
@@ -91,7 +91,7 @@ class Graph:
         return self.primitives[opcode - FIRST_ROW] if opcode >= FIRST_ROW else None
 
     def arguments(self, node: int) -> tuple[int, ...]:
-        """Return the nodes that `node` takes."""
+        """Return the arguments of `node`."""
         return tuple(self.args[self.starts[node] : self.starts[node + 1]].tolist())
 
     def params(self, node: int) -> dict[str, Any]:
@@ -102,16 +102,16 @@ class Graph:
         """Return the shape of `node`'s value at one point."""
         return self.shape_table[self.shape_ids[node]]
 
-    def place(self, node: int) -> Place:
+    def place(self, node: int) -> SourceLocation:
         """Return where `node` was written, in the text or in Python."""
         return self.source.place(int(self.spans[node]))
 
     def span(self, node: int) -> tuple[int, int] | None:
-        """Return the place of `node` in the source text."""
+        """Return the span of `node` in the source text."""
         return self.place(node).span if self.spans[node] >= 0 else None
 
-    def numbers(self) -> int:
-        """Return how many numbers the values of all nodes are, at one point."""
+    def element_count(self) -> int:
+        """Return the number of elements of all nodes' values, at one point."""
         used = np.bincount(self.shape_ids, minlength=len(self.shape_table)).tolist()
         sizes = map(math.prod, self.shape_table)
         return sum(count * size for count, size in zip(used, sizes, strict=True))
@@ -136,7 +136,7 @@ class Graph:
             yield opcode, args[starts[node] : starts[node + 1]]
 
     def last_uses(self) -> NDArray[np.int64]:
-        """Return for each node the last node that takes it; -1 where none does."""
+        """Return for each node the last node that uses it; -1 if none does."""
         last = np.full(len(self), -1, dtype=np.int64)
         users = np.repeat(np.arange(len(self)), np.diff(self.starts))
         last[self.args] = users
@@ -190,7 +190,7 @@ class Graph:
 
 
 def renumbered(values: dict[int, Value], numbers: NDArray[np.int64]) -> dict[int, Value]:
-    """Return what nodes have under their new numbers, without those whose number is -1."""
+    """Return a dict keyed by the new ids of nodes, without those whose id is -1."""
     moved = ((int(numbers[node]), value) for node, value in values.items())
     return {node: value for node, value in moved if node >= 0}
 

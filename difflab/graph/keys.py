@@ -16,12 +16,12 @@ __all__ = ["opened_shape", "picked", "static_key"]
 
 
 def picked(value: Any, key: Any) -> Any:
-    """Return what a key picks from a traced value or a tensor, as NumPy does.
+    """Index a traced value or a tensor by a static key, as NumPy does.
 
     Parameters
     ----------
     value : carrier
-        What is indexed.
+        The value to index.
     key : int, slice, Ellipsis, None or tuple of them; list or array of integers or truth values
         As between NumPy's brackets.
 
@@ -146,6 +146,6 @@ def _static_entry(entry: Any, axis: int, shape: Shape) -> Any:
         return position % size
     raise at_users_line(
         IndexingError,
-        f"{type(entry).__name__} is no index here: integers and slices known beforehand are",
-        "numpy.take takes lists of integers, numpy.where chooses by truth values",
+        f"{type(entry).__name__} is not a valid index: use static integers and slices",
+        "numpy.take takes lists of integers, numpy.where selects by truth values",
     )

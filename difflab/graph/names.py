@@ -1,4 +1,4 @@
-"""Names as people read them: lists in order, names of outputs, fresh names."""
+"""Names for display: natural order, names of outputs, fresh names."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 __all__ = [
-    "Names",
-    "given_names",
+    "FreshNames",
+    "display_names",
     "missing_values",
     "natural_order",
     "output_names",
@@ -44,7 +44,7 @@ def shortened(names: Sequence[str], limit: int = 6) -> str:
 
 
 def missing_values(names: Sequence[str]) -> str:
-    """Return what to say where inputs have no value.
+    """Return the message about inputs without a value.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def missing_values(names: Sequence[str]) -> str:
 def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> tuple[str, ...]:
     """Return a name for each output: its variable's, or ``y``, or ``y1``, ``y2``, ….
 
-    A name that the program gave to something else is not given: the sole output beside an input
+    A name that the program uses for something else is not used: the sole output beside an input
     or a variable ``y`` is ``f``.
 
     Parameters
@@ -79,7 +79,7 @@ def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> 
         counts[name] = counts.get(name, 0) + 1
     kept = [name if name is not None and counts[name] == 1 else None for name in variables]
     taken = {*taken, *(name for name in kept if name is not None)}
-    names = Names(taken)
+    names = FreshNames(taken)
     sole = "f" if "y" in taken else "y"
     return tuple(
         name or names.fresh(sole if len(kept) == 1 else f"y{position}")
@@ -87,8 +87,8 @@ def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> 
     )
 
 
-def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
-    """Return the names that values of a program are shown under, as the program gave them.
+def display_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[int, str]:
+    """Return the program's own names of values, for display.
 
     A name that is `taken`, by an input or by another value with the same name, is not used: the
     value then gets a generated name, which must be none of these.
@@ -102,7 +102,7 @@ def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[in
 
     Examples
     --------
-    >>> given_names({3: "h", 4: "x", 7: "h"}, taken=["x"])
+    >>> display_names({3: "h", 4: "x", 7: "h"}, taken=["x"])
     {3: 'h'}
     """
     used = set(taken)
@@ -114,12 +114,12 @@ def given_names(labels: Mapping[int, str], taken: Iterable[str] = ()) -> dict[in
     return shown
 
 
-class Names:
-    """Names that are taken, and fresh ones beside them.
+class FreshNames:
+    """Generator of names that differ from all names in use.
 
     Examples
     --------
-    >>> names = Names(["t1"])
+    >>> names = FreshNames(["t1"])
     >>> names.fresh("t1"), names.numbered("t"), names.numbered("t")
     ('t1_', 't2', 't3')
     """
@@ -130,14 +130,14 @@ class Names:
         self._counts: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
-        """Take `name`, with underscores added until it is free."""
+        """Reserve and return `name`, with underscores appended until it is unused."""
         while name in self._taken or name in self._reserved:
             name += "_"
         self._taken.add(name)
         return name
 
     def numbered(self, stem: str) -> str:
-        """Take `stem` with the next number that is free."""
+        """Reserve and return `stem` with the next unused number."""
         while True:
             count = self._counts[stem] = self._counts.get(stem, 0) + 1
             name = f"{stem}{count}"

@@ -1,7 +1,7 @@
 """`Node`: a value of a graph under construction, to write derivative rules and traces with.
 
-It carries Python's operators and takes NumPy's functions (NEP 13 and NEP 18), so code written
-for numbers and arrays writes graphs.
+It overloads Python's operators and NumPy's functions (NEP 13 and NEP 18), so code written
+for scalars and arrays records graphs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
-from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
+from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.place import at_users_line
 from difflab.core.primitive import Primitive
 from difflab.errors import TraceError
@@ -40,7 +40,7 @@ from difflab.primitives import (
     where,
 )
 
-__all__ = ["AssignedError", "Node", "meeting"]
+__all__ = ["AssignedError", "Node", "innermost_trace"]
 
 BOOL, FLOAT = np.dtype(np.bool_), np.dtype(np.float64)
 
@@ -50,15 +50,15 @@ INSTEAD = (
     " np.stack([np.sin(x[i]) for i in range(3)]); np.concatenate joins them, and"
     " np.where(mask, new, z) replaces some"
 )
-"""What to write where an array of NumPy's cannot hold traced values."""
+"""Hint for code that assigns traced values to a NumPy array."""
 NO_NUMBER = "a traced value has no number yet"
 
 
 class AssignedError(TraceError):
-    """A traced value was asked for its number, which NumPy does to assign it."""
+    """A traced value was converted to a number, as NumPy does on assignment."""
 
     def of_an_array(self) -> TraceError:
-        """Return the error for ``z[i] = value`` with an array of NumPy's."""
+        """Return the error for ``z[i] = value`` with a NumPy array ``z``."""
         where = self.message.removeprefix(NO_NUMBER)
         message = f"a traced value cannot be assigned to a part of a NumPy array{where}"
         return TraceError(message, text=self.text, span=self.span, hint=INSTEAD)
@@ -90,16 +90,16 @@ class Node(Idioms):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's type of the numbers: float64, or truth values."""
+        """The NumPy dtype: float64 or bool."""
         builder = self.builder
         return BOOL if builder.boolean[builder.opcode[self.id]] else FLOAT
 
     def holds_truths(self) -> bool:
-        """Whether every number is known to be a truth value; an input's are taken to be."""
+        """Whether all elements are known to be truth values; inputs are assumed to be."""
         return _holds_truths(self.builder, self.id)
 
     def filled(self, value: float) -> Node:
-        """Return an array of this shape that holds one number everywhere."""
+        """Return an array of this shape filled with `value`."""
         builder = self.builder
         return Node(builder, builder.spread(builder.constant(value), self.shape))
 
@@ -114,19 +114,19 @@ class Node(Idioms):
         ids = tuple([_leaf(builder, value) for value in args])
         return Node(builder, builder.emit(primitive, ids, tuple(sorted(params.items()))))
 
-    def _met(self, other: Any) -> Builder:
+    def _builder_with(self, other: Any) -> Builder:
         """Return the builder that an operation with `other` belongs to."""
         if isinstance(other, Node) and other.builder is not self.builder:
             return _innermost((self, other))
         return self.builder
 
     def _binary(self, primitive: Primitive, other: Any) -> Node:
-        builder = self._met(other)
+        builder = self._builder_with(other)
         ids = (_leaf(builder, self), _leaf(builder, other))
         return Node(builder, builder.emit(primitive, ids))
 
     def _reflected(self, primitive: Primitive, other: Any) -> Node:
-        builder = self._met(other)
+        builder = self._builder_with(other)
         ids = (_leaf(builder, other), _leaf(builder, self))
         return Node(builder, builder.emit(primitive, ids))
 
@@ -199,7 +199,7 @@ class Node(Idioms):
         return self._binary(not_equal, other)
 
     def __getitem__(self, key: Any) -> Node:
-        if type(key) is int:  # loops take vectors apart by the hundred thousand
+        if type(key) is int:  # fast path: loops index vectors very often
             shape = self.shape
             if len(shape) == 1 and -shape[0] <= key < shape[0]:
                 return Node(self.builder, self.builder.element(self.id, key % shape[0]))
@@ -210,8 +210,8 @@ class Node(Idioms):
         raise at_users_line(
             TraceError,
             "a traced value cannot be changed in place",
-            "build the new one: np.where(mask, new, x), np.stack or np.concatenate; or run the"
-            " code on difflab.tensor, which may be written to",
+            "build a new value: np.where(mask, new, x), np.stack or np.concatenate; or run the"
+            " code on difflab.tensor, which can be changed in place",
         )
 
     def __bool__(self) -> NoReturn:
@@ -219,8 +219,8 @@ class Node(Idioms):
             TraceError,
             "a branch on a traced value cannot be recorded in a graph",
             "write numpy.where(condition, a, b) instead of `if`, and (a < x) & (x < b) instead of"
-            " `and` and a < x < b; or run the code on difflab.tensor, which computes at once and"
-            " may branch",
+            " `and` and a < x < b; or run the code on difflab.tensor, which computes eagerly and"
+            " can branch",
         )
 
     def __float__(self) -> NoReturn:
@@ -262,7 +262,7 @@ class Node(Idioms):
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
-        """NEP 18: the array functions that difflab has."""
+        """NEP 18: NumPy's array functions, where difflab has a counterpart."""
         compute = of_function(function, args, kwargs)
         if compute is None:
             raise _unknown(function.__name__)
@@ -276,12 +276,12 @@ def _unknown(name: str, called: str = "") -> TraceError:
     return at_users_line(
         TraceError,
         f"difflab has no primitive for numpy.{name}{called} used this way",
-        way_out(name),
+        alternative_to(name),
     )
 
 
 def _holds_truths(builder: Builder, node: int) -> bool:
-    """Whether a node holds truth values, moved about or told as numbers as they may be."""
+    """Whether a node holds truth values, also after data movement or conversion to numbers."""
     todo, seen = [node], {node}
     while todo:
         node = todo.pop()
@@ -302,7 +302,7 @@ def _holds_truths(builder: Builder, node: int) -> bool:
     return True
 
 
-def meeting(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
+def innermost_trace(values: Sequence[Any]) -> tuple[Builder, list[int]] | None:
     """Return the innermost trace that `values` belong to, and their nodes there.
 
     None where no value is traced.
@@ -320,25 +320,25 @@ def _innermost(operands: Sequence[Any]) -> Builder:
 
 
 def _leaf(builder: Builder, value: Any) -> int:
-    """Return the node of an operand: its own, a constant's, or what a trace took it as."""
+    """Return the node of an operand: its own, a constant, or the input it is lifted to."""
     if isinstance(value, Node):
         if value.builder is builder:
             return value.id
-        taken = builder.taken(value)
-        if taken is not None:
-            return taken
+        lifted = builder.lift(value)
+        if lifted is not None:
+            return lifted
         raise at_users_line(
             TraceError,
             "a value of one trace is used in another",
-            "return traced values from the function instead of keeping them elsewhere",
+            "return traced values from the function instead of storing them elsewhere",
         )
     if isinstance(value, bool | np.bool_):
         value = int(value)
     if isinstance(value, int | float):
         return builder.constant(value)
-    taken = builder.taken(value)
-    if taken is not None:
-        return taken
+    lifted = builder.lift(value)
+    if lifted is not None:
+        return lifted
     if isinstance(value, np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return builder.constant(value.item())
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":

@@ -58,8 +58,8 @@ def is_container(value: Any) -> bool:
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
     """Return the leaves of `tree` in order, and its structure.
 
-    Dicts are taken in the order of their sorted keys, as JAX takes them; where keys cannot be
-    sorted, in the order of insertion. None holds no leaf.
+    Dicts are flattened in the order of their sorted keys, as in JAX; if keys cannot be sorted,
+    in the order of insertion. None holds no leaf.
 
     Parameters
     ----------

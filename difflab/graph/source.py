@@ -1,8 +1,8 @@
-"""What the column `spans` of a graph points into: a text, and lines of Python.
+"""Source locations of a graph's column `spans`: spans of a text, and positions in Python code.
 
-A place is an integer: ``start << 32 | end`` is a span of the text, -1 is nowhere, and what lies
-below counts the places in Python code at which nodes were made. A million nodes made in one loop
-share the few places of its body.
+A location is an integer: ``start << 32 | end`` is a span of the text, -1 is unknown, and lower
+values number the positions in Python code that created nodes. A million nodes created in one loop
+share the few positions of its body.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from difflab.core.place import Place, Spot, python_frame, spot_of
+from difflab.core.place import FramePosition, SourceLocation, frame_position, python_frame
 
 __all__ = ["NOWHERE", "Source", "packed"]
 
 NOWHERE = -1
 FIRST = -2
-"""The first place in Python; the next ones lie below."""
+"""The first position in Python code; the next ones are lower."""
 
 
 def packed(span: tuple[int, int]) -> int:
@@ -25,7 +25,7 @@ def packed(span: tuple[int, int]) -> int:
 
 
 class Source:
-    """A text, and the places in Python that have been met; graphs made from one another share it.
+    """A text, and positions in Python code; graphs derived from one another share it.
 
     Examples
     --------
@@ -37,41 +37,41 @@ class Source:
 
     def __init__(self, text: str | None = None) -> None:
         self.text = text
-        self._spots: list[Spot | Place] = []
+        self._spots: list[FramePosition | SourceLocation] = []
         self._numbers: dict[Any, int] = {}
 
     @property
-    def met(self) -> tuple[Any, ...]:
-        """What tells the places in Python from others, in their order."""
+    def keys(self) -> tuple[Any, ...]:
+        """The keys of the positions in Python code, in order."""
         return tuple(self._numbers)
 
     def here(self) -> int:
-        """Return the place of the user's Python code that is running."""
+        """Return the current position in the user's Python code."""
         frame = python_frame()
         if frame is None:
             return NOWHERE
         # The spot that is kept holds the code, so that no other gets its id.
         key = (id(frame.f_code), frame.f_lasti)
-        return self._numbers.get(key) or self._number(key, spot_of(frame))
+        return self._numbers.get(key) or self._number(key, frame_position(frame))
 
-    def at(self, spot: Spot | Place) -> int:
-        """Return a place in Python that was taken elsewhere."""
-        key = spot if isinstance(spot, Place) else (id(spot.code), spot.instruction)
+    def at(self, spot: FramePosition | SourceLocation) -> int:
+        """Return the integer of a position recorded elsewhere."""
+        key = spot if isinstance(spot, SourceLocation) else (id(spot.code), spot.instruction)
         return self._numbers.get(key) or self._number(key, spot)
 
-    def place(self, number: int) -> Place:
-        """Return the place that an integer stands for, which is empty for nowhere."""
+    def place(self, number: int) -> SourceLocation:
+        """Return the location of an integer; empty if unknown."""
         if number >= 0:
-            return Place(self.text, (number >> 32, number & 0xFFFFFFFF))
+            return SourceLocation(self.text, (number >> 32, number & 0xFFFFFFFF))
         if number > FIRST:
-            return Place()
+            return SourceLocation()
         found = self._spots[FIRST - number]
-        return found.read() if isinstance(found, Spot) else found
+        return found.read() if isinstance(found, FramePosition) else found
 
     def adopted(self, other: Source, numbers: list[int], otherwise: int) -> list[int]:
-        """Return places of another source as places of this one.
+        """Convert locations of another source to locations of this one.
 
-        Those that it cannot have, because they lie in another text, become `otherwise`.
+        Spans of another text become `otherwise`.
         """
         if other is self:
             return numbers
@@ -79,18 +79,18 @@ class Source:
         known = {n: self.at(spots[FIRST - n]) for n in set(numbers) if n <= FIRST}
         return [known.get(number, otherwise) for number in numbers]
 
-    def _number(self, key: Any, spot: Spot | Place) -> int:
+    def _number(self, key: Any, spot: FramePosition | SourceLocation) -> int:
         number = self._numbers[key] = FIRST - len(self._spots)
         self._spots.append(spot)
         return number
 
-    def __reduce__(self) -> tuple[Callable[..., Source], tuple[str | None, list[Place]]]:
+    def __reduce__(self) -> tuple[Callable[..., Source], tuple[str | None, list[SourceLocation]]]:
         # Code that runs cannot be pickled; the lines can.
         spots = [self.place(FIRST - number) for number in range(len(self._spots))]
         return _restored, (self.text, spots)
 
 
-def _restored(text: str | None, places: list[Place]) -> Source:
+def _restored(text: str | None, places: list[SourceLocation]) -> Source:
     source = Source(text)
     source._spots += places
     return source

@@ -1,6 +1,6 @@
 """Record Python code written with NumPy as a `Function`.
 
-The code runs once on nodes; loops unroll.
+The code runs once on nodes; loops are unrolled.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.source import NOWHERE
 
-__all__ = ["Trace", "trace"]
+__all__ = ["TraceBuilder", "trace"]
 
 
 def trace(function: Callable[..., Any], *examples: Any) -> Function:
@@ -44,7 +44,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     InputError
         An example is neither a number nor an array of numbers.
     TraceError
-        The code branches on a value, leaves NumPy, or returns something else than values.
+        The code branches on a value, leaves NumPy, or returns something other than values.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         )
     names = _names(function, len(examples))
     shapes = [_shape(example) for example in examples]
-    with Trace() as builder:
+    with TraceBuilder() as builder:
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
         result = function(*(Node(builder, node) for node in inputs))
         outputs = _outputs(builder, result)
@@ -71,11 +71,11 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
 _BEGINNINGS = count(1)
 
 
-class Trace(Builder):
-    """The builder that running code writes to, open while the code runs.
+class TraceBuilder(Builder):
+    """The builder that records running code, open while the code runs.
 
     Traces nest: code that is being traced may differentiate, which traces again. Where an
-    inner trace meets a value of one around it, a trace that captures takes the value as one
+    inner trace encounters a value of an enclosing trace, it can capture the value as one
     more input, so that derivatives with respect to inner inputs regard it as constant and
     nothing confuses the two (Siskind & Pearlmutter, 2005).
 
@@ -98,8 +98,8 @@ class Trace(Builder):
         self.is_open = True
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
-    def places(self, graph: Graph) -> list[int]:
-        """Return a graph's places; what was written in a text is here where it is called."""
+    def copied_spans(self, graph: Graph) -> list[int]:
+        """Return a graph's spans; those in a text become the position of the call."""
         here = self.source.here()
         return self.source.adopted(graph.source, graph.spans.tolist(), here)
 
@@ -111,22 +111,24 @@ class Trace(Builder):
         self.span = NOWHERE
         return node
 
-    def __enter__(self) -> Trace:
+    def __enter__(self) -> TraceBuilder:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
         self.is_open = False
         cause = error.__cause__ if isinstance(error, ValueError) else None
-        if isinstance(cause, AssignedError):  # NumPy shows what it asked for as a cause
+        if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
             raise cause.of_an_array() from None
 
-    def taken(self, value: Any) -> int | None:
+    def lift(self, value: Any) -> int | None:
         """Return the input that stands for an array or a value of an enclosing trace."""
         if not self.captures:
             return None
         if isinstance(value, Node):
             around = value.builder
-            if not (isinstance(around, Trace) and around.is_open and around.depth < self.depth):
+            if not (
+                isinstance(around, TraceBuilder) and around.is_open and around.depth < self.depth
+            ):
                 return None
             return self._captured((id(around), value.id), value)
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
@@ -148,7 +150,7 @@ class Trace(Builder):
         return node
 
     def _captured(self, key: tuple[int, int], value: Any, owner: Any = None) -> int:
-        """Make a value an input; its owner stays alive, so that no other gets its id."""
+        """Make a value an input; its owner is kept alive, so that its id is not reused."""
         known = self._inputs.get(key)
         if known is not None:
             return known[0]

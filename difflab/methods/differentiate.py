@@ -131,10 +131,10 @@ def differentiate(
 
 def _often(f: Function, x: Any, method: str) -> Derivative | None:
     """Return the derivative by code compiled for `f`, where it has been differentiated often."""
-    repeated = f.remembered.get(method)
+    repeated = f.derived_cache.get(method)
     if repeated is None:
         rule = getattr(find(method), "rule", None)
-        repeated = f.remembered[method] = Repeated(f, rule if isinstance(rule, Rule) else None)
+        repeated = f.derived_cache[method] = Repeated(f, rule if isinstance(rule, Rule) else None)
     plain = type(x) is np.ndarray and x.shape == (f.n,)
     point, into = (x, x.shape) if plain else _placed(f, x)
     found = repeated(f, point)

@@ -1,4 +1,4 @@
-"""THE table: every primitive, one row each, by family.
+"""The table: every primitive, one row each, by family.
 
 To add a primitive, write one row in its family's module and name it in that module's
 ``__all__``; the parser, the printers, the documentation and the tests read it from here.

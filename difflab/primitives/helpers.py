@@ -1,7 +1,7 @@
-"""The functions that rows are spelled with and that Python's `math` and C99 lack.
+"""Helper functions of printed code that Python's `math` and C99 lack.
 
-A row's spelling may call them; code that is printed carries the definitions of those it uses.
-They are right where a single expression over `math` is not: in the tails, and at nan.
+A row's code template may call them; printed code includes the definitions of those it uses.
+They are accurate where a single expression over `math` is not: in the tails, and at nan.
 """
 
 from __future__ import annotations

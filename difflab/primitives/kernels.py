@@ -1,4 +1,4 @@
-"""Kernels that no array module has by itself, written for any of them.
+"""Kernels that array modules lack, written for any of them.
 
 Each takes the array module first. Those of analytic primitives also take complex arguments,
 on which they continue the real function to the complex plane near the real axis.

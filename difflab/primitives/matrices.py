@@ -25,7 +25,7 @@ Array = Any
 Ranks = tuple[int, int]
 
 
-def turned(x: Any) -> Any:
+def swap_last_axes(x: Any) -> Any:
     """Swap the last two axes."""
     rank = len(x.shape)
     return transpose(x, axes=(*range(-rank, -2), -1, -2))
@@ -78,7 +78,7 @@ def _left(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
         return t * b
     if ranks[1] == 1:
         return _outer(t, b)
-    return _times(b, t) if ranks[0] == 1 else _times(t, turned(b))
+    return _times(b, t) if ranks[0] == 1 else _times(t, swap_last_axes(b))
 
 
 def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
@@ -86,7 +86,7 @@ def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
         return t * a
     if ranks[0] == 1:
         return _outer(a, t)
-    return _times(t, a) if ranks[1] == 1 else _times(turned(a), t)
+    return _times(t, a) if ranks[1] == 1 else _times(swap_last_axes(a), t)
 
 
 # --- kernels ----------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ def _cholesky_slope(t: Any, y: Any, a: Any) -> Any:
     """L Φ(L⁻¹ Ȧ L⁻ᵀ), where Φ takes the lower triangle and half the diagonal."""
     size = a.shape[-1]
     half = np.tril(np.ones((size, size))) - 0.5 * np.eye(size)
-    even = (t + turned(t)) * 0.5
+    even = (t + swap_last_axes(t)) * 0.5
     ranks = (len(a.shape), len(a.shape))
-    inner = solve(y, turned(solve(y, even, ranks=ranks)), ranks=ranks)
-    return _times(y, turned(inner) * half)
+    inner = solve(y, swap_last_axes(solve(y, even, ranks=ranks)), ranks=ranks)
+    return _times(y, swap_last_axes(inner) * half)
 
 
 def _spread(number: Any) -> Any:
@@ -209,7 +209,9 @@ def _spread(number: Any) -> Any:
 
 def _cofactor_slope(t: Any, y: Any, a: Any) -> Any:
     """(C tr(Cᵀ Ȧ) − C Ȧᵀ C) / det A, from C = det(A) A⁻ᵀ."""
-    return (y * _spread(_trace_of(y, t)) - _times(_times(y, turned(t)), y)) / _spread(det(a))
+    return (y * _spread(_trace_of(y, t)) - _times(_times(y, swap_last_axes(t)), y)) / _spread(
+        det(a)
+    )
 
 
 def _minors(mp: Any, a: Any) -> Any:
@@ -239,7 +241,7 @@ solve: Primitive = Primitive(
     kernel=_solve,
     rule=tangent(
         lambda t, y, a, b, *, ranks: -solve(a, _times(t, y), ranks=ranks),
-        Transpose(lambda t, a, b, *, ranks: solve(turned(a), t, ranks=ranks)),
+        Transpose(lambda t, a, b, *, ranks: solve(swap_last_axes(a), t, ranks=ranks)),
     ),
     mpmath=_by_matrix(lambda mp, a, b: mp.lu_solve(a, b) if b.cols == 1 else mp.inverse(a) * b),
     sympy=_by_matrix(lambda sympy, a, b: a.LUsolve(b)),
@@ -280,7 +282,7 @@ logdet: Primitive = Primitive(
     name="logdet",
     arity=1,
     kernel=_logdet,
-    rule=tangent(lambda t, y, a: _trace_of(turned(inv(a)), t)),
+    rule=tangent(lambda t, y, a: _trace_of(swap_last_axes(inv(a)), t)),
     mpmath=_by_matrix(lambda mp, a: mp.log(mp.det(a))),
     sympy=_by_matrix(lambda sympy, a: sympy.log(a.det())),
     defined="a matrix with a positive determinant",

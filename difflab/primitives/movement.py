@@ -20,11 +20,11 @@ __all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "
 
 Array = Any
 Places = tuple[int, ...] | bytes
-"""Positions along an axis; many of them as the bytes of an array of int64."""
+"""Indices along an axis; many of them as the bytes of an int64 array."""
 
 
 def indices(places: Places) -> NDArray[np.int64]:
-    """Return positions along an axis as an array.
+    """Return indices along an axis as an array.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _concatenated_shape(shapes: tuple[Shape, ...], *, axis: int, rank: int) -> S
 def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Any:
     """Cut the part of one argument out of the whole.
 
-    Where it starts is read from the numbers before it, which are reckoned once for all parts.
+    Its start follows from the elements before it, which are counted once for all parts.
     """
     place, own = axis + rank, shapes[position]
     before = (shapes if isinstance(shapes, Shapes) else Shapes(shapes)).starts[position]
@@ -146,7 +146,7 @@ take: Primitive = Primitive(
     structural=True,
     shape=_taken_shape,
 )
-# The transpose of `take`: adds each part into its place.
+# The transpose of `take`: adds each part at its index.
 put: Primitive = Primitive(
     name="put",
     arity=1,
@@ -184,4 +184,4 @@ constant_array: Primitive = Primitive(
     shape=lambda shapes, *, shape, values: shape,
 )
 VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
-"""Rows whose result lies in the memory of their argument; a reshape of a turned view copies."""
+"""Rows whose result is a view of their argument; a reshape of a transposed view copies."""

@@ -1,4 +1,4 @@
-"""The sum of many numbers in a stated order, as a chain of additions forms it.
+"""The sum of many terms in a fixed order, as a chain of additions computes it.
 
 Batch axes lead.
 """
@@ -17,7 +17,7 @@ __all__ = ["sum_in_order"]
 
 Array = Any
 Places = tuple[tuple[int, int, int], ...]
-"""For each part the start, stop and step of its terms' places in the sum."""
+"""For each part the start, stop and step of its terms' indices in the sum."""
 
 
 def _sum_in_order(xp: ModuleType, *parts: Array, places: Places, length: int) -> Array:
@@ -25,7 +25,7 @@ def _sum_in_order(xp: ModuleType, *parts: Array, places: Places, length: int) ->
 
     `xp.sum` adds in pairs, which rounds differently, and a running sum writes every partial sum
     out. Differences cannot be rearranged, so ``((t₁ - (-t₂)) - (-t₃)) - …`` is a plain loop.
-    Libraries other than NumPy add in the order that is theirs.
+    Libraries other than NumPy add in their own order.
     """
     if xp is not np:
         return sum(xp.sum(part, axis=-1) for part in parts)

@@ -144,7 +144,7 @@ where: Primitive = Primitive(
     python="({1} if {0} else {2})",
     latex="\\begin{{cases}} {1} & {0} \\\\ {2} & \\text{{otherwise}} \\end{{cases}}",
     samples=(REAL, REAL, REAL),
-    convention="the derivative of the branch that is taken",
+    convention="the derivative of the selected branch",
     analytic=False,
     truths=(0,),
 )

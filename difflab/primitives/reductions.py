@@ -1,4 +1,4 @@
-"""Rows that reduce or mix the numbers along axes: prod, max, norm, logsumexp, softmax, cumsum.
+"""Rows that reduce or mix elements along axes: prod, max, norm, logsumexp, softmax, cumsum.
 
 Each takes `axes`, counted from the end because batch axes lead, and the core `rank` it was
 built for.
@@ -37,7 +37,7 @@ Axes = tuple[int, ...]
 
 BACKWARDS = (slice(None, None, -1),)
 NEGLIGIBLE = -1_000_000
-"""Exponents below this are zero in mpmath at any number of digits that is worked with."""
+"""Exponents below this are zero in mpmath at any working precision in use."""
 
 
 def reduced_shape(shapes: tuple[Shape, ...], *, axes: Axes, rank: int) -> Shape:
@@ -66,11 +66,11 @@ def _weighted(weight: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _others(y: Any, x: Any, axes: Axes) -> Any:
-    """Return for each number the product of the others, without dividing.
+    """Return for each element the product of the others, without division.
 
-    Products of pairs, of pairs of pairs and so on up a tree; then down again, where what a
-    pair lacks is what its parent lacks times the neighbour. Linear in the numbers, and right
-    where some are zero.
+    Products of pairs, of pairs of pairs and so on up a tree; then down again, where the missing
+    factor of a node is that of its parent times the neighbour. Linear in the number of elements,
+    and correct where some are zero.
     """
     rank = len(x.shape)
     order = tuple(a for a in range(-rank, 0) if a not in axes) + axes
@@ -104,7 +104,7 @@ def _paired(x: Any) -> Any:
 
 
 def _unpaired(lacking: Any, level: Any) -> Any:
-    """Return what each number of a level lacks, from what the pairs lack."""
+    """Return the missing factor of each element of a level, from those of the pairs."""
     size, rank = level.shape[-1], len(level.shape)
     even = size - size % 2
     above = _every(lacking, 0, even // 2, 1)
@@ -124,7 +124,7 @@ def _unpaired(lacking: Any, level: Any) -> Any:
 
 
 def _is_maximum(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
-    """Mark the last of the largest numbers along `axes`."""
+    """Mark the last maximum along `axes`."""
     places = tuple(range(-len(axes), 0))
     moved = xp.moveaxis(x, axes, places)
     flat = moved.reshape((*moved.shape[: x.ndim - len(axes)], -1))
@@ -182,7 +182,7 @@ def _direction(y: Any, x: Any, axes: Axes) -> Any:
 
 
 def _shifted(xp: ModuleType, x: Array, axes: Axes) -> tuple[Array, Array]:
-    """Return the largest number along the axes, and eˣ⁻ᵐ."""
+    """Return the maximum m along the axes, and eˣ⁻ᵐ."""
     top = xp.max(xp.real(x), axis=axes, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0.0)
     return top, xp.exp(x - top)
@@ -202,7 +202,7 @@ def _softmax(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
 
 
 def _log_softmax(xp: ModuleType, x: Array, *, axes: Axes, rank: int) -> Array:
-    """Log softmax(x): nothing large is left when the largest number is subtracted first."""
+    """Log softmax(x): subtracting the maximum first leaves no large terms."""
     top, parts = _shifted(xp, x, axes)
     return (x - top) - xp.log(xp.sum(parts, axis=axes, keepdims=True))
 

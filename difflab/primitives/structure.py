@@ -1,7 +1,7 @@
-"""Rows that move data between shapes: they cost no arithmetic, except `sum`.
+"""Rows that move data between shapes: they need no arithmetic, except `sum`.
 
 Batch axes lead: a value of core shape ``(3, 4)`` may arrive as ``(…, 3, 4)``, so every kernel
-here counts axes from the end and is told the core rank it was built for.
+in this module counts axes from the end and gets the core rank as a parameter.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _index(xp: ModuleType, x: Array, *, key: Key, rank: int) -> Array:
 
 
 def picked(xp: ModuleType, x: Array, key: Key) -> Array:
-    """Return what a key of integers and slices picks from the last axes."""
+    """Index the last axes by a key of integers and slices."""
     if not _climbs(xp, key):
         return x[(..., *key)]
     places, turned = _upward(key, x.shape[x.ndim - len(key) :])
@@ -88,14 +88,14 @@ def picked(xp: ModuleType, x: Array, key: Key) -> Array:
 
 
 def _climbs(xp: ModuleType, key: Key) -> bool:
-    """Whether slices must go upwards and these do not: PyTorch has no negative steps."""
+    """Whether a key has negative steps, which PyTorch does not support."""
     return xp.__name__ == PYTORCH and any(
         isinstance(entry, slice) and (entry.step or 1) < 0 for entry in key
     )
 
 
 def _upward(key: Key, shape: Shape) -> tuple[Key, list[int]]:
-    """Return a key whose slices go upwards, and the axes of what it picks that are reversed."""
+    """Return a key with positive steps, and the axes of its result to reverse."""
     entries, turned, kept = list(key), [], 0
     for axis in reversed(range(len(key))):
         entry = key[axis]
@@ -111,9 +111,9 @@ def _upward(key: Key, shape: Shape) -> tuple[Key, list[int]]:
 
 
 def placed(xp: ModuleType, out: Array, key: Key, part: Array, *, add: bool = False) -> Array:
-    """Return `out` with `part` at a key that picks no place twice; `out` may be reused.
+    """Return `out` with `part` at a key without repeated indices; `out` may be reused.
 
-    With `add` it is added to what is there.
+    With `add` the part is added to the existing elements.
     """
     if hasattr(out, "at"):  # JAX's arrays do not change
         places = [np.array(entry) if isinstance(entry, list) else entry for entry in key]

@@ -21,7 +21,7 @@ from difflab.execute.lower.schedule import Schedule, ScheduledStep
 from difflab.execute.lower.unrolled import unrolled
 from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
-from difflab.graph.repetition import element_places
+from difflab.graph.repetition import element_indices
 
 __all__ = ["Form", "Output", "by_nodes", "form"]
 
@@ -128,7 +128,7 @@ def by_nodes(function: Function) -> Form:
         shapes=[graph.shape(node) for node in range(len(graph))],
     )
     inputs = set(function.input_nodes)
-    elements = element_places(graph).tolist()
+    elements = element_indices(graph).tolist()
     found.elements.update(
         (node, elements[node])
         for node, step in found.steps.items()

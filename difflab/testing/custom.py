@@ -10,7 +10,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.graph.custom.call import Call, no_rule
+from difflab.graph.custom.call import CustomCall, no_rule
 from difflab.graph.custom.function import CustomFunction
 from difflab.testing.gradient import GradientMismatch, check_gradient
 
@@ -134,7 +134,7 @@ class _Case:
         self, function: type[CustomFunction], args: Sequence[Any], draw: np.random.Generator
     ) -> None:
         given = [_array(arg) if _differentiable(arg) else arg for arg in args]
-        self.call, self.point = Call.of(function, given)
+        self.call, self.point = CustomCall.of(function, given)
         if not self.point:
             raise InputError(
                 f"there is no argument to differentiate {self.call.name} by",

@@ -298,7 +298,7 @@ def test_inside_of_a_checkpoint():
 
 def test_settings_are_not_differentiated_by_and_tensors_inside_are_refused():
     x = leaf([1.0])
-    with pytest.raises(InputError, match="argument 3 of Parts has traced values or tensors"):
+    with pytest.raises(InputError, match="argument 3 of Parts contains traced values or tensors"):
         Parts.apply(x, x, [x])
 
 

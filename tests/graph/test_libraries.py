@@ -103,5 +103,5 @@ def test_float32_stays_float32(library: Any) -> None:
 
 def test_what_a_library_refuses_is_said_as_difflabs(library: Any) -> None:
     x = library.asarray(np.array([[1.0, 2.0]]))
-    with pytest.raises(UnsupportedError, match="cannot compute 'inv' of these values"):
+    with pytest.raises(UnsupportedError, match="cannot compute 'inv' for these values"):
         interpreter_for([x]).operation(TABLE["inv"])(x)

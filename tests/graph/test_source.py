@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.core.place import Place
+from difflab.core.place import SourceLocation
 from difflab.diagnose.domain import check_domain
 from difflab.errors import DomainError
 from difflab.graph.repetition.roll import rolled
@@ -25,7 +25,7 @@ LINE = inspect.getsourcelines(model)[1] + 2
 WHERE = f"test_source.py, line {LINE}"
 
 
-def _places(function: dl.Function) -> set[Place]:
+def _places(function: dl.Function) -> set[SourceLocation]:
     graph = function.graph
     return {graph.place(node) for node in range(len(graph))}
 
@@ -138,13 +138,13 @@ def test_places_outlive_the_code_they_were_taken_in() -> None:
 def test_code_without_a_source_has_no_place() -> None:
     scope = {"np": np, "__name__": "typed"}
     exec("def f(x):\n    return np.log(x)", scope)
-    assert dl.explain(dl.trace(scope["f"], 1.0), [-1.0]).first.site == Place()
+    assert dl.explain(dl.trace(scope["f"], 1.0), [-1.0]).first.site == SourceLocation()
 
 
 def test_a_source_keeps_what_it_can_of_another() -> None:
     text = Source("1 + log(x)")
     assert str(text.place(packed((4, 10)))) == "column 5"
-    assert text.place(NOWHERE) == Place()
+    assert text.place(NOWHERE) == SourceLocation()
     other = Source()
     here = other.here()
     assert text.adopted(text, [5], 0) == [5]

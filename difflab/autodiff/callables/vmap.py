@@ -13,7 +13,7 @@ from difflab.autodiff.recording import Recording, as_value, computed, record
 from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.node import Node, meeting
+from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
 
 __all__ = ["vmap"]
@@ -110,7 +110,7 @@ def _size(stacks: Sequence[Any]) -> int:
 def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
     """Return the results with the examples along the first axis."""
     values = [*stacks, *run.captured]
-    if meeting(values) is None:
+    if innermost_trace(values) is None:
         return computed(run.function, values, stack=size)[: run.results]
     flags = (True,) * len(stacks) + (False,) * len(run.captured)
     return computed(run.derived(batched, flags, size), values)[: run.results]

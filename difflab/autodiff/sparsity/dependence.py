@@ -43,7 +43,9 @@ def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
     ([0, 1, 2], 1)
     """
     # A vertex has a name, and an edge two.
-    require_memory(32 * function.graph.numbers(), "finding which outputs depend on which inputs")
+    require_memory(
+        32 * function.graph.element_count(), "finding which outputs depend on which inputs"
+    )
     edges = Edges()
     names = edges.add_graph(function.graph, function.input_nodes)
     ends = (function.input_nodes, function.outputs)

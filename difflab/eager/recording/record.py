@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.devices import HOST, apart, array_module, module_of
+from difflab.core.devices import HOST, array_module, device_mismatch, module_of
 from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE, WATCHED
@@ -96,7 +96,7 @@ class TapeOperation:
         xp = array_module(values, self.row.name)
         for arg, value in zip(args, values, strict=True):
             if isinstance(arg, TapedArray) and arg._step is not None and module_of(value) is not xp:
-                raise apart(values, self.row.name)
+                raise device_mismatch(values, self.row.name)
         return xp
 
     def plans_of(self, dtype: np.dtype[Any]) -> dict[Any, BackwardPlan]:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
-from difflab.arrays.given import shape_of, valued
+from difflab.arrays.given import as_array, shape_of
 from difflab.arrays.idioms import Idioms
-from difflab.arrays.numpy_names import of_function, of_ufunc, way_out
+from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
 from difflab.core.devices import module_of
-from difflab.core.place import at_users_line, python_place
+from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import TapedArray, TapeOperation, apply_one, apply_two, record
@@ -191,7 +191,7 @@ def _plain(value: Any, name: str) -> Any:
         raise at_users_line(
             InputError,
             f"difflab has no derivative for numpy.{name} used this way",
-            f"{way_out(name)}; or pass tensor.detach()",
+            f"{alternative_to(name)}; or pass tensor.detach()",
         )
     return value._data
 
@@ -205,7 +205,7 @@ def _assigned(target: Operators, key: Any, value: Any) -> Any:
     shape = target._data.shape
     chosen = module_of(target._data).zeros(shape, dtype=bool)
     part = _assign_part(chosen, key, True)
-    source = valued(value)
+    source = as_array(value)
     source_shape = shape_of(source)
     while len(source_shape) > len(part) and source_shape[0] == 1:
         source_shape = source_shape[1:]
@@ -263,7 +263,7 @@ def _overwrite(target: Operators, new: TapedArray, what: str) -> None:
     for holder in holders:  # a new array: other references to the old one keep its values
         holder._data, holder._storage = new._data, storage
     storage.changes += 1
-    place = python_place()
+    place = user_location()
     storage.last = what if not place.where else f"{what} ({place.where}: {place.text})"
     if new._step is not None:
         _set_step(target, new._step)

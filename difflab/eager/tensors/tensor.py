@@ -27,7 +27,7 @@ from difflab.eager.sweep.replay import replayed
 from difflab.eager.sweep.values import Calculator, CarrierCalculator
 from difflab.eager.tensors.operators import Operators
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
-from difflab.graph.custom.call import Call
+from difflab.graph.custom.call import CustomCall
 
 __all__ = ["Tensor"]
 
@@ -59,7 +59,7 @@ class Tensor(Operators):
 
     __slots__ = ()
 
-    def __difflab_custom__(self, call: Call, args: Sequence[Any]) -> tuple[list[Any], bool]:
+    def __difflab_custom__(self, call: CustomCall, args: Sequence[Any]) -> tuple[list[Any], bool]:
         return record_custom(Tensor, call, args)
 
     # Properties.

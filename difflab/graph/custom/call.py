@@ -1,6 +1,6 @@
-"""One call of a user's own function: the user's code is run here, and what it returns checked.
+"""One call of a custom function: runs the user's code and checks what it returns.
 
-The code runs on whatever the arguments are: arrays, eager tensors, nodes of a graph.
+The code runs on any kind of argument: arrays, eager tensors, nodes of a graph.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from difflab.core.wording import counted
 from difflab.errors import InputError, ShapeError, UnsupportedError
 from difflab.graph.pytree import flatten
 
-__all__ = ["Call", "Context", "Ran", "no_rule", "read_only"]
+__all__ = ["Context", "CustomCall", "ForwardResult", "no_rule", "read_only"]
 
 
 class Context:
-    """What `forward` leaves for `backward` and `jvp`: the argument `ctx`.
+    """The argument `ctx`: what `forward` saves for `backward` and `jvp`.
 
-    Any attribute may be set on it, for numbers and settings; arrays go through
+    Any attribute may be set on it, for scalars and settings; arrays are saved by
     `save_for_backward`.
 
     Attributes
     ----------
     needs_input_grad : tuple of bool
-        For every argument of `forward` whether its gradient is wanted.
+        For every argument of `forward`, whether its gradient is required.
     """
 
     def __init__(self, owner: str, needs_input_grad: tuple[bool, ...]) -> None:
@@ -54,7 +54,7 @@ class Context:
         return self._saved
 
     def replaced(self, values: dict[int, Any]) -> Context:
-        """Return a context in which values stand for saved ones, by the ``id`` of these."""
+        """Return a context with saved values replaced, keyed by their ``id``."""
         made = Context(self._owner, self.needs_input_grad)
         made.__dict__.update(self.__dict__)
         if self._saved is not None:
@@ -73,8 +73,8 @@ class Context:
         return {name: value for name, value in vars(self).items() if name not in own}
 
 
-class Ran(NamedTuple):
-    """What one run of `forward` gave."""
+class ForwardResult(NamedTuple):
+    """The result of one run of `forward`."""
 
     outputs: tuple[Any, ...]
     single: bool
@@ -82,7 +82,7 @@ class Ran(NamedTuple):
 
 
 class _Hole:
-    """Stands for an array among the arguments of a call."""
+    """Placeholder for an array among the arguments of a call."""
 
     def __repr__(self) -> str:
         return "*"
@@ -92,31 +92,31 @@ HOLE = _Hole()
 
 
 @dataclass(frozen=True)
-class Call:
-    """A custom function with the arguments that are no arrays.
+class CustomCall:
+    """A custom function with its non-array arguments.
 
     Attributes
     ----------
     function : type
         The user's class.
     template : tuple
-        The arguments; in place of each array a hole.
+        The arguments, with a placeholder for each array.
     """
 
     function: type
     template: tuple[Any, ...]
 
     @classmethod
-    def of(cls, function: type, args: Sequence[Any]) -> tuple[Call, list[Any]]:
-        """Return the call and its arrays, which derivatives are taken by."""
+    def of(cls, function: type, args: Sequence[Any]) -> tuple[CustomCall, list[Any]]:
+        """Return the call and its arrays, the arguments to differentiate by."""
         found = [arg for arg in args if _is_array(arg)]
         template = tuple([HOLE if _is_array(arg) else arg for arg in args])
         for place, arg in enumerate(template):
             if any(_is_carrier(leaf) for leaf in flatten(arg)[0]):
                 raise InputError(
-                    f"argument {place + 1} of {function.__name__} has traced values or tensors"
-                    " inside",
-                    hint="give apply() each of them as an argument of its own",
+                    f"argument {place + 1} of {function.__name__} contains traced values or"
+                    " tensors",
+                    hint="pass each of them to apply() as a separate argument",
                 )
         return cls(function, template), found
 
@@ -127,7 +127,7 @@ class Call:
 
     @property
     def places(self) -> list[int]:
-        """Where the arrays are among the arguments."""
+        """The positions of the arrays among the arguments."""
         return [place for place, arg in enumerate(self.template) if arg is HOLE]
 
     def filled(self, values: Sequence[Any], other: Any = HOLE) -> list[Any]:
@@ -138,11 +138,11 @@ class Call:
         return [next(remaining) if arg is HOLE else given for arg, given in pairs]
 
     def key(self) -> Any:
-        """Return what makes two calls the same, types of numbers included; may not be hashable."""
+        """Return a key that is equal for equal calls, including scalar types; may be unhashable."""
         return (self.function, tuple([(type(arg), arg) for arg in self.template]))
 
-    def run(self, values: Sequence[Any], needs: Sequence[bool] | None = None) -> Ran:
-        """Run `forward`, which cannot write to arrays that it is given."""
+    def run(self, values: Sequence[Any], needs: Sequence[bool] | None = None) -> ForwardResult:
+        """Run `forward` on read-only views of the arrays."""
         wanted = [True] * len(values) if needs is None else needs
         context = Context(self.name, tuple(self.filled(wanted, False)))
         protected = [read_only(value) for value in values]
@@ -156,7 +156,7 @@ class Call:
                     f"{self.name}.forward returns {type(output).__name__} as output {place + 1}",
                     hint="it returns an array, or a tuple of arrays",
                 )
-        return Ran(tuple(map(_number, outputs)), single, context)
+        return ForwardResult(tuple(map(_number, outputs)), single, context)
 
     def pull(self, context: Context, bars: Sequence[Any], shapes: Sequence[Shape]) -> list[Any]:
         """Run `backward` on the cotangents of all outputs; see `cotangents`."""
@@ -233,7 +233,7 @@ _RULES = {
 
 
 def no_rule(function: type, name: str) -> str:
-    """Return why a custom function has no rule, or nothing where it has one."""
+    """Return why a custom function lacks a rule; empty if it has one."""
     if getattr(function, name, None) is not None:
         return ""
     what, other, signature = _RULES[name]
@@ -245,18 +245,18 @@ def _is_carrier(value: Any) -> bool:
 
 
 def _is_array(value: Any) -> bool:
-    """Whether derivatives are taken by an argument; Python's own numbers are settings."""
+    """Whether an argument can be differentiated by; Python scalars are settings."""
     known = _is_carrier(value) or isinstance(value, np.ndarray | np.floating)
     return known or module_of(value) is not np
 
 
 def _number(value: Any) -> Any:
-    """Return a Python number as NumPy's; lists of numbers become arrays."""
+    """Return a Python scalar as a NumPy scalar; lists become arrays."""
     return value if hasattr(value, "shape") else np.asarray(value, dtype=np.float64)[()]
 
 
 def read_only(value: Any) -> Any:
-    """Return a view of an array that cannot be written to; what is none already stays itself."""
+    """Return a read-only view of an array; other values are returned unchanged."""
     if not isinstance(value, np.ndarray) or not value.flags.writeable:
         return value
     view = value.view()

@@ -1,4 +1,4 @@
-"""`CustomFunction`: an operation of the user's own, with its derivative written by hand."""
+"""`CustomFunction`: a user-defined operation with a hand-written derivative."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from difflab.errors import InputError
-from difflab.graph.custom.call import Call
+from difflab.graph.custom.call import CustomCall
 from difflab.graph.custom.rows import applied
-from difflab.graph.node import Node, meeting
+from difflab.graph.node import Node, innermost_trace
 
 __all__ = ["CustomFunction"]
 
 
 class CustomFunction:
-    """An operation with a derivative of the user's own, for arrays, tensors and traces alike.
+    """A user-defined operation and derivative, for arrays, tensors and traced values.
 
     Subclasses have static methods, and are applied by ``MyFunction.apply(*args)``:
 
@@ -28,8 +28,8 @@ class CustomFunction:
     - ``jvp(ctx, *tangents)`` takes a tangent ẋ of every argument, None for those that are no
       arrays, and returns the tangent ẏ = J ẋ of every output.
 
-    One of the two rules is enough for its direction; a derivative in the other one raises an
-    `UnsupportedError` that says so. Arguments that are tensors, traced values or NumPy arrays can
+    One rule suffices for its mode; a derivative in the other mode raises an
+    `UnsupportedError`. Arguments that are tensors, traced values or NumPy arrays can
     be differentiated by; all others (Python's numbers, texts, …) are settings.
 
     Notes
@@ -37,7 +37,7 @@ class CustomFunction:
     In a graph the operation is one node, whose value `forward` computes on arrays when the graph
     is evaluated. Rules written with NumPy's functions are recorded like any code, so they can be
     differentiated again and drawn; others are called when the derivative is evaluated. Where
-    `forward` cannot be recorded it is run once on numbers between 1 and 2, for the shapes.
+    `forward` cannot be recorded it is run once on values between 1 and 2, for the shapes.
     A cotangent that is wider than its argument is summed over the axes along which the argument
     was broadcast. `difflab.testing.check_custom_function` checks the rules against each other
     and against numeric differentiation.
@@ -93,16 +93,16 @@ class CustomFunction:
         Raises
         ------
         InputError
-            There is no `forward`, or it returns something else than numbers.
+            There is no `forward`, or it returns something other than numbers.
         """
         if not hasattr(cls, "forward"):
             raise InputError(f"{cls.__name__} has no forward(ctx, *args)")
-        call, arrays = Call.of(cls, args)
-        taker = next((arg for arg in arrays if hasattr(arg, "__difflab_custom__")), None)
-        if taker is not None:
-            outputs, single = taker.__difflab_custom__(call, arrays)
-        elif (met := meeting(arrays)) is not None:
-            builder, nodes = met
+        call, arrays = CustomCall.of(cls, args)
+        carrier = next((arg for arg in arrays if hasattr(arg, "__difflab_custom__")), None)
+        if carrier is not None:
+            outputs, single = carrier.__difflab_custom__(call, arrays)
+        elif (traced := innermost_trace(arrays)) is not None:
+            builder, nodes = traced
             outputs, single = applied(call, [Node(builder, node) for node in nodes])
         else:
             ran = call.run(arrays)
@@ -111,6 +111,6 @@ class CustomFunction:
 
 
 def _own(output: Any) -> Any:
-    """Return an output that may be written to, also where it is an argument as it came in."""
+    """Return a writable output, also if it is an unchanged argument."""
     read_only = isinstance(output, np.ndarray) and not output.flags.writeable
     return output.copy() if read_only else output

@@ -1,7 +1,7 @@
 """A custom function as a row of a graph: a primitive for one call with arguments of given shapes.
 
-Its kernel runs the user's code on arrays, point by point. Several outputs are one packed vector,
-which the nodes that follow take apart.
+Its kernel runs the user's code on arrays, point by point. Several outputs form one packed vector,
+which the following nodes unpack.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from difflab.arrays.given import shape_of
 from difflab.core.primitive import Custom, Primitive, Rule, custom
 from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder
-from difflab.graph.custom.call import Call, Context, Ran, no_rule, read_only
+from difflab.graph.custom.call import Context, CustomCall, ForwardResult, no_rule, read_only
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
 from difflab.graph.passes.exact import transcribed
-from difflab.graph.trace import Trace
+from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
 
 __all__ = ["applied", "opened"]
 
 KEPT = 512
-"""Rows that are remembered, so that a computation met again is the same node."""
+"""Size of the cache of rows, by which a repeated call becomes the same node."""
 
 
-def applied(call: Call, args: Sequence[Node]) -> tuple[list[Node], bool]:
-    """Append a call to the graph of its arguments; return its outputs, and whether it is one."""
+def applied(call: CustomCall, args: Sequence[Node]) -> tuple[list[Node], bool]:
+    """Append a call to the graph; return its outputs, and whether there is a single one."""
     shapes = tuple([arg.shape for arg in args])
     try:
         site = _kept(call.key(), call, shapes)
@@ -54,16 +54,16 @@ class _Site:
     single : bool
         Whether `forward` returns its output itself, not in a tuple.
     recorded : Function or None
-        What `forward` computes in plain operations, where it can be recorded.
+        What `forward` computes in primitive operations, if it can be recorded.
     row : Primitive
-        What stands in the graph.
+        The primitive in the graph.
     """
 
-    def __init__(self, call: Call, shapes: tuple[Shape, ...]) -> None:
+    def __init__(self, call: CustomCall, shapes: tuple[Shape, ...]) -> None:
         self.call = call
         self.shapes = shapes
         self.recorded: Function | None = None
-        self._example: tuple[Ran, list[Any]] | None = None
+        self._example: tuple[ForwardResult, list[Any]] | None = None
         self._rules: dict[str, Primitive] = {}
         ran = self._recorded() or self._tried()
         self.single = ran.single
@@ -80,20 +80,20 @@ class _Site:
             self.recorded,
         )
 
-    def _recorded(self) -> Ran | None:
+    def _recorded(self) -> ForwardResult | None:
         """Record `forward`, if that is possible."""
-        with Trace() as trace:
+        with TraceBuilder() as trace:
             nodes = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(self.shapes)]
             try:
                 ran = self.call.run([Node(trace, node) for node in nodes])
                 values = [_on(trace, output) for output in ran.outputs]
-            except Exception:  # the user's code may fail in any way on values that are no numbers
+            except Exception:  # the user's code may fail in any way on values that are not numbers
                 return None
         whole = _packed(values, ran.single)
         self.recorded = Function.build(trace, nodes, [whole.id], ["y"])
         return ran
 
-    def _tried(self) -> Ran:
+    def _tried(self) -> ForwardResult:
         """Run `forward` on examples."""
         draw = np.random.default_rng(0)
         examples = [read_only(draw.uniform(1.0, 2.0, shape)) for shape in self.shapes]
@@ -102,14 +102,14 @@ class _Site:
         except Exception as error:
             raise TraceError(
                 f"{self.call.name}.forward can neither be recorded nor run on numbers between 1"
-                f" and 2, by which its shapes are learned: {type(error).__name__}: {error}",
+                f" and 2, which determine its shapes: {type(error).__name__}: {error}",
                 hint="write it with NumPy's functions",
             ) from error
         self._example = ran, examples
         return ran
 
     def _context(self, y: Node, args: Sequence[Node]) -> Context | None:
-        """Return the context of `forward` on nodes; None where that cannot be had.
+        """Return the context of `forward` on nodes; None if unavailable.
 
         A saved output is the output in the graph: its derivative is the user's.
         """
@@ -136,7 +136,7 @@ class _Site:
         return None
 
     def _vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Any]:
-        """Return the cotangents: as `backward` writes them, or by a node that calls it."""
+        """Return the cotangents: recorded from `backward`, or by a node that calls it."""
         call = self.call
         bars = _parts(y_bar, self.outputs, self.single)
         context = self._context(y, args)
@@ -149,7 +149,7 @@ class _Site:
         return _parts(whole, self.shapes, False)
 
     def _jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-        """Return the tangent: as `jvp` writes it, or by a node that calls it."""
+        """Return the tangent: recorded from `jvp`, or by a node that calls it."""
         call = self.call
         context = self._context(y, args)
         found: Any = None
@@ -177,14 +177,14 @@ class _Site:
     def _called(
         self, what: str, compute: Callable[..., Any], more: Sequence[Shape], into: Sequence[Shape]
     ) -> Primitive:
-        """Return a row that calls one of the user's rules, on what it is given."""
+        """Return a row that calls one of the user's rules on its arguments."""
         row = self._rules.get(what)
         if row is None:
             reason = (
                 f"{self.call.name}.{what} cannot be recorded, so it cannot be differentiated"
                 " again: write it with NumPy's functions"
             )
-            # The name is an identifier, which targets that write code rely on.
+            # Targets that generate code require the name to be an identifier.
             name, shapes = f"{self.call.name}_{what}", (*self.shapes, *more)
             rule = custom(reason, reason)
             row = self._rules[what] = _host_row(name, compute, shapes, (_size(into),), rule, None)
@@ -195,10 +195,10 @@ _kept = lru_cache(KEPT)(lambda key, call, shapes: _Site(call, shapes))
 
 
 def _attempt(rule: Callable[..., Any], context: Context, *values: Any) -> Any:
-    """Return what a rule writes on nodes; None where it needs arrays."""
+    """Return what a rule records on nodes; None if it needs arrays."""
     try:
         return rule(context, *values)
-    except Exception:  # the user's code may fail in any way on values that are no numbers
+    except Exception:  # the user's code may fail in any way on values that are not numbers
         return None
 
 
@@ -243,21 +243,19 @@ def _host_row(
 
 def _required(recorded: Function | None, name: str) -> Function:
     if recorded is None:
-        raise UnsupportedError(
-            f"{name} is code that cannot be recorded, so it is known by its float64 values only"
-        )
+        raise UnsupportedError(f"{name} cannot be recorded, so it can only be evaluated in float64")
     return recorded
 
 
 def _opened_row(recorded: Function, args: Sequence[Node]) -> Node:
-    """Append what a row computes in plain operations."""
+    """Append what a row computes in primitive operations."""
     builder = args[0].builder
     found: Node = evaluate(recorded, args, GraphInterpreter(builder))[0]
     return Node(builder, builder.spread(found.id, recorded.output_shapes[0]))
 
 
 def opened(function: Function) -> Function:
-    """Return the function with every custom function's value in plain operations.
+    """Return the function with every custom function's value in primitive operations.
 
     Raises
     ------
@@ -299,7 +297,7 @@ def _packed(values: Sequence[Any], single: bool = False) -> Any:
 
 
 def _parts(whole: Node, shapes: Sequence[Shape], single: bool) -> list[Node]:
-    """Take a packed vector apart."""
+    """Unpack a vector into parts of the given shapes."""
     if single:
         return [whole]
     parts, start = [], 0

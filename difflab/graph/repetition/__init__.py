@@ -1,19 +1,19 @@
-"""Repetition: many numbers computed in the same way become a few operations on vectors.
+"""Repetition: many scalars computed in the same way become a few operations on vectors.
 
-A hundred thousand terms of one shape are one term over a hundred thousand indices. That is found
-by structure alone, wherever the graph came from:
+A hundred thousand terms of one shape are one term over a hundred thousand indices. It is found
+by structure alone, whatever the origin of the graph:
 
 - `chains` finds long sums, whose partial sums would otherwise put every term on a level of its
   own;
-- `classes` finds the numbers that are computed alike from numbers that are computed alike;
+- `classes` partitions scalars by operation and by the classes of their arguments;
 - `writing` gives each class one operation on a vector, with slices of the vectors before it;
 - `roll` puts them together, and leaves a function as it is where that gains little;
 - `flattening` makes one vector of many inputs, so that they are lanes like others;
-- `balance` turns the long sums into trees, for who changes one term at a time.
+- `balance` turns the long sums into trees, for evaluations that change one term at a time.
 """
 
 from difflab.graph.repetition.balance import balanced
-from difflab.graph.repetition.classes import element_places
+from difflab.graph.repetition.classes import element_indices
 from difflab.graph.repetition.flattening import flattened
 from difflab.graph.repetition.roll import LARGE, LEAST_LANES, LEAST_NODES, rolled
 
@@ -22,7 +22,7 @@ __all__ = [
     "LEAST_LANES",
     "LEAST_NODES",
     "balanced",
-    "element_places",
+    "element_indices",
     "flattened",
     "rolled",
 ]

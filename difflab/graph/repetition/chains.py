@@ -14,7 +14,7 @@ from difflab.primitives import add, subtract
 __all__ = ["SHORTEST", "Chains", "chains"]
 
 SHORTEST = 32
-"""Additions from which a sum is taken as a whole; shorter ones may be repeated themselves."""
+"""The fewest additions of a long sum; shorter sums may be repeated themselves."""
 
 Nodes = NDArray[np.int64]
 Truths = NDArray[np.bool_]
@@ -29,7 +29,7 @@ class Chains:
     terms, negated : dict of int to array
         For the last node of each sum its terms, and whether each is subtracted.
     inside : (nodes,) array of bool
-        The partial sums, which nothing else takes.
+        The partial sums, which have no other use.
     """
 
     terms: dict[int, Nodes]
@@ -38,9 +38,9 @@ class Chains:
 
 
 def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
-    """Find the long sums of numbers.
+    """Find the long sums of scalars.
 
-    A partial sum continues in the one node that takes it: as the left operand of ``+`` and
+    A partial sum continues in the only node that uses it: as the left operand of ``+`` and
     ``-``, or the right one of ``+``, which in floating point is the same.
     """
     sums = _sums(graph)

@@ -1,6 +1,6 @@
-"""Classes: numbers that the same operation computes from numbers of the same classes.
+"""Classes: scalars that the same operation computes from scalars of the same classes.
 
-The graph is read level by level, as arrays: a number's class is its operation and the classes of
+The graph is read level by level, as arrays: a scalar's class is its operation and the classes of
 its arguments, so members of a class lie on one level and none depends on another. Within a
 class the members, its *lanes*, are ordered as the lanes are that they are computed from: so
 neighbours in the text are neighbours in the vectors.
@@ -20,61 +20,61 @@ from difflab.graph.ir import CONSTANT, INPUT, Graph
 from difflab.graph.repetition.chains import Chains
 from difflab.primitives import index, power
 
-__all__ = ["Class", "Classes", "Kind", "classes", "element_places", "flat"]
+__all__ = ["LaneClass", "LaneClasses", "LaneKind", "classes", "element_indices", "flat"]
 
 OFTEN = 32
-"""Uses from which a constant is a part of the structure, and not one of many data."""
+"""Uses from which a constant is part of the structure, not data."""
 
 PATIENCE = 200
-"""Levels or classes that are read before a graph can be found to have too many."""
+"""Levels or classes to read before giving up on a graph that has too many."""
 
 Nodes = NDArray[np.int64]
 
 
-class Kind(Enum):
+class LaneKind(Enum):
     """What the lanes of a class are."""
 
     INPUT = auto()
-    """The inputs that are numbers."""
+    """Scalar inputs."""
     CONSTANT = auto()
-    """Numbers that stand in the graph."""
+    """Constants of the graph."""
     ELEMENTS = auto()
-    """The numbers of one array; a lane is a place in it."""
+    """The elements of one array; a lane is a flat index."""
     OPERATION = auto()
     """The results of one elementwise row."""
     SUM = auto()
     """Long sums."""
     WHOLE = auto()
-    """A single node that is computed as it stands."""
+    """A single node that is copied unchanged."""
 
 
 @dataclass(frozen=True)
-class Class:
-    """Numbers that are computed alike."""
+class LaneClass:
+    """Scalars that are computed alike."""
 
-    kind: Kind
+    kind: LaneKind
     nodes: Nodes
 
 
 @dataclass
-class Classes:
+class LaneClasses:
     """The classes of a graph, in an order in which they can be computed.
 
     Attributes
     ----------
-    members : list of Class
+    members : list of LaneClass
         Every class.
     of, lane : (nodes,) array of int
-        The class of each node, and its place there.
+        The class of each node, and its index in that class.
     """
 
-    members: list[Class]
+    members: list[LaneClass]
     of: Nodes
     lane: Nodes
 
 
-def classes(function: Function, chains: Chains, lanes: int) -> Classes | None:
-    """Return the classes of a function; None where they hold fewer than `lanes` nodes each."""
+def classes(function: Function, chains: Chains, lanes: int) -> LaneClasses | None:
+    """Return the classes of a function; None if they hold fewer than `lanes` nodes on average."""
     graph = function.graph
     finder = _Finder(graph, chains, function.input_nodes)
     seen = 0
@@ -125,13 +125,13 @@ def _ranges(starts: Nodes, ends: Nodes) -> Nodes:
 
 
 class _Finder:
-    """Gives the nodes of level after level their classes."""
+    """Assigns classes to nodes, level by level."""
 
     def __init__(self, graph: Graph, chains: Chains, inputs: Sequence[int]) -> None:
         self.graph = graph
         self.chains = chains
         size = len(graph)
-        self.found = Classes([], np.full(size, -1), np.zeros(size, dtype=np.int64))
+        self.found = LaneClasses([], np.full(size, -1), np.zeros(size, dtype=np.int64))
         scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
         self.scalar = scalar
         self.inputs = np.array([node for node in inputs if scalar[node]], dtype=np.int64)
@@ -139,7 +139,7 @@ class _Finder:
         self.summed = np.zeros(size, dtype=np.bool_)
         self.summed[_ends(chains)] = True
         self.elementwise = np.array(plain)[graph.opcode] & scalar & ~self.summed
-        self.element = element_places(graph)
+        self.element = element_indices(graph)
         self.exponents = self._exponents()
         self.arity = np.diff(graph.starts)
 
@@ -149,7 +149,7 @@ class _Finder:
         self._constants(nodes[opcode == CONSTANT])
         inputs = (opcode == INPUT) & self.scalar[nodes]
         if inputs.any():
-            self._new(Kind.INPUT, self.inputs)
+            self._new(LaneKind.INPUT, self.inputs)
         operation = self.elementwise[nodes]
         element = self.element[nodes] >= 0
         summed = self.summed[nodes]
@@ -158,24 +158,24 @@ class _Finder:
         self._sums(nodes[summed].tolist())
         rest = ~(operation | element | summed | inputs | (opcode == CONSTANT))
         for node in nodes[rest]:
-            self._new(Kind.WHOLE, np.array([node]))
+            self._new(LaneKind.WHOLE, np.array([node]))
 
-    def _new(self, kind: Kind, nodes: Nodes) -> None:
+    def _new(self, kind: LaneKind, nodes: Nodes) -> None:
         self.found.of[nodes] = len(self.found.members)
         self.found.lane[nodes] = np.arange(len(nodes))
-        self.found.members.append(Class(kind, nodes))
+        self.found.members.append(LaneClass(kind, nodes))
 
     def _constants(self, nodes: Nodes) -> None:
-        """Class numbers: each that occurs often alone, and the others, which are data."""
+        """Class constants: each frequent one alone, and all others, which are data, together."""
         if not len(nodes):
             return
         graph = self.graph
         uses = np.bincount(graph.args[~self.exponents], minlength=len(graph))
         alone = uses[nodes] >= OFTEN
         for node in nodes[alone]:
-            self._new(Kind.CONSTANT, np.array([node]))
+            self._new(LaneKind.CONSTANT, np.array([node]))
         if not alone.all():
-            self._new(Kind.CONSTANT, nodes[~alone])
+            self._new(LaneKind.CONSTANT, nodes[~alone])
         self.found.lane[nodes] = 0  # they do not decide the order of what is computed with them
 
     def _exponents(self) -> NDArray[np.bool_]:
@@ -191,13 +191,13 @@ class _Finder:
         return marked
 
     def _from_arrays(self, nodes: Nodes) -> None:
-        """Class the numbers of arrays; those of one array are met on one level."""
+        """Class the elements of arrays; those of one array are on one level."""
         if not len(nodes):
             return
         sources = self.graph.args[self.graph.starts[nodes]]
         for source in np.unique(sources):
             chosen = nodes[sources == source]
-            self._new(Kind.ELEMENTS, chosen)
+            self._new(LaneKind.ELEMENTS, chosen)
             self.found.lane[chosen] = self.element[chosen]
 
     def _operations(self, nodes: Nodes) -> None:
@@ -218,7 +218,7 @@ class _Finder:
         order = np.lexsort((*lanes, key))  # by class, then by the first argument's lane, …
         bounds = np.flatnonzero(np.diff(key[order])) + 1
         for members in np.split(nodes[order], bounds):
-            self._new(Kind.OPERATION, members)
+            self._new(LaneKind.OPERATION, members)
 
     def _sums(self, nodes: Sequence[int]) -> None:
         """Class long sums by the classes of their terms."""
@@ -227,11 +227,11 @@ class _Finder:
             terms, negated = self.chains.terms[node], self.chains.negated[node]
             alike.setdefault((self.found.of[terms].tobytes(), negated.tobytes()), []).append(node)
         for members in alike.values():
-            self._new(Kind.SUM, np.array(members))
+            self._new(LaneKind.SUM, np.array(members))
 
 
-def element_places(graph: Graph) -> Nodes:
-    """Return for each node that is a number of an array its place there, else -1."""
+def element_indices(graph: Graph) -> Nodes:
+    """Return for each node that is an element of an array its flat index, else -1."""
     places = np.full(len(graph), -1)
     scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
     nodes = np.flatnonzero(graph.applies(index) & scalar)
@@ -244,7 +244,7 @@ def element_places(graph: Graph) -> Nodes:
 
 
 def flat(key: Sequence[int], shape: Sequence[int]) -> int:
-    """Return the place that a key has in an array's numbers, counted row by row."""
+    """Return the row-major flat index of a key in an array."""
     place = 0
     for entry, size in zip(key, shape, strict=True):
         place = place * size + entry

@@ -1,4 +1,4 @@
-"""`rolled`: a function of many numbers that are computed alike, as operations on vectors."""
+"""`rolled`: a function of many scalars that are computed alike, as operations on vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from difflab.graph.repetition.writing import write
 __all__ = ["LARGE", "LEAST_LANES", "LEAST_NODES", "rolled"]
 
 LEAST_NODES = 2000
-"""Nodes from which repetition is looked for: smaller graphs are fast as they are."""
+"""The fewest nodes for which repetition is searched: smaller graphs are fast enough."""
 
 LARGE = 50_000
 """Nodes from which a function is differentiated on vectors. Below that its derivative is made
@@ -24,9 +24,9 @@ LEAST_LANES = 16
 def rolled(function: Function, least: int = LEAST_NODES) -> Function:
     r"""Return a function with its repetition as operations on vectors.
 
-    Operations of one kind on numbers that are computed alike become one operation on vectors,
-    and a long sum becomes one operation that adds its terms in their order. Every number is
-    computed as before, from the same numbers, so values stay the same to the last bit.
+    Operations of one kind on scalars that are computed alike become one operation on vectors,
+    and a long sum becomes one operation that adds its terms in their order. Every scalar is
+    computed as before, from the same scalars, so values are bitwise identical.
 
     Parameters
     ----------

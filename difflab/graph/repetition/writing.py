@@ -1,6 +1,6 @@
 """Classes as operations on vectors: each class is written once, its arguments are gathered.
 
-Lanes at equal distances are a slice, which copies nothing; others are taken by their places.
+Equidistant lanes are a slice, which copies nothing; others are taken by indices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.repetition.chains import Chains
-from difflab.graph.repetition.classes import Class, Classes, Kind, flat
+from difflab.graph.repetition.classes import LaneClass, LaneClasses, LaneKind, flat
 from difflab.primitives import (
     concatenate,
     constant_array,
@@ -33,20 +33,20 @@ from difflab.primitives import (
 __all__ = ["write"]
 
 MANY = 16
-"""Numbers that are put together one by one, up to here; beyond, class by class."""
+"""Nodes with fewer scalar arguments are copied unchanged; others are assembled class by class."""
 
 Nodes = NDArray[np.int64]
 
 
-def write(function: Function, classes: Classes, chains: Chains) -> Function:
+def write(function: Function, classes: LaneClasses, chains: Chains) -> Function:
     """Return `function` with one operation for every class."""
-    return _Writer(function, classes, chains).written()
+    return _VectorWriter(function, classes, chains).written()
 
 
-class _Writer:
-    """The graph on vectors, and where the old one's numbers are in it."""
+class _VectorWriter:
+    """The graph on vectors, and the location of each old node in it."""
 
-    def __init__(self, function: Function, classes: Classes, chains: Chains) -> None:
+    def __init__(self, function: Function, classes: LaneClasses, chains: Chains) -> None:
         self.function = function
         self.graph = function.graph
         self.classes = classes
@@ -67,11 +67,11 @@ class _Writer:
         self.inputs = dict(zip(function.input_nodes, inputs, strict=True))
         for number, found in enumerate(self.classes.members):
             builder.span = int(self.graph.spans[found.nodes[0]])
-            if found.kind is Kind.OPERATION:
+            if found.kind is LaneKind.OPERATION:
                 self.vectors[number] = self._operation(found)
-            elif found.kind is Kind.SUM:
+            elif found.kind is LaneKind.SUM:
                 self.vectors[number] = self._sum(found)
-            elif found.kind is Kind.WHOLE:
+            elif found.kind is LaneKind.WHOLE:
                 self.vectors[number] = self._whole(int(found.nodes[0]))
         outputs = [self._output(node) for node in function.outputs]
         names, structure = function.output_names, function.structure
@@ -91,11 +91,11 @@ class _Writer:
         """Return one node of the old graph in the new one."""
         number = int(self.classes.of[node])
         found = self.classes.members[number]
-        if found.kind is Kind.CONSTANT:
+        if found.kind is LaneKind.CONSTANT:
             return self.builder.constant(*self.graph.constants[node])
-        if found.kind is Kind.INPUT:
+        if found.kind is LaneKind.INPUT:
             return self.inputs[node]
-        if len(found.nodes) == 1 and found.kind is not Kind.ELEMENTS:
+        if len(found.nodes) == 1 and found.kind is not LaneKind.ELEMENTS:
             return self.vectors[number]
         return self._emit(
             index, [self._vector(number)], key=(int(self.classes.lane[node]),), rank=1
@@ -109,7 +109,7 @@ class _Writer:
         number = int(self.classes.of[nodes[0]])
         if (nodes == nodes[0]).all():
             return self.number(int(nodes[0]))
-        if self.classes.members[number].kind is Kind.CONSTANT:
+        if self.classes.members[number].kind is LaneKind.CONSTANT:
             values = [float(self.graph.constants[node][0]) for node in nodes.tolist()]
             data = np.array(values).tobytes()
             return self._emit(constant_array, [], shape=(len(nodes),), values=data)
@@ -126,10 +126,10 @@ class _Writer:
         return self.builder.emit(row, args, tuple(sorted(params.items())))
 
     def _vector(self, number: int) -> int:
-        """Return all numbers of a class; those of inputs are put together when first needed."""
+        """Return all numbers of a class; vectors of inputs are packed on first use."""
         if number not in self.vectors:
             found = self.classes.members[number]
-            if found.kind is Kind.INPUT:
+            if found.kind is LaneKind.INPUT:
                 args = [self.inputs[node] for node in found.nodes.tolist()]
                 self.vectors[number] = self._emit(pack, args, ranks=(0,) * len(args))
             else:
@@ -146,7 +146,7 @@ class _Writer:
             return node
         return self._emit(reshape, [node], shape=shape, rank=len(self._shape(node)))
 
-    def _operation(self, found: Class) -> int:
+    def _operation(self, found: LaneClass) -> int:
         """Apply a row to the vectors of its arguments."""
         graph = self.graph
         first = int(found.nodes[0])
@@ -157,7 +157,7 @@ class _Writer:
             args[0] = self.builder.spread(args[0], (len(found.nodes),))
         return self.builder.emit(row, args)
 
-    def _sum(self, found: Class) -> int:
+    def _sum(self, found: LaneClass) -> int:
         """Add up long sums of the same classes of terms, each in its order."""
         terms = np.stack([self.chains.terms[node] for node in found.nodes.tolist()])
         lead = terms.shape[:1] if len(terms) > 1 else ()

@@ -12,7 +12,7 @@ from functools import cache
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
-from difflab.graph.names import Names
+from difflab.graph.names import FreshNames
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import (
     ANYTHING,
@@ -124,7 +124,7 @@ class _Printer:
         """Return the expression, or its lines."""
         lines: list[tuple[str, str]] = []
         small, given = self.view.tree_is_small(), self.view.given()
-        fresh = Names([*self.view.function.inputs, *given.values()])
+        fresh = FreshNames([*self.view.function.inputs, *given.values()])
         for node, uses in enumerate(self.view.uses):
             if node in given or (uses > 1 and not small and not self.view.leaf(node)):
                 name = self._set(given.get(node) or fresh.numbered("t"))

@@ -16,7 +16,7 @@ from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
-from difflab.graph.names import Names
+from difflab.graph.names import FreshNames
 from difflab.language.printers.array_loops import MOVED, Move, moves, place, terms
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
@@ -49,7 +49,7 @@ class Straight(ABC):
     def __init__(self, function: Function, reserved: Set[str]) -> None:
         self.view = View(function, companions=True)
         self.graph = self.view.graph
-        self.fresh = Names(reserved=reserved)
+        self.fresh = FreshNames(reserved=reserved)
         self.forms: dict[Primitive, Form] = {}
         printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
         for row in self.graph.primitives:

@@ -11,7 +11,7 @@ from functools import cache
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
-from difflab.graph.names import Names, output_names
+from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
@@ -65,7 +65,7 @@ class _Printer:
     def __init__(self, function: Function) -> None:
         self.view = View(function, unsaid={as_number, broadcast})
         self.graph = self.view.graph
-        self.fresh = Names(reserved=RESERVED)
+        self.fresh = FreshNames(reserved=RESERVED)
         self.names = {
             node: self.fresh.fresh(_legal(name))
             for node, name in zip(

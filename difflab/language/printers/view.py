@@ -11,7 +11,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
-from difflab.graph.names import given_names
+from difflab.graph.names import display_names
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, pack, reshape
 
@@ -107,7 +107,7 @@ class View:
         What only an output is needs none: it is the output's line.
         """
         last = set(self.outputs)
-        names = given_names(self.graph.labels, self.function.inputs)
+        names = display_names(self.graph.labels, self.function.inputs)
         return {
             node: name
             for node, name in names.items()

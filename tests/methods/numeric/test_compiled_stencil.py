@@ -224,10 +224,10 @@ def test_compiled_code_is_not_stored_with_the_function(compiling: list[dl.Functi
     f = dl.parse(SEED)
     for _ in range(5):
         dl.differentiate(f, np.array([2.0, 5.0]))
-    assert f.remembered
+    assert f.derived_cache
     for other in (pickle.loads(pickle.dumps(f)), copy.deepcopy(f)):
         assert other == f
-        assert not other.remembered
+        assert not other.derived_cache
 
 
 def test_a_method_that_is_called_often_is_prepared_for_it() -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.core.devices import whereabouts
+from difflab.core.devices import device_name
 from difflab.errors import DeviceError, PointError
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
@@ -107,7 +107,7 @@ class CupyTarget:
         devices = {str(value.device): value.device for value in given if _is_array(value)}
         if len(devices) > 1:
             places = ", ".join(
-                f"{name} is on {whereabouts(value)}"
+                f"{name} is on {device_name(value)}"
                 for name, value in zip(names, given, strict=True)
                 if _is_array(value)
             )
@@ -177,7 +177,7 @@ def _taken(cupy: Any, value: Any, name: str) -> Any:
     if np.ndim(value) == 0:
         return float(value)
     raise DeviceError(
-        f"the target 'cupy' computes on the device, but {name} is on {whereabouts(value)}",
+        f"the target 'cupy' computes on the device, but {name} is on {device_name(value)}",
         hint=f"cupy.asarray({name}) puts it on the device; target 'auto' computes where arrays are",
     )
 
