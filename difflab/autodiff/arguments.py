@@ -12,7 +12,7 @@ from difflab.graph.checks import require_flag
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["Argnums", "Chosen", "composed", "places"]
+__all__ = ["Argnums", "ActiveArguments", "composed", "places"]
 
 Argnums = int | Sequence[int]
 
@@ -52,7 +52,7 @@ def places(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bo
     return tuple(found), single
 
 
-class Chosen:
+class ActiveArguments:
     """The arguments of one call that a derivative is taken by, and how to run the function.
 
     Parameters

@@ -74,12 +74,12 @@ class Recording:
         leaves, structure = self.auxiliary
         return unflatten(
             structure,
-            [outputs[leaf.position] if isinstance(leaf, _Output) else leaf for leaf in leaves],
+            [outputs[leaf.position] if isinstance(leaf, AuxOutput) else leaf for leaf in leaves],
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Output:
+class AuxOutput:
     """The place of an output in the auxiliary data."""
 
     position: int
@@ -161,7 +161,7 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
         aux_leaves, aux_structure = flatten(aux)
         for place, leaf in enumerate(aux_leaves):
             if isinstance(leaf, Node) and leaf.builder is trace:
-                aux_leaves[place] = _Output(len(outputs))
+                aux_leaves[place] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
     function = Function.build(
         trace,

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from difflab.drawing.diagram import diagram
 from difflab.drawing.dot import dot
 from difflab.drawing.mermaid import mermaid
-from difflab.drawing.model import Box, Diagram, Edge, Kind
+from difflab.drawing.model import Box, Diagram, DiagramEdge, BoxKind
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg
 
-__all__ = ["WRITERS", "Box", "Diagram", "Edge", "Kind", "diagram", "dot", "mermaid", "png", "svg"]
+__all__ = ["WRITERS", "Box", "Diagram", "DiagramEdge", "BoxKind", "diagram", "dot", "mermaid", "png", "svg"]
 
 WRITERS: Mapping[str, Callable[[Diagram], str | bytes]] = MappingProxyType(
     {"svg": svg, "png": png, "dot": dot, "mermaid": mermaid}

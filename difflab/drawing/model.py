@@ -12,10 +12,10 @@ from enum import StrEnum
 from difflab.core.wording import joined
 from difflab.errors import printable
 
-__all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line"]
+__all__ = ["Box", "Diagram", "DiagramEdge", "BoxKind", "carried", "one_line"]
 
 
-class Kind(StrEnum):
+class BoxKind(StrEnum):
     """What a box stands for; every kind has a shape and a colour of its own."""
 
     INPUT = "input"
@@ -32,7 +32,7 @@ class Box:
 
     Attributes
     ----------
-    kind : Kind
+    kind : BoxKind
     lines : tuple of str
         What stands in it.
     caption : str
@@ -43,7 +43,7 @@ class Box:
         What the arrows that leave it carry: forward its value, back its cotangent.
     """
 
-    kind: Kind
+    kind: BoxKind
     lines: tuple[str, ...]
     caption: str = ""
     tip: str = ""
@@ -52,7 +52,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Edge:
+class DiagramEdge:
     """An arrow between two boxes, `source` < `target`; it stands for `count` uses.
 
     `label` is the position of the argument, where exchanging arguments changes the result.
@@ -74,7 +74,7 @@ class Diagram:
     title: str
     subtitle: str
     boxes: tuple[Box, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[DiagramEdge, ...]
     late: tuple[int, ...] = ()
     legend: str = ""
 

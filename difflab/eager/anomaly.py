@@ -21,8 +21,8 @@ from difflab.core.devices import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import Spot, python_spot
 from difflab.core.primitive import Primitive
-from difflab.diagnose.explanation import Explanation, Run
-from difflab.diagnose.findings import Finding, Kind
+from difflab.diagnose.explanation import Explanation, PointExplainer
+from difflab.diagnose.findings import Finding, AnomalyKind
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import Recorded
 from difflab.eager.recording.tape import Accumulation, Step
@@ -100,9 +100,9 @@ class Watch:
                 hint="compute it inside the block, and explain it before backward()",
             )
         shadow = _Shadow(self.notes, numbers, leaves or {})
-        run = Run(shadow.function, shadow.leaf_places, shadow.function.graph.place)
+        explainer = PointExplainer(shadow.function, shadow.leaf_places, shadow.function.graph.place)
         with np.errstate(all="ignore"):
-            found = run.single(shadow.values, None)
+            found = explainer.single(shadow.values, None)
         if not shadow.opaque:
             return found
         # What a checkpoint holds was not noted: a path may go through it.
@@ -144,7 +144,7 @@ class Watch:
             for number in numbers:
                 del self.notes[number]
         for finding in found.findings:
-            if finding.kind is not Kind.CANCELLATION:
+            if finding.kind is not AnomalyKind.CANCELLATION:
                 raise _error(finding)
         for finding in found.findings:
             warnings.warn(finding.render(), stacklevel=3)

@@ -12,7 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from difflab.autodiff.arguments import Argnums, Chosen, composed
+from difflab.autodiff.arguments import Argnums, ActiveArguments, composed
 from difflab.autodiff.engine.argnums import gradients, jacobians, swept
 from difflab.autodiff.functions import transforms
 from difflab.autodiff.functions.grad import function_gradient, function_jacobian
@@ -131,7 +131,7 @@ def _gradient_of(
 
     @wraps(fun, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(fun, argnums, args, kwargs, what)
+        chosen = ActiveArguments(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)
         _require_number(run, what)
         sources = tuple(range(len(chosen.values)))
@@ -253,7 +253,7 @@ def _jacobian_of(
 
     @wraps(fun, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(fun, argnums, args, kwargs, what)
+        chosen = ActiveArguments(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)
         values = [*chosen.values, *run.captured]
         blocks = _blocks(run, values, len(chosen.values), forward=forward)

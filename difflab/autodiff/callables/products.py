@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from difflab.autodiff.arguments import Chosen
+from difflab.autodiff.arguments import ActiveArguments
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.engine.argnums import pulled, pushed, split
 from difflab.autodiff.engine.sweep import Sweep
@@ -254,7 +254,7 @@ def _alone(fun: AnyCallable, what: str, needed: str) -> Function:
     return fun
 
 
-def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> Chosen:
+def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> ActiveArguments:
     """Return all arguments of a call, as the ones to differentiate by."""
     require_callable(fun, what)
     if not isinstance(primals, tuple | list):
@@ -265,16 +265,16 @@ def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> Chosen:
         )
     if not primals:
         raise InputError(f"{what} needs at least one argument to differentiate by")
-    return Chosen(fun, tuple(range(len(primals))), primals, {}, what)
+    return ActiveArguments(fun, tuple(range(len(primals))), primals, {}, what)
 
 
-def _selection(chosen: Chosen, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _selection(chosen: ActiveArguments, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return which inputs and outputs of a run derivatives flow between."""
     return tuple(range(len(chosen.values))), tuple(range(run.results))
 
 
 def _prepared(
-    run: Recording, chosen: Chosen, transform: Callable[..., Function]
+    run: Recording, chosen: ActiveArguments, transform: Callable[..., Function]
 ) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
     """Compute what a sweep keeps; return the outputs, and the sweep as a linear function."""
     values = [*chosen.values, *run.captured]

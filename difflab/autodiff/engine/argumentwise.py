@@ -23,7 +23,7 @@ from difflab.primitives import not_equal, sum_
 
 __all__ = ["any_of", "anywhere", "cotangent", "pulled", "pushed", "recorded_tangent"]
 
-Shapes = tuple[Shape, ...]
+ArgumentShapes = tuple[Shape, ...]
 PullBack = Callable[[Sweep, Mapping[int, Node], Sequence[int]], dict[int, Masked]]
 REMEMBERED = 4096
 """Recorded maps that are kept; more would be shapes that nobody meets again."""
@@ -102,7 +102,7 @@ def _params(sweep: Sweep, number: int) -> Params:
 
 @lru_cache(REMEMBERED)
 def recorded_tangent(
-    entry: Callable[..., Any], place: int, params: Params, shapes: Shapes, shape: Shape
+    entry: Callable[..., Any], place: int, params: Params, shapes: ArgumentShapes, shape: Shape
 ) -> Function:
     """Record a tangent map as a function of t, y and the arguments."""
     builder = Builder()
@@ -118,7 +118,7 @@ def cotangent(
     entry: Callable[..., Any],
     place: int,
     params: Params,
-    shapes: Shapes,
+    shapes: ArgumentShapes,
     shape: Shape,
     pull_back: PullBack,
 ) -> Function:

@@ -32,7 +32,7 @@ from difflab.primitives import (
 __all__ = ["batched", "with_axis_at"]
 
 Arg = tuple[Node, bool]
-Rule = Callable[[int, list[Arg], dict[str, Any]], Node]
+BatchingRule = Callable[[int, list[Arg], dict[str, Any]], Node]
 
 
 def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
@@ -227,7 +227,7 @@ def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     return result
 
 
-_RULES: dict[Primitive, Rule] = {
+_RULES: dict[Primitive, BatchingRule] = {
     broadcast: _broadcast,
     index: _index,
     matmul: _matmul,

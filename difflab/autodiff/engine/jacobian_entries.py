@@ -25,16 +25,16 @@ from difflab.graph.node import Node
 from difflab.graph.passes.operation_saving import doubled_last, squares_once
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = ["Mode", "check_mode", "cotangents", "derived", "entries", "packed"]
+__all__ = ["SweepMode", "check_mode", "cotangents", "derived", "entries", "packed"]
 
-Mode = Literal["forward", "reverse", "auto"]
+SweepMode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
 
 TRIAL_LIMIT = 200_000
 """Operations up to which mode "auto" builds all Jacobians and counts; beyond it estimates."""
 
-Key = tuple[int, ...]
-Place = tuple[int, Key]
+ElementIndex = tuple[int, ...]
+ElementPosition = tuple[int, ElementIndex]
 
 
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
@@ -149,15 +149,15 @@ def packed(sweep: Sweep, parts: list[Node]) -> Node:
     return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))
 
 
-def _output_numbers(sweep: Sweep) -> list[Place]:
+def _output_numbers(sweep: Sweep) -> list[ElementPosition]:
     """Return where each output number is: a node and the key into it."""
-    places: list[Place] = []
+    places: list[ElementPosition] = []
     for output in sweep.function.outputs:
         places += _places(sweep.builder, output)
     return places
 
 
-def _places(builder: Builder, node: int) -> list[Place]:
+def _places(builder: Builder, node: int) -> list[ElementPosition]:
     """Return where the numbers of an array come from.
 
     What only gathers scalars, as a gradient does, is taken apart into those scalars.
@@ -172,15 +172,15 @@ def _places(builder: Builder, node: int) -> list[Place]:
     if row is scatter and set(keys).issuperset(builder.params(node)["keys"]):
         zero = (builder.constant(0), ())
         parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
-        found: dict[Key, Place] = {key: (part, ()) for key, part in parts}
+        found: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in parts}
         return [found.get(key, zero) for key in keys]
     return [(node, key) for key in keys]
 
 
-def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[Place]) -> list[Node]:
+def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[ElementPosition]) -> list[Node]:
     """Return the tangents of output numbers."""
     zero = sweep.constant(0)
-    taken: dict[int, dict[Key, Place]] = {}
+    taken: dict[int, dict[ElementIndex, ElementPosition]] = {}
     numbers = []
     for number, key in places:
         dot = tangents.get(number)
@@ -197,7 +197,7 @@ def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[Place]) -> li
     return numbers
 
 
-def _keys(shape: Sequence[int]) -> list[Key]:
+def _keys(shape: Sequence[int]) -> list[ElementIndex]:
     """Return the index of every number of an array, in order."""
     return list(product(*map(range, shape)))
 

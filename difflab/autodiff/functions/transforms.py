@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from difflab.autodiff.engine.argnums import pulled, pushed
-from difflab.autodiff.engine.jacobian_entries import Mode, check_mode, derived, entries
+from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, derived, entries
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-def gradient(function: Function, mode: Mode = "reverse") -> Function:
+def gradient(function: Function, mode: SweepMode = "reverse") -> Function:
     """Return ∇f as a function of the same inputs.
 
     ``∇f(x) = (∂f/∂x₁, …, ∂f/∂xₙ)`` with the inputs flattened in order. In reverse mode it
@@ -62,19 +62,19 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
     return _gradient(_repeating(function, mode), mode)
 
 
-def _gradient(function: Function, mode: Mode) -> Function:
+def _gradient(function: Function, mode: SweepMode) -> Function:
     """Return ∇f node by node of `function` as it stands."""
     require_scalar(function, "gradient", "jacobian")
     return derived(*entries(function, mode), "gradient", fewest=mode == "auto")
 
 
-def _repeating(function: Function, mode: Mode) -> Function:
+def _repeating(function: Function, mode: SweepMode) -> Function:
     """Return `function` with its repetition as vectors, where one sweep differentiates it."""
     check_mode(mode)
     return rolled(function, LARGE) if mode == "reverse" else function
 
 
-def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
+def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Function:
     """Return a function with the outputs f(x) and ∇f(x), which share their computation.
 
     Parameters
@@ -115,10 +115,10 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
     )
 
 
-def jacobian(function: Function, mode: Mode = "auto") -> Function:
+def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
     """Return J = ∂(outputs)/∂(inputs), both flattened, as a function of the same inputs.
 
-    Reverse mode takes a sweep per output, forward mode a sweep per input. Mode "auto" builds
+    Reverse mode takes a sweep per output, forward mode a sweep per input. SweepMode "auto" builds
     both, and a third by vertex elimination, which multiplies the paths that several entries
     share once (Griewank & Reese, 1991), and takes the one with the fewest operations; where
     building them would be long it compares m with n. It also multiplies by powers of two

@@ -23,7 +23,7 @@ from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, S
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 
-__all__ = ["Edges", "dependence"]
+__all__ = ["DependenceEdges", "dependence"]
 
 Ids = NDArray[np.int64]
 Marks = NDArray[np.bool_]
@@ -32,7 +32,7 @@ ONE = 1 << 32
 """Every vertex's name carries this mark, so that a sum of names tells how many were added."""
 
 
-def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
+def dependence(function: Function) -> tuple[DependenceEdges, Ids, Ids]:
     """Return the edges of `function`, and the vertices of its inputs and outputs, flattened.
 
     Examples
@@ -44,7 +44,7 @@ def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
     """
     # A vertex has a name, and an edge two.
     require_memory(32 * function.graph.numbers(), "finding which outputs depend on which inputs")
-    edges = Edges()
+    edges = DependenceEdges()
     names = edges.add_graph(function.graph, function.input_nodes)
     ends = (function.input_nodes, function.outputs)
     sources, targets = (_joined([names(node) for node in nodes]) for nodes in ends)
@@ -57,7 +57,7 @@ def _joined(parts: Sequence[Ids]) -> Ids:
     return whole % ONE
 
 
-class Edges:
+class DependenceEdges:
     """A growing list of vertices and of edges from a number to what is computed from it.
 
     Attributes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.engine.jacobian_entries import Mode, check_mode, packed
+from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, packed
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.autodiff.functions.transforms import gradient, require_scalar
 from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
@@ -26,7 +26,7 @@ from difflab.graph.repetition import rolled
 __all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
 Pattern = sparse.csr_array[np.bool_]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,9 @@ class SparseDerivative:
 
     function: Function
     pattern: Pattern
-    colors: Places
-    places: Places
-    mode: Mode
+    colors: Indices
+    places: Indices
+    mode: SweepMode
 
     def __call__(self, *args: Any, **kwargs: Any) -> sparse.csr_array[Any]:
         """Return the matrix at one point.
@@ -114,7 +114,7 @@ class SparseDerivative:
         return sparse.csr_array((data, indices, indptr), shape=self.pattern.shape)
 
     @property
-    def directions(self) -> Places:
+    def directions(self) -> Indices:
         """The direction, an index into the output of `function`, that shows each entry."""
         return self.places // max(self.function.output_shapes[0][1], 1)
 
@@ -158,7 +158,7 @@ def sparsity(function: Function) -> Pattern:
     return reached(edges.count, tails, heads, sources, targets)
 
 
-def sparse_jacobian(f: Function, mode: Mode = "auto") -> SparseDerivative:
+def sparse_jacobian(f: Function, mode: SweepMode = "auto") -> SparseDerivative:
     """Return the Jacobian of a function of many variables, where most entries are zero.
 
     Columns that meet in no row get one color, and ``J s`` with the sum s of their unit vectors
@@ -288,7 +288,7 @@ def _joined(f: Function) -> Function:
     return rolled(Function.build(sweep.builder, f.input_nodes, [vector.id], ["outputs"]))
 
 
-def _colored(pattern: Pattern, mode: Mode) -> tuple[Mode, Places]:
+def _colored(pattern: Pattern, mode: SweepMode) -> tuple[SweepMode, Indices]:
     """Return the direction with fewer colors, forward at a tie, and the colors."""
     if mode == "forward":
         return mode, color_columns(pattern)
