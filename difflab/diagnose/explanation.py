@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.place import Place
 from difflab.diagnose.anomalies import Event, doubtful, events
-from difflab.diagnose.findings import Finding, ZeroGradient, AnomalyKind, call_text
+from difflab.diagnose.findings import AnomalyKind, Finding, ZeroGradient, call_text
 from difflab.diagnose.node_origins import Backward
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.errors import PointError

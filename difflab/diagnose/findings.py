@@ -15,7 +15,15 @@ import numpy as np
 from difflab.core.place import NOWHERE, Place
 from difflab.core.primitive import Primitive
 
-__all__ = ["GradientBlock", "Finding", "ZeroGradient", "AnomalyKind", "call_text", "number_text", "operands_at"]
+__all__ = [
+    "AnomalyKind",
+    "Finding",
+    "GradientBlock",
+    "ZeroGradient",
+    "call_text",
+    "number_text",
+    "operands_at",
+]
 
 NAMED = 6
 

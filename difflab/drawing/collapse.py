@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.wording import counted
-from difflab.drawing.model import Box, Diagram, DiagramEdge, BoxKind, one_line
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
 from difflab.drawing.order import output_labels
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 

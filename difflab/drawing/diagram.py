@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.collapse import collapse, counts
-from difflab.drawing.model import Box, Diagram, DiagramEdge, BoxKind, one_line
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
 from difflab.drawing.order import (
     compact,
     constant_text,
@@ -88,7 +88,7 @@ def diagram(
     values : sequence, optional
         The value of every node of the graph, to be shown in the boxes.
     cotangents : mapping, optional
-        The cotangents of nodes (`difflab.autodiff.node_cotangents`). With them, the arrows carry
+        The cotangents of nodes (`difflab.diagnose.node_cotangents`). With them, the arrows carry
         the numbers: values forward, cotangents back.
     title : str, optional
         The heading; the function's own text where it is not given.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log10
 
-from difflab.drawing.model import Box, Diagram, DiagramEdge, BoxKind, carried
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, carried
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 

@@ -1,7 +1,7 @@
-"""Layered layout: boxes and arrows as numbers in, coordinates and curves out.
+"""Layered layout: coordinates and curves for boxes of given sizes and their arrows.
 
-Knows nothing of graphs of primitives: it places boxes of given sizes so that every arrow
-points forward, few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
+Independent of graphs of primitives: it places boxes so that every arrow points forward,
+ few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
 Arrows that leave one box share a trunk, which splits where they part: fan-out stays visible
 and a box used a hundred times does not draw a hundred parallel lines. Iterative throughout.
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from difflab.drawing.network import Net, align, layers, network, offsets, order
 
-__all__ = ["Arrow", "Curve", "Placement", "XY", "place"]
+__all__ = ["XY", "Arrow", "Curve", "Placement", "place"]
 
 XY = tuple[float, float]
 
@@ -63,7 +63,7 @@ class Placement:
     arrows : list of Arrow
         Last parts of arrows, one an edge.
     junctions : list of XY
-        Places where arrows of one source part.
+        Points at which arrows of one source part.
     width, height : float
     """
 

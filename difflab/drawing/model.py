@@ -1,4 +1,4 @@
-"""What a picture of a graph consists of, before anything has a place or a colour.
+"""Content of a picture of a graph, without coordinates and colours.
 
 Every writer (SVG, PNG, DOT, Mermaid) draws this and nothing else, so all pictures of a
 function agree.
@@ -12,11 +12,11 @@ from enum import StrEnum
 from difflab.core.wording import joined
 from difflab.errors import printable
 
-__all__ = ["Box", "Diagram", "DiagramEdge", "BoxKind", "carried", "one_line"]
+__all__ = ["Box", "BoxKind", "Diagram", "DiagramEdge", "carried", "one_line"]
 
 
 class BoxKind(StrEnum):
-    """What a box stands for; every kind has a shape and a colour of its own."""
+    """Role of a box; every kind has its own shape and colour."""
 
     INPUT = "input"
     CONSTANT = "constant"
@@ -34,13 +34,13 @@ class Box:
     ----------
     kind : BoxKind
     lines : tuple of str
-        What stands in it.
+        The text in it.
     caption : str
         Small print below: the name in the evaluation trace, the value.
     tip : str
-        What a pointer over the box shows.
+        The tooltip.
     value, bar : str
-        What the arrows that leave it carry: forward its value, back its cotangent.
+        Texts on the arrows that leave it: its value and its cotangent.
     """
 
     kind: BoxKind

@@ -7,8 +7,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.layout import Curve
-from difflab.drawing.model import Diagram, BoxKind
-from difflab.drawing.scene import Scene, BoxShape, scene
+from difflab.drawing.model import BoxKind, Diagram
+from difflab.drawing.scene import BoxShape, Scene, scene
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -36,7 +36,7 @@ def png(picture: Diagram) -> bytes:
     from matplotlib.style import context
 
     drawn = scene(picture)
-    # What the user has set for other pictures does not count: LaTeX may be missing here.
+    # The user's rcParams are ignored: LaTeX, for example, may be missing.
     with context("default"):
         return _drawn(drawn)
 

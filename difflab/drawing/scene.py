@@ -1,7 +1,7 @@
-"""A diagram with places and sizes: rectangles, curves, arrow heads and texts, in pixels.
+"""A diagram with coordinates and sizes: rectangles, curves, arrow heads and texts, in pixels.
 
 SVG and PNG draw the same scene, so they show the same picture. The width of a text is
-estimated, generously, since the fonts of whoever looks are unknown.
+estimated, generously, since the viewer's fonts are unknown.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import unicodedata
 from dataclasses import dataclass, field
 from math import log10
 
-from difflab.drawing.layout import Curve, Placement, XY, place
-from difflab.drawing.model import Box, Diagram, BoxKind, one_line
+from difflab.drawing.layout import XY, Curve, Placement, place
+from difflab.drawing.model import Box, BoxKind, Diagram, one_line
 from difflab.drawing.network import layers
 
-__all__ = ["Dot", "Head", "Line", "Scene", "BoxShape", "SceneText", "scene", "text_width"]
+__all__ = ["BoxShape", "Dot", "Head", "Line", "Scene", "SceneText", "scene", "text_width"]
 
 MARGIN = 24.0
 LABEL, SMALL, TITLE = 15.0, 11.0, 17.0
@@ -118,7 +118,7 @@ def _advance(character: str) -> float:
 
 
 def _tails(picture: Diagram) -> list[float]:
-    """Return the length of the straight piece of arrow behind each box that carries its numbers.
+    """Return the length of the straight piece of arrow behind each box that carries its values.
 
     Boxes of one layer have one length, so that they stand as they do without.
     """

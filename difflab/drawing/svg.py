@@ -1,6 +1,6 @@
 """A scene as SVG, written by hand: no tool is needed, and every text is escaped.
 
-The picture brings its own paper, light or dark as the viewer asks, and its colours are
+The picture has its own background, light or dark as the viewer prefers, and its colours are
 Okabe and Ito's, which colour-blind people can tell apart; every kind also has its own shape.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from html import escape
 
 from difflab.drawing.layout import Curve
-from difflab.drawing.model import Diagram, BoxKind
-from difflab.drawing.scene import Scene, BoxShape, SceneText, scene
+from difflab.drawing.model import BoxKind, Diagram
+from difflab.drawing.scene import BoxShape, Scene, SceneText, scene
 from difflab.errors import printable
 
 __all__ = ["DARK", "LIGHT", "svg"]
@@ -160,7 +160,7 @@ def _rect(shape: BoxShape, by: float, radius: float, extra: str = "") -> str:
 
 
 def _shape(shape: BoxShape) -> str:
-    """Return the outline of a box: every kind has a shape that needs no colour to be told."""
+    """Return the outline of a box: kinds are distinguished by shape, without colour."""
     round_ = 0.5 * min(shape.height, 44.0)
     tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
     if shape.kind is BoxKind.INPUT:

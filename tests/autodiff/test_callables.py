@@ -205,7 +205,7 @@ def test_a_large_jacobian_in_blocks(monkeypatch) -> None:
     from difflab.autodiff.callables import grad as callables
 
     whole = [j(lambda x: x * x[0])(np.arange(50.0)) for j in (dl.jacfwd, dl.jacrev)]
-    monkeypatch.setattr(callables, "STACKED_NUMBERS", 350)
+    monkeypatch.setattr(callables, "STACKED_ELEMENTS", 350)
     parts = [j(lambda x: x * x[0])(np.arange(50.0)) for j in (dl.jacfwd, dl.jacrev)]
     expected = np.zeros((50, 50))
     expected[:, 0] = np.arange(50.0)

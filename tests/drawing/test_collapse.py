@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.drawing import Diagram, BoxKind, diagram, svg
+from difflab.drawing import BoxKind, Diagram, diagram, svg
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node

@@ -11,7 +11,7 @@ import pytest
 
 import difflab as dl
 from difflab.diagnose import node_cotangents
-from difflab.drawing import WRITERS, Diagram, BoxKind, diagram, dot, mermaid, png, svg
+from difflab.drawing import WRITERS, BoxKind, Diagram, diagram, dot, mermaid, png, svg
 from difflab.drawing.model import Box
 from difflab.drawing.scene import Scene, scene
 from difflab.drawing.svg import DARK, LIGHT

@@ -1,7 +1,7 @@
 """Derivatives of some outputs of a function with respect to some of its inputs.
 
-What the transforms with `argnums` are made of: graph to graph, every function pure, so that
-its result can be kept.
+Building blocks of the transforms with `argnums`: pure, graph to graph, so that their results
+can be cached.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A function of one example as a function of a stack of examples, graph to graph.
 
 Elementwise rows take stacks as they are, and rows of arrays, which count their axes from the
-end, are told of one more leading axis. A row of the user's own is applied to one example after the
-other.
+end, get parameters for one more leading axis. A custom row is applied to the examples one by one.
 """
 
 from __future__ import annotations

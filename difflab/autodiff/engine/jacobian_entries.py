@@ -1,4 +1,4 @@
-"""The entries of a Jacobian: forward, back or by elimination, whichever is fewer operations."""
+"""The entries of a Jacobian: by forward, reverse or elimination, whichever needs fewer operations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ElementPosition = tuple[int, ElementIndex]
 
 
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
-    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for.
+    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` selects.
 
     The sweep's function is `function`, perhaps with its squares written alike.
     """
@@ -58,7 +58,7 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
 
 
 def check_mode(mode: str) -> None:
-    """Raise `InputError` where there is no such mode."""
+    """Raise `InputError` if `mode` is unknown."""
     if not isinstance(mode, str) or mode not in MODES:
         raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
 
@@ -79,7 +79,7 @@ def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
 
 
 def _by_reverse(function: Function) -> tuple[Sweep, Node]:
-    """Sweep back once per output number."""
+    """Run one reverse sweep per output element."""
     sweep = Sweep(function)
     bars: list[Node] = []
     for number, key in _output_numbers(sweep):
@@ -91,7 +91,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
 
 
 def _by_forward(function: Function) -> tuple[Sweep, Node]:
-    """Sweep forward once per input number."""
+    """Run one forward sweep per input element."""
     sweep = Sweep(function)
     outputs = _output_numbers(sweep)
     nodes = {number for number, _ in outputs}
@@ -180,18 +180,18 @@ def _places(builder: Builder, node: int) -> list[ElementPosition]:
 def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[ElementPosition]) -> list[Node]:
     """Return the tangents of output numbers."""
     zero = sweep.constant(0)
-    taken: dict[int, dict[ElementIndex, ElementPosition]] = {}
+    parts_of: dict[int, dict[ElementIndex, ElementPosition]] = {}
     numbers = []
     for number, key in places:
         dot = tangents.get(number)
         if dot is None or key == ():
             numbers.append(zero if dot is None else dot)
             continue
-        if number not in taken:
+        if number not in parts_of:
             whole = spread(dot, sweep.builder.shape(number))
             found = _places(sweep.builder, whole.id)
-            taken[number] = dict(zip(_keys(whole.shape), found, strict=True))
-        part, inner = taken[number][key]
+            parts_of[number] = dict(zip(_keys(whole.shape), found, strict=True))
+        part, inner = parts_of[number][key]
         node = sweep.node(part)
         numbers.append(index(node, key=inner, rank=node.ndim) if inner else node)
     return numbers

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from difflab.core.primitive import Primitive
 from difflab.primitives import add, logical_and, logical_or, scatter, where
 
-__all__ = ["Masked", "DerivativeWriter", "accumulate", "both", "either", "resolved"]
+__all__ = ["DerivativeWriter", "Masked", "accumulate", "both", "either", "resolved"]
 
 V = Any
 """A node's number in a graph, or a value."""
