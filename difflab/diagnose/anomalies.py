@@ -230,7 +230,11 @@ def _passes(rule: Select, position: int, operands: list[Any]) -> ElementMask:
 
 
 def _origin(
-    graph: Graph, node: int, found: Sequence[Any], wrong: ElementMask, marks: Sequence[ElementMask | None]
+    graph: Graph,
+    node: int,
+    found: Sequence[Any],
+    wrong: ElementMask,
+    marks: Sequence[ElementMask | None],
 ) -> tuple[int, ...] | None:
     """Return the index of the first failed element whose operands are all finite."""
     row = graph.primitive(node)
@@ -306,7 +310,9 @@ def _cancellations(
             result, target = float(got[element]), true[element]
             if _lost(result, target, float(scale[element])):
                 operands = _operands(graph, node, found, element)
-                event = Event(node, AnomalyKind.CANCELLATION, element, operands, result, float(target))
+                event = Event(
+                    node, AnomalyKind.CANCELLATION, element, operands, result, float(target)
+                )
                 made.append(event)
                 break
     return made, True

@@ -77,7 +77,7 @@ class Explanation:
         if self.points:
             yield f"{self.points:,} points of the batch have a non-finite result"
         if not self.judged:
-            yield "cancellations were not checked: the function is too large to evaluate with 60 digits"
+            yield "cancellations were not checked: the function is too large for 60 digits"
         yield from map(str, self.flat)
 
 
@@ -196,10 +196,7 @@ class PointExplainer:
     def gradients(self, found: Sequence[Any]) -> dict[int, Any]:
         """Return the gradient with respect to each examined input; None where no path exists."""
         nodes, bars = self.function.input_nodes, self.backward.bars
-        return {
-            i: found[bars[nodes[i]]] if nodes[i] in bars else None
-            for i in self.input_indices
-        }
+        return {i: found[bars[nodes[i]]] if nodes[i] in bars else None for i in self.input_indices}
 
     def finding(self, event: Event, found: Sequence[Any], point: int | None) -> Finding:
         """Return an event as a finding about the function's own operations."""

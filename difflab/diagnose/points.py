@@ -46,7 +46,7 @@ _RANGES = (
 )
 _ROUNDS = 200
 _POLISH = 40  # rounds after the first defined point, to move away from kinks
-_VISITS = 3_000_000  # node evaluations, about ten seconds; a count keeps results machine-independent
+_VISITS = 3_000_000  # node evaluations, about ten seconds; the same on every machine
 _MARGIN = 0.01  # minimum distance to a kink or edge, relative to min(|operand|, 1)
 _EACH = 160  # bytes per input element: low, high and drawn values, and Python floats
 _TINY = 1e-9  # the margin of an operand that is zero

@@ -15,7 +15,13 @@ from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs
 from difflab.core.place import Place
 from difflab.core.primitive import Elementwise, Primitive, Select
-from difflab.diagnose.findings import GradientBlock, ZeroGradient, call_text, number_text, operands_at
+from difflab.diagnose.findings import (
+    GradientBlock,
+    ZeroGradient,
+    call_text,
+    number_text,
+    operands_at,
+)
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, fold_all

@@ -135,7 +135,9 @@ def _edges(graph: Graph, group: Ints, groups: int) -> list[DiagramEdge]:
     ]
 
 
-def _add_outputs(function: Function, boxes: list[Box], edges: list[DiagramEdge], group: Ints) -> None:
+def _add_outputs(
+    function: Function, boxes: list[Box], edges: list[DiagramEdge], group: Ints
+) -> None:
     """Append the outputs, one box each when few."""
     names, nodes = output_labels(function), function.outputs
     if len(nodes) <= SINGLE:

@@ -239,9 +239,7 @@ def _moved(curve: Curve, by: XY) -> Curve:
     return Curve(*shift)
 
 
-def _arrows(
-    drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizontal: bool
-) -> None:
+def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizontal: bool) -> None:
     """Draw trunks, arrows, their heads and the marks of the arguments."""
     flow = [0] * len(picture.boxes)
     for edge in picture.edges:
@@ -276,7 +274,9 @@ def _thickness(count: int) -> float:
 
 def _draw_box(drawn: Scene, box: Box, centre: XY, size: XY) -> None:
     (x, y), (width, height) = centre, size
-    drawn.shapes.append(BoxShape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip))
+    drawn.shapes.append(
+        BoxShape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip)
+    )
     total = LINE * len(box.lines) + (15 if box.caption else 0)
     cursor = y - 0.5 * total + 0.5 * LINE
     for line in box.lines:
@@ -298,7 +298,9 @@ def _key_width(picture: Diagram) -> float:
 def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
     """Write the title and the counts above, the key of the shapes below."""
     room = int(inner / (0.6 * TITLE))
-    drawn.texts.append(SceneText(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start"))
+    drawn.texts.append(
+        SceneText(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start")
+    )
     drawn.texts.append(SceneText(picture.subtitle, MARGIN, 50, 12.0, "caption", "start"))
     if picture.legend:
         drawn.height += 20

@@ -22,7 +22,7 @@ from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import Spot, python_spot
 from difflab.core.primitive import Primitive
 from difflab.diagnose.explanation import Explanation, PointExplainer
-from difflab.diagnose.findings import Finding, AnomalyKind
+from difflab.diagnose.findings import AnomalyKind, Finding
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import Recorded
 from difflab.eager.recording.tape import Accumulation, Step

@@ -247,7 +247,7 @@ def _jacobian_of(
     require_flag(has_aux, "has_aux", what)
     if isinstance(fun, Function):
         if has_aux:
-            raise InputError(f"{what} of a Function differentiates every output; has_aux is for callables")
+            raise InputError(f"{what} of a Function differentiates every output: omit has_aux")
         return function_jacobian(fun, argnums, what, forward=forward)
     require_callable(fun, what)
 

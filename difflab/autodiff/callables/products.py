@@ -295,7 +295,7 @@ def _divided(
     known: int,
     early: int,
 ) -> tuple[Function, Function]:
-    """Return the two parts of a sweep: the part that depends on the point only, and the linear rest."""
+    """Return the two parts of a sweep: what the point determines, and the linear rest."""
     return split(transform(function, sources, outputs), known, early)
 
 

@@ -68,7 +68,11 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         axes = positional + [0] * (len(leaves) - len(positional))
         mapped_leaves = [position for position, axis in enumerate(axes) if axis is not None]
         stacks = [
-            _to_front(as_value(leaves[position], "an argument that vmap maps over"), axes[position], "in_axes")
+            _to_front(
+                as_value(leaves[position], "an argument that vmap maps over"),
+                axes[position],
+                "in_axes",
+            )
             for position in mapped_leaves
         ]
         size = _size(stacks)

@@ -87,7 +87,9 @@ def swept(function: Function, sources: Positions, outputs: Positions, *, forward
     return Function.build(sweep.builder, inputs, [part.id for part in parts], names)
 
 
-def jacobians(function: Function, sources: Positions, outputs: Positions, *, forward: bool) -> Function:
+def jacobians(
+    function: Function, sources: Positions, outputs: Positions, *, forward: bool
+) -> Function:
     """Return the Jacobian of every output by every source, of the output's shape + its.
 
     A sweep is made once for each source (or output) and applied to a stack of unit seeds.

@@ -73,7 +73,9 @@ def _sink(place: int) -> int:
     return -1 - place
 
 
-def _linearised(sweep: Sweep, columns: Mapping[int, int], outputs: Sequence[int]) -> PartialEdges | None:
+def _linearised(
+    sweep: Sweep, columns: Mapping[int, int], outputs: Sequence[int]
+) -> PartialEdges | None:
     """Return the partial derivatives of everything between the inputs and the outputs."""
     active = sweep.graph.reached_from(sweep.function.input_nodes)
     edges: PartialEdges = {_sink(place): {} for place in range(len(outputs))}

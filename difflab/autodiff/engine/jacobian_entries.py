@@ -1,4 +1,4 @@
-"""The entries of a Jacobian: by forward, reverse or elimination, whichever needs fewer operations."""
+"""Entries of a Jacobian, by the sweep direction or elimination order with fewest operations."""
 
 from __future__ import annotations
 

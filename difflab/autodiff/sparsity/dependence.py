@@ -76,7 +76,7 @@ class DependenceEdges:
         return _joined(self._tails), _joined(self._heads)
 
     def add_graph(self, graph: Graph, sources: Iterable[int]) -> Callable[[int], Ids]:
-        """Add the elements of a graph as vertices, and the edges reachable from the nodes `sources`.
+        """Add the elements of a graph as vertices, and the edges reachable from `sources`.
 
         Returns
         -------
@@ -222,7 +222,7 @@ def _passing(row: Primitive) -> Sequence[Any] | None:
 
 
 def _flowing(primitives: Sequence[Primitive]) -> NDArray[np.bool_]:
-    """Return a table, by opcode and position, of elementwise dependence; the last column is False."""
+    """Return by opcode and position whether dependence is elementwise; last column: False."""
     entries = [(), (), *(_passing(row) or () for row in primitives)]
     table = np.zeros((len(entries), 1 + max(map(len, entries))), dtype=np.bool_)
     for opcode, parts in enumerate(entries):

@@ -37,7 +37,7 @@ class SparseDerivative:
     ----------
     function : Function
         The compressed derivative, one direction per color, from which every entry can be
-        read; it can be compiled, printed, counted or differentiated. Its output has the shape batch +
+        read; it can be compiled, printed or differentiated. Its output has the shape batch +
         (number of colors, m), or (number of colors, n) for reverse sweeps.
     pattern : csr_array of bool, (m, n)
         The structural nonzeros: all other entries are zero at every point.
@@ -161,9 +161,9 @@ def sparsity(function: Function) -> Pattern:
 def sparse_jacobian(f: Function, mode: SweepMode = "auto") -> SparseDerivative:
     """Return the Jacobian of a function of many variables, where most entries are zero.
 
-    Columns without entries in a common row share a color, and ``J s`` with the sum s of their unit vectors
-    has the entries of all of them. So a banded matrix needs as many forward sweeps as its band
-    is wide, independently of its size. Reverse sweeps likewise use rows without common columns.
+    Columns without entries in a common row share a color, and ``J s`` with the sum s of their
+    unit vectors has the entries of all of them. So a banded matrix needs as many forward
+    sweeps as its band is wide, independently of its size. Reverse sweeps use rows likewise.
 
     Parameters
     ----------
