@@ -1,4 +1,4 @@
-"""Automatic differentiation, graph to graph: the sweeps, and the transforms made of them."""
+"""Automatic differentiation, graph to graph: the sweeps and the transforms that use them."""
 
 from difflab.autodiff.callables.grad import grad, hessian, jacfwd, jacrev, value_and_grad
 from difflab.autodiff.callables.products import hvp, jvp, linearize, vjp

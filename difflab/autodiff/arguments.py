@@ -1,4 +1,4 @@
-"""Which arguments of a call are differentiated, flattened; what every transform asks first."""
+"""The flattened arguments of a call that a transform differentiates with respect to."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from difflab.graph.checks import require_flag
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["Argnums", "Chosen", "composed", "places"]
+__all__ = ["ActiveArguments", "Argnums", "argument_positions", "composed"]
 
 Argnums = int | Sequence[int]
 
 
-def places(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bool]:
-    """Return the positions that `argnums` names, and whether it was a single one.
+def argument_positions(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bool]:
+    """Return the positions that `argnums` names, and whether it is a single integer.
 
     Raises
     ------
     InputError
-        A position is no integer, outside the arguments, or named twice.
+        A position is not an integer, out of range, or repeated.
 
     Examples
     --------
-    >>> places((0, -1), 3, "grad")
+    >>> argument_positions((0, -1), 3, "grad")
     ((0, 2), False)
     """
     single = not isinstance(argnums, tuple | list)
@@ -38,12 +38,12 @@ def places(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bo
             number = operator.index(position)
         except TypeError:
             raise InputError(
-                f"argnums of {what} is an integer or a tuple of them, not {argnums!r}"
+                f"argnums of {what} must be an integer or a tuple of them, not {argnums!r}"
             ) from None
         if not -count <= number < count:
             raise InputError(
-                f"{what} was asked for argument {number}, but {count} "
-                f"{'was' if count == 1 else 'were'} given by position",
+                f"argnums of {what} names argument {number}, but the call has {count} positional "
+                f"argument{'' if count == 1 else 's'}",
                 hint="argnums counts positional arguments from 0",
             )
         found.append(number % count)
@@ -52,8 +52,8 @@ def places(argnums: Argnums, count: int, what: str) -> tuple[tuple[int, ...], bo
     return tuple(found), single
 
 
-class Chosen:
-    """The arguments of one call that a derivative is taken by, and how to run the function.
+class ActiveArguments:
+    """The arguments of one call to differentiate with respect to, and how to run the function.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Chosen:
     argnums : int or sequence of int
         The positions of the arguments.
     args, kwargs
-        What the derivative was called with; the other arguments are passed on as they are.
+        The arguments of the call; the others are passed to `fun` unchanged.
     what : str
-        The transform, for messages.
+        The transform's name, for messages.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class Chosen:
         what: str,
     ) -> None:
         self.fun, self.args, self.kwargs, self.what = fun, list(args), dict(kwargs), what
-        self.positions, self.single = places(argnums, len(args), what)
+        self.positions, self.single = argument_positions(argnums, len(args), what)
         leaves, self.structure = flatten(tuple(args[position] for position in self.positions))
-        self.values = [as_real(leaf, f"what {what} differentiates by") for leaf in leaves]
+        self.values = [as_real(leaf, f"a differentiated argument of {what}") for leaf in leaves]
 
     def record(self, has_aux: bool) -> Recording:
         """Run the function once on traced values in place of these arguments."""
@@ -94,7 +94,7 @@ class Chosen:
         return record(call, [value.shape for value in self.values], has_aux)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
-        """Return values shaped like the arguments, as `argnums` asks: one, or a tuple."""
+        """Return values structured as the arguments: one for an integer `argnums`, else a tuple."""
         trees = unflatten(self.structure, leaves)
         return trees[0] if self.single else trees
 

@@ -1,8 +1,8 @@
-"""One run of a user's Python function recorded, and functions applied to what it was run on.
+"""Recording of one run of a user's Python function, and evaluation of functions on its values.
 
 A callable is traced at every call of its derivative: it may close over values that change, so
-its old graph may not be its graph. What is made *from* a graph depends on the graph alone and
-is kept under its contents.
+an earlier graph may be out of date. What is derived from a graph depends on the graph alone and
+is cached by the graph's contents.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from difflab.graph.trace import TraceBuilder
 __all__ = ["Recording", "as_real", "as_value", "computed", "record"]
 
 LARGEST_KEPT = 20_000
-"""Nodes of a graph beyond which what is derived from it is not kept for the next call."""
+"""Number of nodes above which functions derived from a graph are not cached."""
 
 KINDS = "fiub"
-"""NumPy's kinds of real numbers."""
+"""NumPy dtype kinds of real values."""
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class Recording:
     auxiliary: tuple[list[Any], Structure]
 
     def derived(self, transform: Callable[..., T], *details: Any, **more: Any) -> T:
-        """Return ``transform(function, *details)``, kept where this graph is met again."""
+        """Return ``transform(function, *details)``, cached by the graph's contents."""
         if len(self.function.graph) > LARGEST_KEPT:
             return transform(self.function, *details, **more)
         result: T = _derived(transform, _Contents(self.function), details, tuple(more.items()))
@@ -74,19 +74,19 @@ class Recording:
         leaves, structure = self.auxiliary
         return unflatten(
             structure,
-            [outputs[leaf.position] if isinstance(leaf, _Output) else leaf for leaf in leaves],
+            [outputs[leaf.position] if isinstance(leaf, AuxOutput) else leaf for leaf in leaves],
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Output:
-    """The place of an output in the auxiliary data."""
+class AuxOutput:
+    """The position of an output, in place of an auxiliary leaf."""
 
     position: int
 
 
 class _Contents:
-    """A function compared by what its graph holds, byte for byte, and where that was written."""
+    """A function that compares by its graph's contents and source locations."""
 
     __slots__ = ("function", "hashed", "key")
 
@@ -107,7 +107,7 @@ class _Contents:
             graph.param_table,
             graph.shape_table,
             graph.source.keys,
-            # repr tells 0.0 from -0.0 and 1 from 1.0.
+            # repr distinguishes 0.0 from -0.0 and 1 from 1.0.
             tuple([(node, repr(entry)) for node, entry in graph.constants.items()]),
             function.input_nodes,
             function.outputs,
@@ -146,7 +146,7 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
     Raises
     ------
     TraceError
-        The code cannot be recorded, or returns something else than values.
+        The code cannot be recorded, or does not return values.
     """
     aux: Any = None
     with TraceBuilder(captures=True) as trace:
@@ -159,9 +159,9 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
         leaves, structure = flatten(result)
         outputs = [_output(trace, leaf) for leaf in leaves]
         aux_leaves, aux_structure = flatten(aux)
-        for place, leaf in enumerate(aux_leaves):
+        for index, leaf in enumerate(aux_leaves):
             if isinstance(leaf, Node) and leaf.builder is trace:
-                aux_leaves[place] = _Output(len(outputs))
+                aux_leaves[index] = AuxOutput(len(outputs))
                 outputs.append(leaf.id)
     function = Function.build(
         trace,
@@ -177,35 +177,35 @@ def _output(trace: TraceBuilder, leaf: Any) -> int:
     """Return the node of one leaf of a result."""
     if isinstance(leaf, Node) and leaf.builder is trace:
         return leaf.id
-    lifted = trace.lift(leaf)
-    if lifted is not None:
-        return lifted
+    captured = trace.lift(leaf)
+    if captured is not None:
+        return captured
     if isinstance(leaf, np.number | np.bool_ | int | float):
         return trace.constant(float(leaf))
     if isinstance(leaf, np.ndarray) and leaf.ndim == 0 and leaf.dtype.kind in "fiub":
         return trace.constant(float(leaf))
     raise TraceError(
-        f"the function returned {type(leaf).__name__}, not a value of its arguments",
-        hint="results are numbers, arrays, and tuples, lists and dicts of them; "
+        f"the function returned {type(leaf).__name__}, not a value computed from its arguments",
+        hint="results must be scalars, arrays, and tuples, lists and dicts of them; "
         "anything else may be returned as auxiliary data with has_aux=True",
     )
 
 
 def computed(function: Function, values: Sequence[Any], stack: int | None = None) -> list[Any]:
-    """Return the outputs of `function`, computed, or appended to the trace that values are of.
+    """Return the outputs of `function`: evaluated, or appended to the trace of traced values.
 
     Parameters
     ----------
     function : Function
-        What to apply.
+        The function to apply.
     values : sequence
         One value per input, of its shape.
     stack : int, optional
-        The size of the leading axis that some values have more, and every output gets.
+        The size of the extra leading axis of some values, and of every output.
     """
-    met = innermost_trace(values)
-    if met is not None:
-        builder, nodes = met
+    traced = innermost_trace(values)
+    if traced is not None:
+        builder, nodes = traced
         return [Node(builder, node) for node in inline(function, builder, nodes)]
     xp = array_module(values, "a derivative", [f"value {k + 1}" for k in range(len(values))])
     with np.errstate(all="ignore"):
@@ -224,7 +224,7 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
 
 
 def _settled(result: Any, shape: Shape) -> Any:
-    """Return a result as a number or as an array of its own memory."""
+    """Return a result as a scalar or as an array that owns its memory."""
     if shape == ():
         return np.asarray(result)[()]
     array = np.asarray(result)
@@ -234,12 +234,12 @@ def _settled(result: Any, shape: Shape) -> Any:
 
 
 def as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf of an argument as a float64 number or array, where it is, or traced.
+    """Return a leaf as a float64 scalar or array on its device; traced values unchanged.
 
     Raises
     ------
     InputError
-        It is neither a real number nor an array of them.
+        It is neither a real scalar nor a real array.
     """
     if isinstance(leaf, Node):
         return leaf
@@ -253,17 +253,17 @@ def as_value(leaf: Any, what: str) -> Any:
     raise at_users_line(
         InputError,
         f"{what} is not real: {found[:60]}",
-        "derivatives are taken by float64 numbers and arrays",
+        "use float64 scalars and arrays",
     )
 
 
 def as_real(leaf: Any, what: str) -> Any:
-    """Return a leaf to differentiate by; integers are refused, as they do not vary.
+    """Return a leaf to differentiate with respect to; integers are rejected, as they are discrete.
 
     Raises
     ------
     InputError
-        It holds integers or truth values, or nothing real.
+        It holds integers, booleans or nothing real.
     """
     dtype = getattr(leaf, "dtype", None)
     if isinstance(leaf, int) or getattr(dtype, "kind", "f") in "iub":

@@ -1,7 +1,7 @@
-"""What went wrong in a value or a gradient, and at which points a function is regular.
+"""Diagnosis of values and gradients, and points at which a function is regular.
 
-`explanation` names the operation that made a nan and the inputs no gradient arrives at; `domain`
-says where a function is undefined; `points` and `point_check` choose and check points.
+`explanation` finds the operation that produced a nan and the inputs with a zero gradient; `domain`
+reports where a function is undefined; `points` and `point_check` choose and validate points.
 """
 
 from difflab.diagnose.explanation import Explanation, explain

@@ -1,7 +1,7 @@
-"""The operations of a graph that made a nan, an infinity or a number without a right digit.
+"""Detection of operations that return nan, infinity or an element without a correct digit.
 
-What an untaken branch holds is nobody's fault: a mask goes from the outputs back to the
-numbers that they were made of, and only these are looked at. Everything is linear in the graph.
+Values in unselected branches are ignored: masks propagate from the outputs back to the elements
+that they depend on, and only these are examined. The cost is linear in the size of the graph.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Elementwise, Linear, Primitive, Select
-from difflab.diagnose.findings import Kind, operands_at
+from difflab.diagnose.findings import AnomalyKind, operands_at
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import fold
@@ -27,28 +27,28 @@ __all__ = ["Event", "doubtful", "events", "failures", "needed"]
 
 EXACT_DIGITS = 60
 EXACT_LIMIT = 1_000_000
-"""Numbers that are computed with many digits to judge cancellations; beyond, none is judged."""
+"""Maximum number of elements evaluated with 60 digits; above it no cancellation is checked."""
 
 NEAR = 2.0**-26
-"""A sum this small beside its operands has lost half its digits: then all sums are judged."""
+"""Relative size at which a sum has lost half its digits; then all sums are checked."""
 
 LOST = 0.5
-"""The relative error from which on not one binary digit is right."""
+"""Relative error from which no binary digit is correct."""
 
 CANCELS = 0.125
-"""A sum larger than this beside its operands hands on their errors, and makes none."""
+"""Relative size above which a sum only propagates errors of its operands."""
 
 SUMS = frozenset({add, subtract, sum_, matmul})
-Mask = Any
-"""Which numbers of a value: a truth value for a number, else an array of them."""
+ElementMask = Any
+"""Elements of a value: a bool for a scalar, else a boolean array."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What a node made of its operands, at one of its numbers."""
+    """Failure of a node at one element of its value."""
 
     node: int
-    kind: Kind
+    kind: AnomalyKind
     element: tuple[int, ...]
     operands: tuple[Any, ...]
     result: float
@@ -62,7 +62,7 @@ def events(
     inputs: Mapping[int, Any],
     limit: int,
 ) -> tuple[list[Event], bool]:
-    """Return what went wrong on the way to `outputs`, in the order of evaluation.
+    """Return the failures on which `outputs` depend, in evaluation order.
 
     Parameters
     ----------
@@ -71,17 +71,17 @@ def events(
     found : sequence
         The value of every node, at one point.
     outputs : sequence of int
-        What counts: a number that no output was made of is not looked at.
+        The result nodes; elements that no output depends on are ignored.
     inputs : mapping of int to value
-        The inputs' values by node, for the evaluation with many digits.
+        The inputs' values by node, for the evaluation with 60 digits.
     limit : int
-        The most events that are returned.
+        Maximum number of events returned.
 
     Returns
     -------
     list of Event, bool
-        At most one event a node, and whether every doubtful sum was judged: cancellations are
-        told from exact zeros by evaluating with 60 digits, up to a size.
+        At most one event per node, and whether every doubtful sum was checked: evaluation
+        with 60 digits distinguishes cancellations from exact zeros, up to a size limit.
     """
     suspects = {
         node: mask
@@ -102,18 +102,18 @@ def events(
 
 
 def failures(
-    graph: Graph, found: Sequence[Any], nodes: Iterable[int], marks: Sequence[Mask | None]
+    graph: Graph, found: Sequence[Any], nodes: Iterable[int], marks: Sequence[ElementMask | None]
 ) -> Iterator[Event]:
-    """Yield those of `nodes` that made a nan or an infinity of finite operands.
+    """Yield an event for each of `nodes` that returns nan or infinity for finite operands.
 
     Parameters
     ----------
     graph, found
-        As `events` takes them.
+        As in `events`.
     nodes : iterable of int
-        Where to look, in the order of evaluation.
+        The nodes to examine, in evaluation order.
     marks : sequence
-        Which numbers count, of `needed`.
+        The masks that `needed` returns.
     """
     for node in nodes:
         mark = marks[node]
@@ -124,9 +124,9 @@ def failures(
 
 
 def _finite_sums(
-    graph: Graph, found: Sequence[Any], marks: Sequence[Mask | None]
-) -> dict[int, Mask]:
-    """Return which numbers of which sums count, for the judgement of all of them."""
+    graph: Graph, found: Sequence[Any], marks: Sequence[ElementMask | None]
+) -> dict[int, ElementMask]:
+    """Return the finite elements of every sum that an output depends on."""
     sums = {}
     for node in np.flatnonzero(graph.applies(*SUMS)).tolist():
         mark = marks[node]
@@ -135,8 +135,8 @@ def _finite_sums(
     return sums
 
 
-def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> Mask | None:
-    """Return which numbers of a node are not finite, or so small that digits were lost."""
+def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> ElementMask | None:
+    """Return the elements of a node that are not finite, or so small that digits were lost."""
     value = found[node]
     if graph.primitive(node) in SUMS:
         scale = _scale(graph, node, found)
@@ -151,7 +151,7 @@ def doubtful(graph: Graph, node: int, found: Sequence[Any]) -> Mask | None:
 
 
 def _scale(graph: Graph, node: int, found: Sequence[Any]) -> Any:
-    """Return how large the terms of a sum are, for each of its numbers."""
+    """Return the size of the terms of a sum, for each of its elements."""
     row, operands = graph.primitive(node), [found[arg] for arg in graph.arguments(node)]
     if row in (add, subtract):
         a, b = operands
@@ -162,17 +162,17 @@ def _scale(graph: Graph, node: int, found: Sequence[Any]) -> Any:
     return row.computer(np)(*map(np.abs, operands), **graph.params(node))
 
 
-def _any(mask: Mask) -> bool:
+def _any(mask: ElementMask) -> bool:
     return mask if type(mask) is bool else bool(np.any(mask))
 
 
-def _some(mask: Mask) -> Mask | None:
+def _some(mask: ElementMask) -> ElementMask | None:
     return mask if _any(mask) else None
 
 
-def needed(graph: Graph, found: Sequence[Any], outputs: Sequence[int]) -> list[Mask | None]:
-    """Return which numbers of every node the outputs were made of; None for nothing of it."""
-    marks: list[Mask | None] = [None] * len(graph)
+def needed(graph: Graph, found: Sequence[Any], outputs: Sequence[int]) -> list[ElementMask | None]:
+    """Return the elements of every node that the outputs depend on; None for no element."""
+    marks: list[ElementMask | None] = [None] * len(graph)
     for node in outputs:
         marks[node] = np.ones(np.shape(found[node]), bool) if np.ndim(found[node]) else True
     rows = list(graph.rows())
@@ -194,10 +194,10 @@ def _share(
     node: int,
     position: int,
     args: Sequence[int],
-    mark: Mask,
+    mark: ElementMask,
     found: Sequence[Any],
-) -> Mask | None:
-    """Return which numbers of one argument the marked numbers of a node were made of."""
+) -> ElementMask | None:
+    """Return the elements of one argument that the marked elements of a node depend on."""
     shape = getattr(found[args[position]], "shape", ())
     if isinstance(row.rule, Linear):
         shapes = tuple(np.shape(found[arg]) for arg in args)
@@ -214,10 +214,10 @@ def _share(
     return np.broadcast_to(mark, shape) if np.shape(mark) != shape else mark
 
 
-def _passes(rule: Select, position: int, operands: list[Any]) -> Mask:
-    """Return where a selection passes an argument on, or depends on it as its condition.
+def _passes(rule: Select, position: int, operands: list[Any]) -> ElementMask:
+    """Return where a selection returns an argument, or depends on it as its condition.
 
-    A selection among nans may pass none of its arguments: then all of them count.
+    A selection among nans may select none of its arguments: then all of them count.
     """
     conditions = [None if c is None else np.asarray(c(*operands)) for c in rule.conditions]
     mine = conditions[position]
@@ -230,9 +230,13 @@ def _passes(rule: Select, position: int, operands: list[Any]) -> Mask:
 
 
 def _origin(
-    graph: Graph, node: int, found: Sequence[Any], wrong: Mask, marks: Sequence[Mask | None]
+    graph: Graph,
+    node: int,
+    found: Sequence[Any],
+    wrong: ElementMask,
+    marks: Sequence[ElementMask | None],
 ) -> tuple[int, ...] | None:
-    """Return the first wrong number of a node whose operands were all in order."""
+    """Return the index of the first failed element whose operands are all finite."""
     row = graph.primitive(node)
     args = graph.arguments(node)
     if row is not None:
@@ -253,20 +257,20 @@ def _origin(
 
 
 def _event(graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]) -> Event:
-    """Describe a number that is not finite although its operands are."""
+    """Return the event of a non-finite element with finite operands."""
     value, row = found[node], graph.primitive(node)
     result = float(value[element] if element else value)
     operands = _operands(graph, node, found, element)
-    kind = Kind.NAN if math.isnan(result) else Kind.INFINITE
-    if kind is Kind.INFINITE and row is not None and _finite_exactly(row, operands):
-        kind = Kind.OVERFLOW
+    kind = AnomalyKind.NAN if math.isnan(result) else AnomalyKind.INFINITE
+    if kind is AnomalyKind.INFINITE and row is not None and _finite_exactly(row, operands):
+        kind = AnomalyKind.OVERFLOW
     return Event(node, kind, element, operands, result)
 
 
 def _operands(
     graph: Graph, node: int, found: Sequence[Any], element: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the operands of one number, or whole arrays where they were mixed."""
+    """Return the operands of one element, or whole arrays of a non-elementwise operation."""
     row = graph.primitive(node)
     operands = [found[arg] for arg in graph.arguments(node)] or [found[node]]
     if row is None or (isinstance(row.rule, Elementwise | Select) and row.shape is None):
@@ -288,9 +292,9 @@ def _finite_exactly(row: Primitive, operands: Sequence[Any]) -> bool:
 
 
 def _cancellations(
-    graph: Graph, found: Sequence[Any], sums: dict[int, Mask], inputs: Mapping[int, Any]
+    graph: Graph, found: Sequence[Any], sums: dict[int, ElementMask], inputs: Mapping[int, Any]
 ) -> tuple[list[Event], bool]:
-    """Return the sums that kept no right digit, judged by an evaluation with many digits."""
+    """Return the sums without a correct digit, compared with an evaluation with 60 digits."""
     if not sums:
         return [], True
     exact = _exact_values(graph, list(sums), inputs)
@@ -306,14 +310,16 @@ def _cancellations(
             result, target = float(got[element]), true[element]
             if _lost(result, target, float(scale[element])):
                 operands = _operands(graph, node, found, element)
-                event = Event(node, Kind.CANCELLATION, element, operands, result, float(target))
+                event = Event(
+                    node, AnomalyKind.CANCELLATION, element, operands, result, float(target)
+                )
                 made.append(event)
                 break
     return made, True
 
 
 def _lost(result: float, target: Any, scale: float) -> bool:
-    """Whether no digit of `result` is right, and the true value is not zero."""
+    """Whether no digit of `result` is correct and the exact value is nonzero."""
     import mpmath
 
     if not mpmath.isfinite(target) or abs(target) <= scale * mpmath.mpf(10) ** (20 - EXACT_DIGITS):
@@ -322,9 +328,9 @@ def _lost(result: float, target: Any, scale: float) -> bool:
 
 
 def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> list[Any] | None:
-    """Return what `nodes` are with many digits; None where that would take too long."""
+    """Return the values of `nodes` with 60 digits; None where that would take too long."""
     pruned, targets = Builder.continuing(graph, simplify=False).freeze(nodes)
-    if _numbers(pruned) > EXACT_LIMIT:
+    if _element_count(pruned) > EXACT_LIMIT:
         return None
     import mpmath
 
@@ -341,8 +347,8 @@ def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> 
             return None
 
 
-def _numbers(graph: Graph) -> int:
-    """Return how many numbers the nodes of a graph hold, products of matrices by their terms."""
+def _element_count(graph: Graph) -> int:
+    """Return the number of elements of all nodes, matrix products counted by their terms."""
     sizes = np.array([math.prod(shape) for shape in graph.shape_table], dtype=np.float64)
     total = sizes[graph.shape_ids].sum()
     for node in np.flatnonzero(graph.applies(matmul)).tolist():

@@ -1,4 +1,4 @@
-"""Where a function is undefined: the subexpression, not only the nan at the end."""
+"""Detection of the subexpression at which a function is undefined."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from difflab.diagnose.anomalies import failures, needed
-from difflab.diagnose.findings import Kind, number_text
+from difflab.diagnose.findings import AnomalyKind, number_text
 from difflab.errors import DomainError
 from difflab.graph.function import Function, evaluate, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
@@ -17,28 +17,28 @@ from difflab.graph.interpreters import MpmathInterpreter
 __all__ = ["check_domain"]
 
 REAL_DIGITS = 50
-LOOKED_INTO = 64
-"""Failures among which one is looked for that is no overflow."""
+FAILURES_EXAMINED = 64
+"""Failures examined to find one that is no overflow."""
 
 
 def check_domain(function: Function, values: Sequence[Any]) -> None:
     """Raise when `function` is undefined at a point, naming the subexpression at fault.
 
-    A value that is finite in the reals and only overflows in floating point is no fault of
-    the point: it passes, and how each method fares there is what a comparison shows.
+    A value that is finite in the reals and only overflows in floating point is accepted: a
+    comparison shows how each method handles it.
 
     Parameters
     ----------
     function : Function
-        What is evaluated.
+        The function to evaluate.
     values : sequence
         One value per input.
 
     Raises
     ------
     DomainError
-        Its message holds the subexpression, the operand's value and the domain; its place
-        is the subexpression's place in the source.
+        The message holds the subexpression, its operands' values and the domain; the
+        location is that of the subexpression in the source.
 
     Examples
     --------
@@ -58,8 +58,8 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
     if _finite_in_the_reals(function, values):
         return
     marks = needed(graph, found, function.outputs)
-    made = list(islice(failures(graph, found, range(len(graph)), marks), LOOKED_INTO))
-    event = next((event for event in made if event.kind is not Kind.OVERFLOW), made[0])
+    made = list(islice(failures(graph, found, range(len(graph)), marks), FAILURES_EXAMINED))
+    event = next((event for event in made if event.kind is not AnomalyKind.OVERFLOW), made[0])
     place = graph.place(event.node)
     row = graph.primitive(event.node)
     if row is None:
@@ -68,7 +68,7 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
         raise place.error(DomainError, f"{name} is not a finite number")
     shown = " and ".join(map(number_text, event.operands))
     noun = "argument is" if len(event.operands) == 1 else "arguments are"
-    overflow = event.kind is Kind.OVERFLOW
+    overflow = event.kind is AnomalyKind.OVERFLOW
     state = "overflows" if overflow else "is undefined"
     raise place.error(
         DomainError,
@@ -78,7 +78,7 @@ def check_domain(function: Function, values: Sequence[Any]) -> None:
 
 
 def _finite_in_the_reals(function: Function, values: Sequence[Any]) -> bool:
-    """Whether the outputs are finite when computed with digits and exponents to spare."""
+    """Whether the outputs are finite when computed with 50 digits and unbounded exponents."""
     import mpmath
 
     exactly = np.frompyfunc(mpmath.mpf, 1, 1)

@@ -1,4 +1,4 @@
-"""`explain`: what went wrong in a value or a gradient, and where no gradient arrives."""
+"""`explain`: operations that fail in a value or a gradient, and inputs with a zero gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.core.place import SourceLocation
 from difflab.diagnose.anomalies import Event, doubtful, events
-from difflab.diagnose.findings import Finding, Flat, Kind, call_text
+from difflab.diagnose.findings import AnomalyKind, Finding, ZeroGradient, call_text
 from difflab.diagnose.node_origins import Backward
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.errors import PointError
@@ -21,91 +21,91 @@ from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 
-__all__ = ["Explanation", "Run", "explain"]
+__all__ = ["Explanation", "PointExplainer", "explain"]
 
 LIMIT = 8
-"""Findings that are kept."""
+"""Maximum number of findings in a report."""
 
 BLOCK = 4_000_000
-"""Numbers that a block of points may fill while a batch is searched."""
+"""Maximum number of elements, over all nodes, in one block of points of a batch."""
 
 TRIED = 64
-"""Points of a batch that are looked into one by one."""
+"""Maximum number of points of a batch that are examined individually."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What was found: all in order where nothing was.
+    """Report of `explain`; without findings, no operation failed.
 
     Attributes
     ----------
     findings : tuple of Finding
-        In the order of evaluation, the value before the gradient.
-    flat : tuple of Flat
-        The inputs whose gradient is exactly zero, or that no path joins to the output.
+        In evaluation order, those of the value before those of the gradient.
+    flat : tuple of ZeroGradient
+        The inputs whose gradient is exactly zero, or from which no path leads to the output.
     judged : bool
-        Whether all cancellations were judged; a very large function is not evaluated with
-        many digits.
+        Whether all cancellations were checked; a very large function is not evaluated with
+        60 digits.
     points : int
-        How many points of a batch have a result that is not finite.
+        The number of points of a batch with a non-finite result.
     """
 
     findings: tuple[Finding, ...] = ()
-    flat: tuple[Flat, ...] = ()
+    flat: tuple[ZeroGradient, ...] = ()
     judged: bool = True
     points: int = 0
 
     @property
     def ok(self) -> bool:
-        """Whether no operation went wrong; a gradient may still be zero."""
+        """Whether no operation failed; a gradient may still be zero."""
         return not self.findings
 
     @property
     def first(self) -> Finding | None:
-        """The operation that went wrong first."""
+        """The first finding in evaluation order, or None."""
         return self.findings[0] if self.findings else None
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> Iterator[str]:
-        """Yield the report, the first finding with its place marked."""
+        """Yield the lines of the report; the first finding shows its source location."""
         if self.ok:
             yield "no nan, infinity, overflow or total cancellation in value or gradient"
-        for place, finding in enumerate(self.findings):
-            yield finding.render() if place == 0 else f"then: {finding}"
+        for index, finding in enumerate(self.findings):
+            yield finding.render() if index == 0 else f"then: {finding}"
         if self.points:
-            yield f"{self.points:,} points of the batch have a result that is not finite"
+            yield f"{self.points:,} points of the batch have a non-finite result"
         if not self.judged:
-            yield "cancellations were not judged: the function is too large for many digits"
+            yield "cancellations were not checked: the function is too large for 60 digits"
         yield from map(str, self.flat)
 
 
 def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explanation:
-    """Find the first operation that went wrong at a point, in the value or in the gradient.
+    """Find the operations that fail at a point, in the value or in the gradient.
 
-    An operation goes wrong when it makes a nan or an infinity of finite operands (at a pole,
-    or by *overflow* where the true value is finite), or when a sum is a *total cancellation*:
-    no digit of it is right although the true value, found by evaluating the function with 60
-    digits, is not zero. What an untaken branch holds does not count. In the gradient, the
-    reverse sweep's, the forward operation is named whose derivative it was.
+    An operation fails when it returns nan or infinity for finite operands (at a pole, or by
+    *overflow* where the exact value is finite), or when a sum is a *total cancellation*: it has
+    no correct digit although its exact value, computed by evaluating the function with 60
+    digits, is nonzero. Values in unselected branches are ignored. For a failure in the reverse
+    sweep, the report names the forward operation whose derivative failed.
 
-    Inputs that no path joins to the output, and gradients that are exactly zero (a dead ReLU, a
-    saturated sigmoid, an untaken branch, a step), are reported with the operation that the
-    derivative does not get through. A function with several outputs is differentiated along
-    one direction in which all of them count.
+    Inputs from which no path leads to the output, and gradients that are exactly zero (a dead
+    ReLU, a saturated sigmoid, an unselected branch, a step function), are reported with the
+    operations whose derivative is zero. A function with several outputs is differentiated
+    with one cotangent that has no zero element.
 
     Parameters
     ----------
     function : Function
-        With any inputs and outputs.
+        The function, with any inputs and outputs.
     at : mapping or sequence
-        A value for each input, or a batch of them by leading axes.
+        A value for each input, by name or in order; leading axes are batch axes.
 
     Returns
     -------
     Explanation
-        The findings, and its text by ``str``.
+        The findings; ``str`` of it is the report.
 
     Raises
     ------
@@ -129,44 +129,47 @@ def explain(function: Function, at: Mapping[str, Any] | Sequence[Any]) -> Explan
     known = isinstance(at, Mapping | list | tuple)
     if not known and not (isinstance(at, np.ndarray) and at.ndim):
         raise PointError(
-            f"explain takes a point, not {type(at).__name__}",
-            hint='values by name, {"x": 2.0}, or in order, [2.0]',
+            f"explain requires a point, not {type(at).__name__}",
+            hint='give the values by name, {"x": 2.0}, or in order, [2.0]',
         )
     named, ordered = (at, ()) if isinstance(at, Mapping) else ({}, at)
-    given = function.arranged(ordered, named)
-    values = [np.asarray(value, dtype=np.float64) for value in given]
-    run = Run(function, range(len(function.inputs)), function.graph.place)
+    arranged = function.arranged(ordered, named)
+    values = [np.asarray(value, dtype=np.float64) for value in arranged]
+    explainer = PointExplainer(function, range(len(function.inputs)), function.graph.place)
     batch = function.batch(values)
     with np.errstate(all="ignore"):
-        return run.batched(values, batch) if batch else run.single(values, None)
+        return explainer.batched(values, batch) if batch else explainer.single(values, None)
 
 
-class Run:
-    """One function with its reverse sweep, looked into at one point after another.
+class PointExplainer:
+    """Explainer of one function, whose reverse sweep is built once for all points.
 
     Parameters
     ----------
     function : Function
-    places : iterable of int
-        The inputs whose gradients are looked at.
+    input_indices : iterable of int
+        The inputs whose gradients are examined.
     site : callable
-        Where a node of the function stands in the source.
+        Returns the source location of a node of the function.
     """
 
     def __init__(
-        self, function: Function, places: Iterable[int], site: Callable[[int], SourceLocation]
+        self,
+        function: Function,
+        input_indices: Iterable[int],
+        site: Callable[[int], SourceLocation],
     ) -> None:
         self.function = function
-        self.places = tuple(places)
+        self.input_indices = tuple(input_indices)
         self.site = site
-        self.backward = Backward(function, [function.input_nodes[place] for place in self.places])
+        self.backward = Backward(function, [function.input_nodes[i] for i in self.input_indices])
         self.graph: Graph = self.backward.graph
         self.outputs = [*dict.fromkeys(function.outputs), *self.backward.bars.values()]
 
     def environment(self, values: Sequence[Any]) -> dict[int, Any]:
-        """Return the values of all inputs: the function's, and the cotangents to start from.
+        """Return the values of all inputs: the function's, and the seed cotangents.
 
-        Those of several outputs differ from each other, so that they do not cancel by chance.
+        Their elements differ, so that contributions of the outputs do not cancel by chance.
         """
         known = dict(zip(self.function.input_nodes, values, strict=True))
         start = 0
@@ -179,30 +182,27 @@ class Run:
         return known
 
     def single(self, values: Sequence[Any], point: int | None) -> Explanation:
-        """Return what is to be said of one point."""
+        """Return the explanation at one point; `point` is its index in a batch."""
         known = self.environment(values)
         found = fold_all(self.graph, known, ArrayInterpreter())
         made, judged = events(self.graph, found, self.outputs, known, LIMIT)
-        # A derivative at a point where its own operation failed says nothing new.
-        failed = {event.node for event in made if event.kind is not Kind.CANCELLATION}
+        # The derivative of an operation that itself failed is no separate finding.
+        failed = {event.node for event in made if event.kind is not AnomalyKind.CANCELLATION}
         fresh = (event for event in made if self.backward.origin(event.node) not in failed)
         findings = tuple(self.finding(event, found, point) for event in fresh)
-        flat: tuple[Flat, ...] = ()
+        flat: tuple[ZeroGradient, ...] = ()
         if point is None:
             bars = self.gradients(found)
             flat = tuple(flat_inputs(self.function, values, bars, self.site))
         return Explanation(findings, flat, judged)
 
     def gradients(self, found: Sequence[Any]) -> dict[int, Any]:
-        """Return the gradient by every input looked at; None where no derivative flows."""
+        """Return the gradient with respect to each examined input; None where no path exists."""
         nodes, bars = self.function.input_nodes, self.backward.bars
-        return {
-            place: found[bars[nodes[place]]] if nodes[place] in bars else None
-            for place in self.places
-        }
+        return {i: found[bars[nodes[i]]] if nodes[i] in bars else None for i in self.input_indices}
 
     def finding(self, event: Event, found: Sequence[Any], point: int | None) -> Finding:
-        """Return an event in the words of the function."""
+        """Return an event as a finding about the function's own operations."""
         graph, node = self.graph, event.node
         origin = self.backward.origin(node)
         row = graph.primitive(node)
@@ -228,7 +228,7 @@ class Run:
         )
 
     def _forward(self, source: int, event: Event, found: Sequence[Any]) -> str:
-        """Return the forward operation with its operands, at the same number where there is one."""
+        """Return the forward operation with its operands, at the same element if shapes match."""
         row = self.graph.primitive(source)
         if row is None:
             return ""
@@ -244,11 +244,11 @@ class Run:
         """Return the inputs whose gradients depend on a node."""
         reach = self.graph.reached_from([node])
         bars, function = self.backward.bars, self.function
-        pairs = ((function.inputs[i], function.input_nodes[i]) for i in self.places)
-        return tuple(name for name, place in pairs if place in bars and reach[bars[place]])
+        pairs = ((function.inputs[i], function.input_nodes[i]) for i in self.input_indices)
+        return tuple(name for name, source in pairs if source in bars and reach[bars[source]])
 
     def batched(self, values: Sequence[Any], batch: tuple[int, ...]) -> Explanation:
-        """Return what is to be said of the first point of a batch where something is."""
+        """Return the explanation at the first point of a batch that has a finding."""
         shapes = self.function.input_shapes
         size = math.prod(batch)
         flat = [
@@ -267,11 +267,11 @@ class Run:
     def _search(
         self, flat: Sequence[NDArray[Any]], size: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[NDArray[np.bool_]]]:
-        """Return at which points a result is not finite, a node doubtful, a gradient zero."""
+        """Return masks of points with a non-finite result, a doubtful node, zero gradients."""
         infinite, doubt = np.zeros(size, bool), np.zeros(size, bool)
         zeros = [np.ones(part.shape, bool) for part in flat]
-        numbers = sum(math.prod(self.graph.shape(node)) for node in range(len(self.graph)))
-        step = max(BLOCK // max(numbers, 1), 1)
+        elements = sum(math.prod(self.graph.shape(node)) for node in range(len(self.graph)))
+        step = max(BLOCK // max(elements, 1), 1)
         for start in range(0, size, step):
             part = slice(start, min(start + step, size))
             known = self.environment([values[part] for values in flat])
@@ -283,30 +283,30 @@ class Run:
             for node in self.outputs:
                 wrong = ~np.isfinite(found[node])
                 infinite[part] |= self._by_point(wrong, node, part.stop - start)
-            for place, bar in self.gradients(found).items():
+            for i, bar in self.gradients(found).items():
                 if bar is not None:
-                    zeros[place][part] = np.broadcast_to(bar == 0, zeros[place][part].shape)
+                    zeros[i][part] = np.broadcast_to(bar == 0, zeros[i][part].shape)
         return infinite, doubt, zeros
 
     def _by_point(self, mask: Any, node: int, count: int) -> Any:
-        """Return at which points any number of a node's mask holds."""
+        """Return at which points any element of a node's mask is true."""
         full = np.broadcast_to(mask, (count, *self.graph.shape(node)))
         return full.reshape(count, -1).any(axis=1)
 
     def _flat_points(
         self, flat: Sequence[NDArray[Any]], zeros: Sequence[NDArray[np.bool_]]
-    ) -> Iterator[Flat]:
-        """Yield the inputs whose gradient is zero at a point, explained at the first of them."""
-        for place, zero in enumerate(zeros):
+    ) -> Iterator[ZeroGradient]:
+        """Yield the inputs with a zero gradient, each explained at the first such point."""
+        for i, zero in enumerate(zeros):
             at = np.flatnonzero(zero.reshape(len(zero), -1).any(axis=1))
             if not len(at):
                 continue
             values = [part[at[0]] for part in flat]
-            bars = {place: np.where(zero[at[0]], 0.0, 1.0)}
+            bars = {i: np.where(zero[at[0]], 0.0, 1.0)}
             for one in flat_inputs(self.function, values, bars, self.site):
                 whole = len(at) == len(zero) and not one.path
                 yield one if whole else _of_points(one, len(at), int(at[0]))
 
 
-def _of_points(one: Flat, points: int, point: int) -> Flat:
+def _of_points(one: ZeroGradient, points: int, point: int) -> ZeroGradient:
     return replace(one, points=points, point=point)

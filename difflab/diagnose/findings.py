@@ -1,6 +1,6 @@
-"""What went wrong, as records: which operation, on which operands, where in the source.
+"""Records of failed operations: the operation, its operands, its source location.
 
-The sweeps over graphs and the eager tensors both report with these, so that they read alike.
+Graphs and eager tensors are both reported with these, so that the texts agree.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ import numpy as np
 from difflab.core.place import NOWHERE, SourceLocation
 from difflab.core.primitive import Primitive
 
-__all__ = ["Block", "Finding", "Flat", "Kind", "call_text", "number_text", "operands_at"]
+__all__ = [
+    "AnomalyKind",
+    "Finding",
+    "GradientBlock",
+    "ZeroGradient",
+    "call_text",
+    "number_text",
+    "operands_at",
+]
 
 NAMED = 6
 
 
-class Kind(StrEnum):
-    """What an operation made of finite operands."""
+class AnomalyKind(StrEnum):
+    """Failure of an operation with finite operands."""
 
     NAN = "nan"
     INFINITE = "infinite"
@@ -31,40 +39,40 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """An operation that made a nan, an infinity or a number without a right digit.
+    """An operation that returned nan, infinity or an element without a correct digit.
 
     Attributes
     ----------
-    kind : Kind
-        What it made: `INFINITE` at a pole, `OVERFLOW` where the true value is finite.
+    kind : AnomalyKind
+        The failure: `INFINITE` at a pole, `OVERFLOW` where the exact value is finite.
     operation : str
         The primitive's name; empty for an input or a constant.
     call : str
         The operation with its operands: ``log(-1)``.
     operands : tuple
-        Their values: numbers at the element, or whole arrays.
+        Their values: scalars at the element, or whole arrays.
     result : float
-        What it made of them.
+        The value it returned.
     site : SourceLocation
-        The place of the operation; in a gradient, of the forward operation.
+        The source location of the operation; in a gradient, of the forward operation.
     exact : float or None
-        What a cancellation should have left, where that was computed.
+        The exact value of a cancelled sum, where it was computed.
     needs : str
-        The operation's domain in words.
+        The operation's domain, as text.
     gradient : bool
-        Whether it happened in the gradient.
+        Whether it occurred in the reverse sweep.
     derivative_of : str
-        Then the forward operation with its operands, ``sqrt(0)``; empty where contributions
-        to a gradient were added.
+        In a gradient, the forward operation with its operands, ``sqrt(0)``; empty where
+        contributions were added.
     inputs : tuple of str
-        Then the inputs whose gradients it reaches.
+        In a gradient, the inputs whose gradients depend on it.
     element : tuple of int
-        Which number of an array.
+        The index into an array result.
     point : int or None
-        Which point of a batch.
+        The index of the point in a batch.
     """
 
-    kind: Kind
+    kind: AnomalyKind
     operation: str
     call: str
     operands: tuple[Any, ...]
@@ -87,11 +95,11 @@ class Finding:
         return ", ".join(parts)
 
     def render(self) -> str:
-        """Return the message, and the place under it."""
+        """Return the message, with the source location marked below it."""
         return self.site.marked(str(self))
 
     def _scope(self) -> str:
-        """Return where it is, up to the colon."""
+        """Return the location part of the message, up to the colon."""
         place = f" at {self.site}" if str(self.site) else ""
         if not self.gradient:
             return f"{self.operation or 'value'}{place}: "
@@ -103,9 +111,9 @@ class Finding:
 
     def _event(self) -> str:
         result = number_text(self.result)
-        if self.kind is Kind.OVERFLOW:
+        if self.kind is AnomalyKind.OVERFLOW:
             return f"overflow, {self.call} = {result}"
-        if self.kind is Kind.CANCELLATION:
+        if self.kind is AnomalyKind.CANCELLATION:
             exact = "" if self.exact is None else f", exact {number_text(self.exact)}"
             return f"total cancellation, {self.call} = {result}{exact}"
         needs = f" ({self.operation} needs {self.needs})" if self.needs else ""
@@ -113,8 +121,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Block:
-    """An operation that a derivative does not get through.
+class GradientBlock:
+    """An operation whose derivative is zero, so that a gradient stops there.
 
     Attributes
     ----------
@@ -123,7 +131,7 @@ class Block:
     reason : str
         Why its derivative is zero.
     site : SourceLocation
-        Where it stands.
+        Its source location.
     """
 
     operation: str
@@ -137,25 +145,25 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Flat:
-    """An input whose gradient is exactly zero, or that no path joins to the output.
+class ZeroGradient:
+    """An input whose gradient is exactly zero, or from which no path leads to the output.
 
     Attributes
     ----------
     name : str
-        The input.
+        The input's name.
     path : bool
-        Whether the output depends on it at all.
+        Whether a path leads from it to the output.
     count, size : int
-        How many of its numbers have gradient zero, of how many.
+        The number of its elements with a zero gradient, and of all its elements.
     element : tuple of int
-        The first of them.
+        The index of the first of them.
     points : int
-        At how many points of a batch it is so; 0 without a batch.
+        The number of points of a batch with a zero gradient; 0 without a batch.
     point : int or None
-        The first of those.
-    blocks : tuple of Block
-        What stops the derivative there; empty where that was not looked for.
+        The index of the first of those points.
+    blocks : tuple of GradientBlock
+        The operations that make it zero; empty where they were not determined.
     """
 
     name: str
@@ -165,7 +173,7 @@ class Flat:
     element: tuple[int, ...] = ()
     points: int = 0
     point: int | None = None
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[GradientBlock, ...] = ()
 
     def __str__(self) -> str:
         name = self.name
@@ -184,7 +192,7 @@ class Flat:
 
 
 def number_text(value: Any) -> str:
-    """Return a number as it is read: ``1e16``, ``0.1``; an array by its shape.
+    """Return a scalar in its shortest form, ``1e16``, ``0.1``; an array by its shape.
 
     Examples
     --------
@@ -202,7 +210,7 @@ def number_text(value: Any) -> str:
 
 
 def call_text(row: Primitive | None, operands: Sequence[Any]) -> str:
-    """Return an operation on numbers as it is written: ``log(-1)``, ``1e16 - 1e16``.
+    """Return an operation with its operands as source text: ``log(-1)``, ``1e16 - 1e16``.
 
     Examples
     --------
@@ -223,5 +231,5 @@ def call_text(row: Primitive | None, operands: Sequence[Any]) -> str:
 def operands_at(
     operands: Sequence[Any], element: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the operands of one number of an elementwise result of `shape`, as numbers."""
+    """Return the operands, as scalars, of one element of an elementwise result of `shape`."""
     return tuple(np.broadcast_to(operand, shape)[element].item() for operand in operands)

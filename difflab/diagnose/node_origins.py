@@ -1,4 +1,4 @@
-"""A reverse sweep that remembers which node of the function every derivative node came from."""
+"""Reverse sweep that maps each derivative node to the function's node it was written for."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from difflab.graph.node import Node
 __all__ = ["Backward", "node_cotangents"]
 
 
-class _Remembering(Sweep):
-    """Notes how long the graph is whenever the sweep comes to another node."""
+class _OriginSweep(Sweep):
+    """Sweep that records the size of the graph whenever it starts on a node."""
 
     def __init__(self, function: Function) -> None:
         super().__init__(function)
@@ -33,28 +33,28 @@ class _Remembering(Sweep):
 
 
 class Backward:
-    """A function and its reverse sweep in one graph, node numbers of the function kept.
+    """A function and its reverse sweep in one graph that keeps the function's node numbers.
 
     Parameters
     ----------
     function : Function
-        What is differentiated.
+        The function to differentiate.
     sources : iterable of int, optional
-        The nodes whose cotangents are wanted; the inputs when left out.
+        The nodes whose cotangents are computed; by default the inputs.
 
     Attributes
     ----------
     graph : Graph
         The function's nodes, then those of the derivative.
     bars : dict of int to int
-        For each source that a derivative flows to, the node of its cotangent.
+        The cotangent's node for each source with a path to an output.
     seeds : dict of int to int
-        For each output its cotangent's node, an input. The only output of one number has none:
+        The cotangent's node, an input, for each output. A single scalar output has none:
         its cotangent is the constant 1, as in a gradient.
     """
 
     def __init__(self, function: Function, sources: Iterable[int] | None = None) -> None:
-        sweep = _Remembering(function)
+        sweep = _OriginSweep(function)
         outputs = dict.fromkeys(function.outputs)
         self.seeds: dict[int, int] = {}
         start: dict[int, Node] = {}
@@ -62,7 +62,7 @@ class Backward:
             (only,) = outputs
             start[only] = spread(sweep.constant(1), function.graph.shape(only))
         else:
-            names = [f"y{place}" for place in range(len(outputs))]
+            names = [f"y{k}" for k in range(len(outputs))]
             bars = fresh_inputs(sweep, names, [function.graph.shape(o) for o in outputs], "_bar")
             start = dict(zip(outputs, bars, strict=True))
             self.seeds = {number: bar.id for number, bar in start.items()}
@@ -75,27 +75,27 @@ class Backward:
         self.graph, _ = sweep.builder.freeze(range(len(sweep.builder)))
 
     def origin(self, node: int) -> int | None:
-        """Return the node of the function whose derivative a node was written for."""
+        """Return the function's node whose derivative rule wrote `node`, or None."""
         if node < self.size:
             return None
-        place = bisect_right(self._begun, node) - 1
-        return self._at_node[place] if place >= 0 else None
+        index = bisect_right(self._begun, node) - 1
+        return self._at_node[index] if index >= 0 else None
 
 
 def node_cotangents(function: Function, values: Sequence[Any]) -> dict[int, Any]:
-    """Return v̄ = ∂y/∂v of every node that a derivative flows to, at one point.
+    """Return v̄ = ∂y/∂v at one point for every node between inputs and outputs.
 
     Parameters
     ----------
     function : Function
-        Of several outputs, y is the sum.
+        With several outputs, y is their sum.
     values : sequence
         One value per input.
 
     Returns
     -------
     dict of int to array
-        By node; each of the node's shape.
+        Cotangents by node, each of the node's shape.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The point that a user gives: every input once, as finite real numbers of its shape."""
+"""Validation of a point: a finite real value of the right shape for every input."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from difflab.graph.names import missing_values, shortened
 
 __all__ = ["checked_point", "packed"]
 
-Value = float | NDArray[float64]
+PointValue = float | NDArray[float64]
 
 
-def checked_point(function: Function, at: Mapping[str, Any]) -> dict[str, Value]:
+def checked_point(function: Function, at: Mapping[str, Any]) -> dict[str, PointValue]:
     """Return the value of every input, in the inputs' order.
 
     Parameters
     ----------
     function : Function
-        What the point is for.
+        The function to evaluate.
     at : mapping
         A number, a nested list or an array for every input.
 
     Raises
     ------
     PointError
-        An input has no value, a value no input; or a value is not real and finite, or has
-        another shape than its input.
+        A value is missing, unknown, not real, not finite or of the wrong shape.
     DomainError
         The function is undefined at the point; the message names the subexpression.
 
@@ -46,24 +45,24 @@ def checked_point(function: Function, at: Mapping[str, Any]) -> dict[str, Value]
     """
     if not isinstance(at, Mapping):
         raise PointError(
-            f"the point is a {type(at).__name__}, and not values by name",
+            f"the point must be a mapping of input names to values, not {type(at).__name__}",
             hint=f"give a value for each of {shortened(function.inputs)}",
         )
-    _refuse_unknown(function, at)
-    _refuse_missing(function, at)
+    _require_known(function, at)
+    _require_complete(function, at)
     shapes = zip(function.inputs, function.input_shapes, strict=True)
     point = {name: _value(name, shape, at[name]) for name, shape in shapes}
     check_domain(function, list(point.values()))
     return point
 
 
-def packed(function: Function, point: Mapping[str, Value]) -> NDArray[float64]:
+def packed(function: Function, point: Mapping[str, PointValue]) -> NDArray[float64]:
     """Return the flattened inputs, ``(n,)``."""
     parts = [np.ravel(np.asarray(point[name], dtype=float64)) for name in function.inputs]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _refuse_unknown(function: Function, at: Mapping[str, Any]) -> None:
+def _require_known(function: Function, at: Mapping[str, Any]) -> None:
     inputs = set(function.inputs)
     for name in at:
         if name not in inputs:
@@ -75,7 +74,7 @@ def _refuse_unknown(function: Function, at: Mapping[str, Any]) -> None:
             )
 
 
-def _refuse_missing(function: Function, at: Mapping[str, Any]) -> None:
+def _require_complete(function: Function, at: Mapping[str, Any]) -> None:
     missing = [name for name in function.inputs if name not in at]
     if missing:
         node = function.input_nodes[function.inputs.index(missing[0])]
@@ -84,12 +83,12 @@ def _refuse_missing(function: Function, at: Mapping[str, Any]) -> None:
         )
 
 
-def _value(name: str, shape: tuple[int, ...], given: Any) -> Value:
+def _value(name: str, shape: tuple[int, ...], value: Any) -> PointValue:
     try:
-        array = np.asarray(given)
-        if array.dtype.kind not in "biuf" and not _is_integer(given):
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf" and not _is_integer(value):
             raise TypeError
-        array = np.array(given, dtype=float64)  # the caller's own may change later
+        array = np.array(value, dtype=float64)  # a copy: the caller may change its own later
     except OverflowError:
         raise PointError(f"the value of '{name}' is too large for a float64") from None
     except (TypeError, ValueError):
@@ -105,10 +104,10 @@ def _value(name: str, shape: tuple[int, ...], given: Any) -> Value:
     return array if shape else float(array)
 
 
-def _is_integer(given: Any) -> bool:
-    """Whether it is a Python integer, which NumPy takes for an object when it is long."""
-    return isinstance(given, int)
+def _is_integer(value: Any) -> bool:
+    """Whether `value` is a Python integer; NumPy converts large ones to object arrays."""
+    return isinstance(value, int)
 
 
 def _described(shape: tuple[int, ...]) -> str:
-    return f"has the shape {list(shape)}" if shape else "is a single number"
+    return f"has the shape {list(shape)}" if shape else "is a scalar"

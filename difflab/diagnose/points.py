@@ -1,9 +1,9 @@
 """Choose a point where a function can be differentiated: inside its domain, off its kinks.
 
-A first draw takes every input from the sampling intervals of the operations that it enters.
-Where a subexpression is then undefined, or close to a kink or an edge of its domain, only the
-inputs that it is made of are drawn again, so a hundred thousand inputs with a domain each are
-as easy as one.
+Every input is first drawn from the sampling intervals of the operations that use it. Where a
+subexpression is undefined there, or close to a kink or an edge of its domain, only the inputs
+that it depends on are drawn again, so that a hundred thousand inputs with a domain each take
+few rounds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from difflab.graph.ir import FIRST_ROW
 
 __all__ = ["choose_point"]
 
-Packed = NDArray[float64]
-Point = dict[str, Any]
+PackedPoint = NDArray[float64]
+PointValues = dict[str, Any]
 
 _USUAL = (0.2, 3.0)
-# Where an input is drawn again, in this order, then at random.
+# Ranges from which an input is drawn again, in this order, then at random.
 _RANGES = (
     (0.1, 0.95),
     (1.1, 4.0),
@@ -45,16 +45,16 @@ _RANGES = (
     (1e-6, 1e-4),
 )
 _ROUNDS = 200
-_POLISH = 40  # rounds after the first point that is defined, to get away from kinks
-_VISITS = 3_000_000  # of nodes, some ten seconds; counted, so that every machine finds the same
-_MARGIN = 0.01  # of an operand's size, or of 1: nearer to a kink or an edge is too near
-_EACH = 160  # bytes of one input: columns of low, high and drawn numbers, and Python's floats
+_POLISH = 40  # rounds after the first defined point, to move away from kinks
+_VISITS = 3_000_000  # node evaluations, about ten seconds; the same on every machine
+_MARGIN = 0.01  # minimum distance to a kink or edge, relative to min(|operand|, 1)
+_EACH = 160  # bytes per input element: low, high and drawn values, and Python floats
 _TINY = 1e-9  # the margin of an operand that is zero
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
-def choose_point(function: Function, seed: int = 0) -> Point:
-    """Return a point of short numbers at which `function` is defined and has no kink.
+def choose_point(function: Function, seed: int = 0) -> PointValues:
+    """Return a point of short decimals at which `function` is defined and has no kink.
 
     The same function and seed give the same point. Where every point found lies on a kink,
     as for ``abs(x - x)``, one of these is returned.
@@ -64,7 +64,7 @@ def choose_point(function: Function, seed: int = 0) -> Point:
     function : Function
         The function; its inputs may be arrays.
     seed : int
-        Another seed gives another point.
+        The seed of the draws; another seed gives another point.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def choose_point(function: Function, seed: int = 0) -> Point:
     InputError
         The seed is negative.
     ResourceError
-        The point takes more memory than there is.
+        The point requires more memory than is available.
     DomainError
         No point was found; the message names the subexpression that was undefined most often.
 
@@ -89,19 +89,19 @@ def choose_point(function: Function, seed: int = 0) -> Point:
     True
     """
     if seed < 0:
-        raise InputError(f"a seed is 0 or a larger integer, not {seed}")
-    require_memory(_EACH * function.n, f"a point of {function.n:,} numbers")
-    search = _Search(function, seed)
+        raise InputError(f"the seed must be a non-negative integer, not {seed}")
+    require_memory(_EACH * function.n, f"a point of {function.n:,} elements")
+    search = _PointSearch(function, seed)
     return _named(function, search.found())
 
 
-def _named(function: Function, packed: Packed) -> Point:
+def _named(function: Function, packed: PackedPoint) -> PointValues:
     parts = function.split(packed)
     return {name: part.tolist() for name, part in zip(function.inputs, parts, strict=True)}
 
 
-class _Search:
-    """Draw, look for faults, draw the inputs at fault again."""
+class _PointSearch:
+    """Search that redraws the inputs of undefined or near-kink subexpressions."""
 
     def __init__(self, function: Function, seed: int) -> None:
         self.function = function
@@ -116,17 +116,17 @@ class _Search:
         edges = np.array([False, False, *(bool(row.defined) for row in graph.primitives)])
         self.kinked = np.flatnonzero(bends[graph.opcode]).tolist()
         self.bounded = np.flatnonzero(edges[graph.opcode]).tolist()
-        # Which packed positions belong to an input node.
-        self.places: dict[int, slice] = {}
+        # The slice of the packed point that belongs to each input node.
+        self.slices: dict[int, slice] = {}
         start = 0
         for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-            self.places[node] = slice(start, start + math.prod(shape))
+            self.slices[node] = slice(start, start + math.prod(shape))
             start += math.prod(shape)
 
-    def found(self) -> Packed:
-        """Return the first point without a fault, or the best one that is defined."""
+    def found(self) -> PackedPoint:
+        """Return the first point without faults, or the defined point with the fewest."""
         point = self._first()
-        best: tuple[int, Packed] | None = None
+        best: tuple[int, PackedPoint] | None = None
         rounds, last = 0, min(_ROUNDS, max(1, _VISITS // len(self.graph)))
         while rounds < last:
             rounds += 1
@@ -136,16 +136,16 @@ class _Search:
                 last = min(last, rounds + _POLISH)
             if not undefined and (best is None or len(near) < best[0]):
                 best = (len(near), point)
-            loose = self._made_of(undefined + near)
+            loose = self._inputs_of(undefined + near)
             if not loose.any():
                 break
             point = np.where(loose, self._redrawn(rounds), point)
         if best is None:
-            raise self._nowhere(rounds)
+            raise self._no_point_error(rounds)
         return best[1]
 
-    def _first(self) -> Packed:
-        """Draw every input from the intervals of the operations that take it."""
+    def _first(self) -> PackedPoint:
+        """Draw every input from the sampling intervals of the operations that use it."""
         low = np.full(self.function.n, -math.inf)
         high = np.full(self.function.n, math.inf)
         primitives = self.function.graph.primitives
@@ -155,11 +155,11 @@ class _Search:
             for arg, (least, most) in zip(
                 args, primitives[opcode - FIRST_ROW].samples, strict=False
             ):
-                place = self.places.get(arg)
-                if place is not None:
-                    low[place] = np.maximum(low[place], least)
-                    high[place] = np.minimum(high[place], most)
-        # Positive numbers are the easiest to read; an empty interval says nothing.
+                part = self.slices.get(arg)
+                if part is not None:
+                    low[part] = np.maximum(low[part], least)
+                    high[part] = np.minimum(high[part], most)
+        # Positive values are the easiest to read; an empty interval is ignored.
         positive = np.maximum(low, _USUAL[0])
         low = np.where(positive < high, positive, low)
         high = np.minimum(high, np.maximum(low + 1.0, _USUAL[1]))
@@ -167,8 +167,8 @@ class _Search:
         low, high = np.where(bad, _USUAL[0], low), np.where(bad, _USUAL[1], high)
         return _spread(low, high, self.seed)
 
-    def _redrawn(self, rounds: int) -> Packed:
-        """Draw all inputs from one range, or each from its own once all were tried."""
+    def _redrawn(self, rounds: int) -> PackedPoint:
+        """Draw all inputs from one range, or each from a random one once all were tried."""
         ranges = np.array(_RANGES)
         if rounds <= len(ranges):
             low, high = np.broadcast_to(ranges[rounds - 1][:, None], (2, self.function.n))
@@ -177,10 +177,10 @@ class _Search:
         share = self.draw.random(self.function.n)
         return _short(chosen[:, 0] + share * (chosen[:, 1] - chosen[:, 0]))
 
-    def _faults(self, point: Packed) -> tuple[list[int], list[int]]:
+    def _faults(self, point: PackedPoint) -> tuple[list[int], list[int]]:
         """Return the nodes at fault: undefined though their operands are not, or near a kink.
 
-        Nodes that only an untaken branch needs are left out.
+        Nodes that only an unselected branch needs are omitted.
         """
         found = evaluate_all(self.function, self.function.split(point))
         finite = np.array([_finite(value) for value in found])
@@ -205,7 +205,7 @@ class _Search:
         return undefined.tolist(), near
 
     def _near_edge(self, node: int, found: list[Any]) -> bool:
-        """Return whether an operand that can move would soon leave the domain."""
+        """Return whether moving a variable operand by the margin leaves the domain."""
         row, operands = self._operation(node, found)
         compute = row.computer(np)
         params = self.graph.params(node)
@@ -227,7 +227,7 @@ class _Search:
     def _needed(self, found: list[Any], finite: NDArray[np.bool_]) -> set[int]:
         """Return the nodes that decide an output's value.
 
-        A selection that is itself undefined did not keep its other operands out.
+        An undefined selection keeps all of its operands.
         """
         pending = list(self.function.outputs)
         needed = set(pending)
@@ -238,27 +238,27 @@ class _Search:
             row, operands = self._operation(node, found)
             args = self.rows[node][1]
             if finite[node]:
-                args = _taken(row, args, operands)
+                args = _deciding_arguments(row, args, operands)
             fresh = [arg for arg in args if arg not in needed]
             needed.update(fresh)
             pending += fresh
         return needed
 
-    def _made_of(self, nodes: list[int]) -> NDArray[np.bool_]:
-        """Mark the packed inputs that `nodes` are made of."""
+    def _inputs_of(self, nodes: list[int]) -> NDArray[np.bool_]:
+        """Mark the packed input elements that `nodes` depend on."""
         marked = np.zeros(self.function.n, dtype=bool)
         pending = list(nodes)
         seen = set(pending)
         while pending:
             node = pending.pop()
-            if node in self.places:
-                marked[self.places[node]] = True
+            if node in self.slices:
+                marked[self.slices[node]] = True
             fresh = [arg for arg in self.rows[node][1] if arg not in seen]
             seen.update(fresh)
             pending += fresh
         return marked
 
-    def _nowhere(self, rounds: int) -> DomainError:
+    def _no_point_error(self, rounds: int) -> DomainError:
         node, times = self.undefined.most_common(1)[0]
         graph = self.graph
         row = graph.primitive(node)
@@ -267,12 +267,12 @@ class _Search:
             DomainError,
             f"no point found where the function is defined: {name} was undefined at {times} "
             f"of {rounds} points",
-            hint="give a point yourself",
+            hint="specify a point explicitly",
         )
 
 
 def _finite(value: Any) -> bool:
-    # Most values are single numbers, and math is ten times faster on these.
+    # Most values are scalars, for which math is ten times faster.
     return math.isfinite(value) if isinstance(value, float) else bool(np.all(np.isfinite(value)))
 
 
@@ -284,7 +284,7 @@ def _near_kink(row: Primitive, operands: list[Any]) -> bool:
     return bool(np.any(distance <= _MARGIN * np.minimum(sizes, 1.0)))
 
 
-def _taken(row: Primitive, args: list[int], operands: list[Any]) -> list[int]:
+def _deciding_arguments(row: Primitive, args: list[int], operands: list[Any]) -> list[int]:
     """Return the arguments that decide the value; a selection's other branches do not."""
     if not isinstance(row.rule, Select):
         return args
@@ -295,20 +295,20 @@ def _taken(row: Primitive, args: list[int], operands: list[Any]) -> list[int]:
     ]
 
 
-def _spread(low: Packed, high: Packed, seed: int) -> Packed:
-    """Return short numbers spread over the intervals, neighbours far apart."""
+def _spread(low: PackedPoint, high: PackedPoint, seed: int) -> PackedPoint:
+    """Return short decimals spread over the intervals, neighbouring inputs far apart."""
     share = (np.arange(1, len(low) + 1) + seed) * _GOLDEN % 1.0
     return _short(low + share * (high - low))
 
 
-def _short(values: Packed) -> Packed:
+def _short(values: PackedPoint) -> PackedPoint:
     """Round to two significant digits, the last neither 0 nor 5.
 
-    Numbers that end so are what formulas have as constants, where derivatives like to vanish.
+    Constants of formulas often end in these digits, and derivatives often vanish there.
     """
     exponents = 1 - np.floor(np.log10(np.abs(values))).astype(int)
     digits = np.rint(values * 10.0**exponents)
     digits += digits % 5 == 0
-    # Dividing by a power of ten gives the double that the short decimal means.
+    # Dividing by a power of ten gives the double nearest to the short decimal.
     below, above = 10.0 ** np.maximum(exponents, 0), 10.0 ** np.maximum(-exponents, 0)
     return np.asarray(digits / below * above, dtype=float64)

@@ -1,7 +1,7 @@
-"""Where a derivative stops: inputs without a path to the output, and gradients exactly zero.
+"""Inputs without a path to the output, and gradients that are exactly zero.
 
-A gradient that is zero at a point is followed forward: a unit tangent starts at the input, and
-the operations are named whose own tangent is zero although an operand's is not.
+A zero gradient is traced by a forward sweep: a unit tangent starts at the input, and the
+operations are reported whose tangent is zero although an operand's tangent is not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs
 from difflab.core.place import SourceLocation
 from difflab.core.primitive import Elementwise, Primitive, Select
-from difflab.diagnose.findings import Block, Flat, call_text, number_text, operands_at
+from difflab.diagnose.findings import (
+    GradientBlock,
+    ZeroGradient,
+    call_text,
+    number_text,
+    operands_at,
+)
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
@@ -27,9 +33,11 @@ from difflab.primitives import add, clip, maximum, minimum, multiply, relu, subt
 __all__ = ["flat_inputs", "reason"]
 
 EXPLAINED = 4
-"""Inputs that are followed forward, each a sweep; of others it is only said that they are zero."""
+"""Inputs traced by a forward sweep each; further zero gradients are reported without a reason."""
 
 BLOCKS = 3
+"""Operations reported for each input."""
+
 EXACT_DIGITS = 400
 SUMS = frozenset({add, subtract, sum_})
 """Operations in which contributions can cancel."""
@@ -40,8 +48,8 @@ def flat_inputs(
     values: Sequence[Any],
     gradients: Mapping[int, Any],
     site: Callable[[int], SourceLocation],
-) -> Iterator[Flat]:
-    """Yield the inputs with a gradient that is exactly zero, and what stops it.
+) -> Iterator[ZeroGradient]:
+    """Yield the inputs with an exactly zero gradient, and the operations that make it zero.
 
     Parameters
     ----------
@@ -49,47 +57,47 @@ def flat_inputs(
     values : sequence
         One value per input, at one point.
     gradients : mapping
-        The gradients to look at by the inputs' places; None where no derivative flows.
+        The gradients by input index; None for an input without a path to the output.
     site : callable
-        Where a node of the function stands in the source.
+        Returns the source location of a node of the function.
     """
     joined = function.graph.needed_for(function.outputs)
     followed = 0
-    for place, bar in gradients.items():
-        name, node = function.inputs[place], function.input_nodes[place]
-        shape = function.input_shapes[place]
+    for index, bar in gradients.items():
+        name, node = function.inputs[index], function.input_nodes[index]
+        shape = function.input_shapes[index]
         zero = np.broadcast_to(True if bar is None else np.asarray(bar) == 0, shape)
-        places = np.argwhere(zero)
-        if not len(places):
+        elements = np.argwhere(zero)
+        if not len(elements):
             continue
-        element = tuple(map(int, places[0]))
+        element = tuple(map(int, elements[0]))
         if not joined[node]:
-            yield Flat(name, False, len(places), max(zero.size, 1))
+            yield ZeroGradient(name, False, len(elements), max(zero.size, 1))
             continue
-        blocks: tuple[Block, ...] = ()
+        blocks: tuple[GradientBlock, ...] = ()
         path = True
         if followed < EXPLAINED:
             followed += 1
-            blocks, path = _followed(function, values, joined, place, element, site)
-        yield Flat(name, path, len(places), max(zero.size, 1), element, blocks=blocks)
+            blocks, path = _followed(function, values, joined, index, element, site)
+        yield ZeroGradient(name, path, len(elements), max(zero.size, 1), element, blocks=blocks)
 
 
 def _followed(
     function: Function,
     values: Sequence[Any],
     joined: bytearray,
-    place: int,
+    index: int,
     element: tuple[int, ...],
     site: Callable[[int], SourceLocation],
-) -> tuple[tuple[Block, ...], bool]:
-    """Return the operations at which a unit tangent of one number of an input ends.
+) -> tuple[tuple[GradientBlock, ...], bool]:
+    """Return the operations at which the unit tangent of one input element becomes zero.
 
-    The second is False where all of it ends in moves: the number is not used.
+    The flag is False where only data movement discards it: the element is not used.
     """
     sweep = Sweep(function)
-    source = function.input_nodes[place]
-    shape = function.input_shapes[place]
-    (seed,) = fresh_inputs(sweep, [function.inputs[place]], [shape], "_dot")
+    source = function.input_nodes[index]
+    shape = function.input_shapes[index]
+    (seed,) = fresh_inputs(sweep, [function.inputs[index]], [shape], "_dot")
     dots = push_forward(sweep, {source: seed}, range(len(function.graph)))
     graph, _ = sweep.builder.freeze(range(len(sweep.builder)))
     unit = np.zeros(shape)
@@ -124,8 +132,8 @@ def _block(
     tangents: dict[int, Any],
     moving: bytearray,
     site: SourceLocation,
-) -> Block:
-    """Describe an operation that a tangent does not get through."""
+) -> GradientBlock:
+    """Return the record of an operation that makes a tangent zero."""
     args = graph.arguments(number)
     operands = tuple(found[arg] for arg in args)
     live = [position for position, arg in enumerate(args) if moving[arg]]
@@ -136,29 +144,29 @@ def _block(
         operands = operands_at(operands, element, shape)
     cancels = row in SUMS
     why = "the contributions cancel" if cancels else reason(row, operands, live[0])
-    return Block(row.name, call_text(row, operands), why, site)
+    return GradientBlock(row.name, call_text(row, operands), why, site)
 
 
 def reason(row: Primitive, operands: Sequence[Any], position: int) -> str:
-    """Return why the derivative of a row by one of its operands is zero.
+    """Return why the derivative of a primitive with respect to one operand is zero.
 
     Examples
     --------
     >>> from difflab.primitives import relu, floor, tanh
     >>> reason(relu, [-3.2], 0), reason(floor, [1.5], 0)
-    ('-3.2 ≤ 0', 'a step, its derivative is 0')
+    ('-3.2 ≤ 0', 'piecewise constant, its derivative is 0')
     >>> reason(tanh, [400.0], 0)
     'saturated, its derivative 1.5e-347 is 0 in floating point'
     """
-    said = SAID.get(row)
-    if said is not None:
-        return said(operands, position)
+    known = REASONS.get(row)
+    if known is not None:
+        return known(operands, position)
     if row.boolean:
         return "a comparison, its derivative is 0"
     if not isinstance(row.rule, Elementwise) or any(map(np.ndim, operands)):
-        return "its derivative is 0 there"
+        return "its derivative is 0 at this point"
     if row.rule.maps[position] is None:
-        return "a step, its derivative is 0"
+        return "piecewise constant, its derivative is 0"
     if _slope(row, operands, position, np.float64):
         return "the product of the derivatives underflows"
     import mpmath
@@ -168,15 +176,15 @@ def reason(row: Primitive, operands: Sequence[Any], position: int) -> str:
         if exact and mpmath.isfinite(exact):
             shown = mpmath.nstr(exact, 2)
             return f"saturated, its derivative {shown} is 0 in floating point"
-    return "its derivative is 0 there"
+    return "its derivative is 0 at this point"
 
 
-SAID: dict[Primitive, Callable[[Sequence[Any], int], str]] = {
+REASONS: dict[Primitive, Callable[[Sequence[Any], int], str]] = {
     relu: lambda operands, _: f"{number_text(operands[0])} ≤ 0",
-    where: lambda operands, _: "the other branch is taken",
-    maximum: lambda operands, position: f"{number_text(operands[1 - position])} is passed on",
-    minimum: lambda operands, position: f"{number_text(operands[1 - position])} is passed on",
-    clip: lambda operands, _: "a bound is passed on",
+    where: lambda operands, _: "the other branch is selected",
+    maximum: lambda operands, position: f"{number_text(operands[1 - position])} is selected",
+    minimum: lambda operands, position: f"{number_text(operands[1 - position])} is selected",
+    clip: lambda operands, _: "a bound is selected",
     multiply: lambda operands, position: (
         f"a factor is {number_text(operands[1 - position])}"
         if not operands[1 - position]
@@ -188,12 +196,12 @@ SAID: dict[Primitive, Callable[[Sequence[Any], int], str]] = {
 def _slope(
     row: Primitive, operands: Sequence[Any], position: int, number: Callable[[float], Any]
 ) -> Any:
-    """Return the derivative of a row by one operand, computed with one kind of numbers."""
+    """Return the derivative with respect to one operand, computed in the arithmetic `number`."""
     assert isinstance(row.rule, Elementwise)
     rule_map = row.rule.maps[position]
     assert rule_map is not None
     builder = Builder()
-    nodes = [Node(builder, builder.input(f"a{place}")) for place in range(len(operands))]
+    nodes = [Node(builder, builder.input(f"a{k}")) for k in range(len(operands))]
     slope = rule_map(Node(builder, builder.constant(1)), row(*nodes), *nodes)
     one = Function.build(builder, [node.id for node in nodes], [slope.id], ["slope"])
     try:

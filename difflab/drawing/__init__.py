@@ -12,11 +12,22 @@ from types import MappingProxyType
 from difflab.drawing.diagram import diagram
 from difflab.drawing.dot import dot
 from difflab.drawing.mermaid import mermaid
-from difflab.drawing.model import Box, Diagram, Edge, Kind
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge
 from difflab.drawing.png import png
 from difflab.drawing.svg import svg
 
-__all__ = ["WRITERS", "Box", "Diagram", "Edge", "Kind", "diagram", "dot", "mermaid", "png", "svg"]
+__all__ = [
+    "WRITERS",
+    "Box",
+    "BoxKind",
+    "Diagram",
+    "DiagramEdge",
+    "diagram",
+    "dot",
+    "mermaid",
+    "png",
+    "svg",
+]
 
 WRITERS: Mapping[str, Callable[[Diagram], str | bytes]] = MappingProxyType(
     {"svg": svg, "png": png, "dot": dot, "mermaid": mermaid}

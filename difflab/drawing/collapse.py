@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.core.wording import counted
-from difflab.drawing.model import Box, Diagram, Edge, Kind, one_line
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
 from difflab.drawing.order import output_labels
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 
@@ -83,7 +83,7 @@ def collapse(function: Function, order: Sequence[int], level: Sequence[int], tit
         boxes.append(_box(graph, members, opcode, heights))
     edges = _edges(graph, group, len(boxes))
     _add_outputs(function, boxes, edges, group)
-    late = tuple(i for i, box in enumerate(boxes) if box.kind is Kind.CONSTANT)
+    late = tuple(i for i, box in enumerate(boxes) if box.kind is BoxKind.CONSTANT)
     return Diagram(title, counts(function, order, level), tuple(boxes), tuple(edges), late)
 
 
@@ -95,14 +95,14 @@ def _leaves(function: Function, constants: Ints) -> tuple[list[Box], Ints]:
     inputs = list(function.input_nodes)
     if len(inputs) <= SINGLE:
         group[inputs] = range(len(inputs))
-        boxes += [Box(Kind.INPUT, (name,), tip=f"input {name}") for name in names]
+        boxes += [Box(BoxKind.INPUT, (name,), tip=f"input {name}") for name in names]
     else:
         group[inputs] = 0
         caption = f"{names[0]} … {one_line(function.inputs[-1], 20)}"
-        boxes.append(Box(Kind.INPUT, (counted(len(inputs), "input"),), caption, caption))
+        boxes.append(Box(BoxKind.INPUT, (counted(len(inputs), "input"),), caption, caption))
     if len(constants):
         group[constants] = len(boxes)
-        boxes.append(Box(Kind.CONSTANT, (counted(len(constants), "constant"),)))
+        boxes.append(Box(BoxKind.CONSTANT, (counted(len(constants), "constant"),)))
     return boxes, group
 
 
@@ -119,34 +119,36 @@ def _box(graph: Graph, members: Ints, opcode: Ints, level: Ints) -> Box:
         lines[LISTED - 1 :] = [f"{rest:,} × {len(ranked) - LISTED + 1} others"]
     low, high = int(level[members].min()), int(level[members].max())
     caption = f"level {low:,}" if low == high else f"levels {low:,} – {high:,}"
-    kind = Kind.SUMMARY if len(members) > 1 else Kind.OPERATION
+    kind = BoxKind.SUMMARY if len(members) > 1 else BoxKind.OPERATION
     return Box(kind, tuple(lines), caption, f"{caption}: {tip}")
 
 
-def _edges(graph: Graph, group: Ints, groups: int) -> list[Edge]:
+def _edges(graph: Graph, group: Ints, groups: int) -> list[DiagramEdge]:
     """Count the uses between every two groups; uses inside a group are not drawn."""
     target = group[np.repeat(np.arange(len(graph)), np.diff(graph.starts))]
     source = group[graph.args]
     between = (target >= 0) & (source != target)
     pairs, tally = np.unique(source[between] * groups + target[between], return_counts=True)
     return [
-        Edge(pair // groups, pair % groups, f"{count:,}", count)
+        DiagramEdge(pair // groups, pair % groups, f"{count:,}", count)
         for pair, count in zip(pairs.tolist(), tally.tolist(), strict=True)
     ]
 
 
-def _add_outputs(function: Function, boxes: list[Box], edges: list[Edge], group: Ints) -> None:
+def _add_outputs(
+    function: Function, boxes: list[Box], edges: list[DiagramEdge], group: Ints
+) -> None:
     """Append the outputs, one box each when few."""
     names, nodes = output_labels(function), function.outputs
     if len(nodes) <= SINGLE:
         for name, node in zip(names, nodes, strict=True):
-            edges.append(Edge(int(group[node]), len(boxes)))
-            boxes.append(Box(Kind.OUTPUT, (one_line(name, 20),), tip=f"output {one_line(name)}"))
+            edges.append(DiagramEdge(int(group[node]), len(boxes)))
+            boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 20),), tip=f"output {one_line(name)}"))
         return
     sources, tally = np.unique(group[list(nodes)], return_counts=True)
     edges += [
-        Edge(source, len(boxes), f"{count:,}", count)
+        DiagramEdge(source, len(boxes), f"{count:,}", count)
         for source, count in zip(sources.tolist(), tally.tolist(), strict=True)
     ]
     caption = f"{one_line(names[0], 20)} … {one_line(names[-1], 20)}"
-    boxes.append(Box(Kind.OUTPUT, (counted(len(nodes), "output"),), caption, caption))
+    boxes.append(Box(BoxKind.OUTPUT, (counted(len(nodes), "output"),), caption, caption))

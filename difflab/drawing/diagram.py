@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.collapse import collapse, counts
-from difflab.drawing.model import Box, Diagram, Edge, Kind, one_line
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
 from difflab.drawing.order import (
     compact,
     constant_text,
@@ -88,7 +88,7 @@ def diagram(
     values : sequence, optional
         The value of every node of the graph, to be shown in the boxes.
     cotangents : mapping, optional
-        The cotangents of nodes (`difflab.autodiff.node_cotangents`). With them, the arrows carry
+        The cotangents of nodes (`difflab.diagnose.node_cotangents`). With them, the arrows carry
         the numbers: values forward, cotangents back.
     title : str, optional
         The heading; the function's own text where it is not given.
@@ -132,7 +132,7 @@ def _carrying(
     places = [
         place
         for place, box in enumerate(picture.boxes)
-        if box.kind not in (Kind.CONSTANT, Kind.OUTPUT)
+        if box.kind not in (BoxKind.CONSTANT, BoxKind.OUTPUT)
     ]
     boxes = list(picture.boxes)
     for node, place in zip(nodes, places, strict=True):
@@ -178,13 +178,13 @@ def _full(
         caption = "" if values is None else f"= {short(values[node])}"
         value = subscript(names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
-        boxes.append(Box(Kind.OUTPUT, (one_line(name, 24),), caption, tip))
+        boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip))
     outputs = [-1 - place for place in range(len(function.outputs))]
     number: dict[object, int] = {
         key: box for box, key in enumerate([*inputs, *literals, *operations, *outputs])
     }
     edges = [
-        Edge(number[node if node in number else (node, user)], number[user], label)
+        DiagramEdge(number[node if node in number else (node, user)], number[user], label)
         for node, user, label in uses
     ]
     late = tuple(number[key] for key in literals)
@@ -196,15 +196,15 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
     code = int(graph.opcode[node])
     name = one_line(subscript(names[node]), 24)
     if code == CONSTANT:
-        return Box(Kind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
+        return Box(BoxKind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
     caption = name if values is None else f"{name} = {short(values[node])}"
     if code == INPUT:
         label = one_line(graph.input_name(node), 24)
-        return Box(Kind.INPUT, (label,), caption, f"input {label}: {caption}")
+        return Box(BoxKind.INPUT, (label,), caption, f"input {label}: {caption}")
     primitive = graph.primitive(node)
     arguments = ", ".join(one_line(subscript(names[a]), 24) for a in graph.arguments(node)[:8])
     title = "" if primitive is None else primitive.name
-    kind = Kind.MOVE if primitive is not None and primitive.structural else Kind.OPERATION
+    kind = BoxKind.MOVE if primitive is not None and primitive.structural else BoxKind.OPERATION
     return Box(
         kind, (glyph(primitive, graph.params(node)),), caption,
         f"{name} = {title}({arguments})",

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from math import log10
 
-from difflab.drawing.model import Box, Diagram, Edge, Kind, carried
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, carried
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
 __all__ = ["dot"]
 
 SHAPES = {
-    Kind.INPUT: 'shape=box, style="rounded,filled"',
-    Kind.CONSTANT: 'shape=box, style="dashed,filled"',
-    Kind.OPERATION: 'shape=ellipse, style="filled"',
-    Kind.MOVE: 'shape=box, style="rounded,filled"',
-    Kind.OUTPUT: 'shape=box, style="rounded,filled", peripheries=2',
-    Kind.SUMMARY: 'shape=box3d, style="filled"',
+    BoxKind.INPUT: 'shape=box, style="rounded,filled"',
+    BoxKind.CONSTANT: 'shape=box, style="dashed,filled"',
+    BoxKind.OPERATION: 'shape=ellipse, style="filled"',
+    BoxKind.MOVE: 'shape=box, style="rounded,filled"',
+    BoxKind.OUTPUT: 'shape=box, style="rounded,filled", peripheries=2',
+    BoxKind.SUMMARY: 'shape=box3d, style="filled"',
 }
 
 
@@ -33,7 +33,7 @@ def dot(picture: Diagram) -> str:
 
     Examples
     --------
-    >>> print(dot(Diagram('say "x"', "", (Box(Kind.INPUT, ("x",)),), ())).splitlines()[1])
+    >>> print(dot(Diagram('say "x"', "", (Box(BoxKind.INPUT, ("x",)),), ())).splitlines()[1])
       label="say \"x\"\n";
     """
     lines = [
@@ -65,7 +65,7 @@ def _node(number: int, box: Box) -> str:
     )
 
 
-def _edge(edge: Edge, source: Box) -> str:
+def _edge(edge: DiagramEdge, source: Box) -> str:
     label = [line for line in (edge.label, *carried(source)) if line]
     mark = f"label={_quoted(*label)}, " if label else ""
     width = 1.0 + 0.5 * log10(max(edge.count, 1))

@@ -1,7 +1,7 @@
-"""Layered layout: boxes and arrows as numbers in, coordinates and curves out.
+"""Layered layout: coordinates and curves for boxes of given sizes and their arrows.
 
-Knows nothing of graphs of primitives: it places boxes of given sizes so that every arrow
-points forward, few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
+Independent of graphs of primitives: it places boxes so that every arrow points forward,
+ few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
 Arrows that leave one box share a trunk, which splits where they part: fan-out stays visible
 and a box used a hundred times does not draw a hundred parallel lines. Iterative throughout.
 """
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from difflab.drawing.network import Net, align, layers, network, offsets, order
 
-__all__ = ["Arrow", "Curve", "Placement", "Point", "place"]
+__all__ = ["XY", "Arrow", "Curve", "Placement", "place"]
 
-Point = tuple[float, float]
+XY = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,19 @@ class Curve:
 
     Attributes
     ----------
-    start, leave, enter, end : Point
+    start, leave, enter, end : XY
         The lead runs from `start` to `leave`, the curve from `leave` to `enter` with
         tangents along the main direction, the second lead from `enter` to `end`.
-    first, second : Point
+    first, second : XY
         The two inner control points of the curve.
     """
 
-    start: Point
-    leave: Point
-    first: Point
-    second: Point
-    enter: Point
-    end: Point
+    start: XY
+    leave: XY
+    first: XY
+    second: XY
+    enter: XY
+    end: XY
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Arrow:
     """Where the arrow of one edge meets its target: `edge` is the index in the input."""
 
     edge: int
-    tip: Point
+    tip: XY
     curve: Curve
 
 
@@ -54,30 +54,30 @@ class Placement:
 
     Attributes
     ----------
-    centres : list of Point
+    centres : list of XY
         One a box.
-    sizes : list of Point
+    sizes : list of XY
         Width and height of every box, grown where its arrows need room.
     trunks : list of (int, Curve)
         Shared parts of arrows, each with the box it comes from.
     arrows : list of Arrow
         Last parts of arrows, one an edge.
-    junctions : list of Point
-        Places where arrows of one source part.
+    junctions : list of XY
+        Points at which arrows of one source part.
     width, height : float
     """
 
-    centres: list[Point]
-    sizes: list[Point]
+    centres: list[XY]
+    sizes: list[XY]
     trunks: list[tuple[int, Curve]]
     arrows: list[Arrow]
-    junctions: list[Point]
+    junctions: list[XY]
     width: float
     height: float
 
 
 def place(
-    sizes: Sequence[Point],
+    sizes: Sequence[XY],
     edges: Sequence[tuple[int, int]],
     *,
     late: Sequence[int] = (),
@@ -168,7 +168,7 @@ class _Router:
             *self.point(depth, breadth),
         )
 
-    def point(self, along: float, across: float) -> Point:
+    def point(self, along: float, across: float) -> XY:
         """Return a point of the picture."""
         return (along, across) if self.horizontal else (across, along)
 

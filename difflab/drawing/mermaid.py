@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 
-from difflab.drawing.model import Box, Diagram, Edge, Kind, carried
+from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, carried
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
 __all__ = ["mermaid"]
 
 SHAPES = {
-    Kind.INPUT: '(["{}"])',
-    Kind.CONSTANT: '["{}"]',
-    Kind.OPERATION: '("{}")',
-    Kind.MOVE: '("{}")',
-    Kind.OUTPUT: '((("{}")))',
-    Kind.SUMMARY: '[["{}"]]',
+    BoxKind.INPUT: '(["{}"])',
+    BoxKind.CONSTANT: '["{}"]',
+    BoxKind.OPERATION: '("{}")',
+    BoxKind.MOVE: '("{}")',
+    BoxKind.OUTPUT: '((("{}")))',
+    BoxKind.SUMMARY: '[["{}"]]',
 }
 
 
@@ -33,7 +33,7 @@ def mermaid(picture: Diagram) -> str:
 
     Examples
     --------
-    >>> print(mermaid(Diagram("x", "", (Box(Kind.INPUT, ("<x>",)),), ())).splitlines()[4])
+    >>> print(mermaid(Diagram("x", "", (Box(BoxKind.INPUT, ("<x>",)),), ())).splitlines()[4])
         n0(["#60;x#62;"]):::input
     """
     lines = [
@@ -46,7 +46,7 @@ def mermaid(picture: Diagram) -> str:
     ]
     for kind in sorted({box.kind for box in picture.boxes}):
         fill, stroke, ink = LIGHT[kind], LIGHT[f"{kind} line"], LIGHT["ink"]
-        dashes = ",stroke-dasharray:4 3" if kind is Kind.CONSTANT else ""
+        dashes = ",stroke-dasharray:4 3" if kind is BoxKind.CONSTANT else ""
         lines.append(f"    classDef {kind} fill:{fill},stroke:{stroke},color:{ink}{dashes}")
     return "\n".join(lines) + "\n"
 
@@ -66,7 +66,7 @@ def _node(number: int, box: Box) -> str:
     return f"    n{number}{SHAPES[box.kind].format(label)}:::{box.kind}"
 
 
-def _edge(edge: Edge, source: Box) -> str:
+def _edge(edge: DiagramEdge, source: Box) -> str:
     label = [_escaped(line) for line in (edge.label, *carried(source)) if line]
     mark = f'|"{"<br/>".join(label)}"|' if label else ""
     arrow = "==>" if edge.count > 1 else "-->"

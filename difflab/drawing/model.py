@@ -1,4 +1,4 @@
-"""What a picture of a graph consists of, before anything has a place or a colour.
+"""Content of a picture of a graph, without coordinates and colours.
 
 Every writer (SVG, PNG, DOT, Mermaid) draws this and nothing else, so all pictures of a
 function agree.
@@ -12,11 +12,11 @@ from enum import StrEnum
 from difflab.core.wording import joined
 from difflab.errors import printable
 
-__all__ = ["Box", "Diagram", "Edge", "Kind", "carried", "one_line"]
+__all__ = ["Box", "BoxKind", "Diagram", "DiagramEdge", "carried", "one_line"]
 
 
-class Kind(StrEnum):
-    """What a box stands for; every kind has a shape and a colour of its own."""
+class BoxKind(StrEnum):
+    """Role of a box; every kind has its own shape and colour."""
 
     INPUT = "input"
     CONSTANT = "constant"
@@ -32,18 +32,18 @@ class Box:
 
     Attributes
     ----------
-    kind : Kind
+    kind : BoxKind
     lines : tuple of str
-        What stands in it.
+        The text in it.
     caption : str
         Small print below: the name in the evaluation trace, the value.
     tip : str
-        What a pointer over the box shows.
+        The tooltip.
     value, bar : str
-        What the arrows that leave it carry: forward its value, back its cotangent.
+        Texts on the arrows that leave it: its value and its cotangent.
     """
 
-    kind: Kind
+    kind: BoxKind
     lines: tuple[str, ...]
     caption: str = ""
     tip: str = ""
@@ -52,7 +52,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Edge:
+class DiagramEdge:
     """An arrow between two boxes, `source` < `target`; it stands for `count` uses.
 
     `label` is the position of the argument, where exchanging arguments changes the result.
@@ -74,7 +74,7 @@ class Diagram:
     title: str
     subtitle: str
     boxes: tuple[Box, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[DiagramEdge, ...]
     late: tuple[int, ...] = ()
     legend: str = ""
 

@@ -7,8 +7,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.layout import Curve
-from difflab.drawing.model import Diagram, Kind
-from difflab.drawing.scene import Scene, Shape, scene
+from difflab.drawing.model import BoxKind, Diagram
+from difflab.drawing.scene import BoxShape, Scene, scene
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -36,7 +36,7 @@ def png(picture: Diagram) -> bytes:
     from matplotlib.style import context
 
     drawn = scene(picture)
-    # What the user has set for other pictures does not count: LaTeX may be missing here.
+    # The user's rcParams are ignored: LaTeX, for example, may be missing.
     with context("default"):
         return _drawn(drawn)
 
@@ -109,22 +109,22 @@ def _curve(curve: Curve, width: float) -> Any:
     )  # fmt: skip
 
 
-def _outlines(shape: Shape) -> list[Any]:
+def _outlines(shape: BoxShape) -> list[Any]:
     """Return the outline of a box; the same shapes as in the SVG."""
     round_ = 0.5 * min(shape.height, 44.0)
-    if shape.kind is Kind.INPUT:
+    if shape.kind is BoxKind.INPUT:
         return [_rect(shape, 0, round_)]
-    if shape.kind is Kind.CONSTANT:
+    if shape.kind is BoxKind.CONSTANT:
         return [_rect(shape, 0, 0, linestyle=(0, (4, 2.5)))]
-    if shape.kind in (Kind.OPERATION, Kind.MOVE):
+    if shape.kind in (BoxKind.OPERATION, BoxKind.MOVE):
         return [_rect(shape, 0, min(9.0, round_))]
-    if shape.kind is Kind.OUTPUT:
+    if shape.kind is BoxKind.OUTPUT:
         return [_rect(shape, 0, round_), _rect(shape, 3, max(round_ - 3, 0))]
-    behind = Shape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
+    behind = BoxShape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
     return [_rect(behind, 0, 5), _rect(shape, 0, 5)]
 
 
-def _rect(shape: Shape, by: float, radius: float, **style: Any) -> Any:
+def _rect(shape: BoxShape, by: float, radius: float, **style: Any) -> Any:
     from matplotlib.patches import FancyBboxPatch
 
     corner = (shape.x + by, shape.y + by)

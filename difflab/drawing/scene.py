@@ -1,7 +1,7 @@
-"""A diagram with places and sizes: rectangles, curves, arrow heads and texts, in pixels.
+"""A diagram with coordinates and sizes: rectangles, curves, arrow heads and texts, in pixels.
 
 SVG and PNG draw the same scene, so they show the same picture. The width of a text is
-estimated, generously, since the fonts of whoever looks are unknown.
+estimated, generously, since the viewer's fonts are unknown.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import unicodedata
 from dataclasses import dataclass, field
 from math import log10
 
-from difflab.drawing.layout import Curve, Placement, Point, place
-from difflab.drawing.model import Box, Diagram, Kind, one_line
+from difflab.drawing.layout import XY, Curve, Placement, place
+from difflab.drawing.model import Box, BoxKind, Diagram, one_line
 from difflab.drawing.network import layers
 
-__all__ = ["Dot", "Head", "Line", "Scene", "Shape", "Text", "scene", "text_width"]
+__all__ = ["BoxShape", "Dot", "Head", "Line", "Scene", "SceneText", "scene", "text_width"]
 
 MARGIN = 24.0
 LABEL, SMALL, TITLE = 15.0, 11.0, 17.0
@@ -24,20 +24,20 @@ PAIR = 2 * SMALL + 10.0  # the height of a value with its cotangent below
 # A picture wider than this is turned, so that it is scrolled down and not sideways.
 WIDEST = 1500.0
 NAMES = {
-    Kind.INPUT: "input",
-    Kind.CONSTANT: "constant",
-    Kind.OPERATION: "operation",
-    Kind.MOVE: "moves data",
-    Kind.OUTPUT: "output",
-    Kind.SUMMARY: "many operations",
+    BoxKind.INPUT: "input",
+    BoxKind.CONSTANT: "constant",
+    BoxKind.OPERATION: "operation",
+    BoxKind.MOVE: "moves data",
+    BoxKind.OUTPUT: "output",
+    BoxKind.SUMMARY: "many operations",
 }
 
 
 @dataclass(frozen=True)
-class Shape:
+class BoxShape:
     """The outline of a box; its kind says how it is drawn."""
 
-    kind: Kind
+    kind: BoxKind
     x: float
     y: float
     width: float
@@ -57,18 +57,18 @@ class Line:
 class Head:
     """The head of an arrow: a triangle."""
 
-    points: tuple[Point, Point, Point]
+    points: tuple[XY, XY, XY]
 
 
 @dataclass(frozen=True)
 class Dot:
     """Where the arrows of one node part."""
 
-    centre: Point
+    centre: XY
 
 
 @dataclass(frozen=True)
-class Text:
+class SceneText:
     """One line of text; `anchor` is start, middle or end, `y` the middle of the letters."""
 
     text: str
@@ -90,8 +90,8 @@ class Scene:
     lines: list[Line] = field(default_factory=list)
     heads: list[Head] = field(default_factory=list)
     dots: list[Dot] = field(default_factory=list)
-    shapes: list[Shape] = field(default_factory=list)
-    texts: list[Text] = field(default_factory=list)
+    shapes: list[BoxShape] = field(default_factory=list)
+    texts: list[SceneText] = field(default_factory=list)
 
 
 def text_width(text: str, size: float) -> float:
@@ -118,7 +118,7 @@ def _advance(character: str) -> float:
 
 
 def _tails(picture: Diagram) -> list[float]:
-    """Return the length of the straight piece of arrow behind each box that carries its numbers.
+    """Return the length of the straight piece of arrow behind each box that carries its values.
 
     Boxes of one layer have one length, so that they stand as they do without.
     """
@@ -132,7 +132,7 @@ def _tails(picture: Diagram) -> list[float]:
     return [longest.get(level, 0.0) for level in layer]
 
 
-def _reserved(box: Box, tail: float, horizontal: bool) -> Point:
+def _reserved(box: Box, tail: float, horizontal: bool) -> XY:
     """Return the size of a box together with the piece of arrow behind it."""
     width, height = _size(box)
     if not tail:
@@ -142,14 +142,14 @@ def _reserved(box: Box, tail: float, horizontal: bool) -> Point:
     return max(width, 2 * tail), height + PAIR
 
 
-def _size(box: Box) -> Point:
+def _size(box: Box) -> XY:
     """Return the size that a box needs for its texts."""
     wide = max(text_width(line, LABEL) for line in box.lines)
     width = max(wide, text_width(box.caption, SMALL)) + 22
     height = LINE * len(box.lines) + 12 + (15 if box.caption else 0)
-    if box.kind in (Kind.INPUT, Kind.OUTPUT):
+    if box.kind in (BoxKind.INPUT, BoxKind.OUTPUT):
         width += 10
-    return max(width, 30.0 if box.kind is Kind.CONSTANT else 46.0), height
+    return max(width, 30.0 if box.kind is BoxKind.CONSTANT else 46.0), height
 
 
 def scene(picture: Diagram) -> Scene:
@@ -157,9 +157,9 @@ def scene(picture: Diagram) -> Scene:
 
     Examples
     --------
-    >>> from difflab.drawing.model import Edge
-    >>> boxes = (Box(Kind.INPUT, ("x",)), Box(Kind.OUTPUT, ("y",)))
-    >>> drawn = scene(Diagram("y = x", "", boxes, (Edge(0, 1),)))
+    >>> from difflab.drawing.model import DiagramEdge
+    >>> boxes = (Box(BoxKind.INPUT, ("x",)), Box(BoxKind.OUTPUT, ("y",)))
+    >>> drawn = scene(Diagram("y = x", "", boxes, (DiagramEdge(0, 1),)))
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
     (2, 1)
     """
@@ -195,8 +195,8 @@ def scene(picture: Diagram) -> Scene:
 
 
 def _fitted(
-    drawn: Scene, box: Box, tail: float, centre: Point, size: Point, horizontal: bool
-) -> tuple[Point, Point]:
+    drawn: Scene, box: Box, tail: float, centre: XY, size: XY, horizontal: bool
+) -> tuple[XY, XY]:
     """Draw the piece of arrow that carries numbers; return the place and size of the box alone."""
     if not tail:
         return centre, size
@@ -204,12 +204,12 @@ def _fitted(
     own = _size(box)
     if horizontal:
         end = x + 0.5 * size[0]
-        if box.kind is not Kind.OUTPUT:
+        if box.kind is not BoxKind.OUTPUT:
             drawn.lines.append(_straight((end - tail, y), (end, y)))
         _numbers(drawn, box, (end - tail + 7, y - 0.5 * SMALL - 3, y + 0.5 * SMALL + 3))
         return (x - 0.5 * tail, y), (own[0], size[1])
     end = y + 0.5 * size[1]
-    if box.kind is not Kind.OUTPUT:
+    if box.kind is not BoxKind.OUTPUT:
         drawn.lines.append(_straight((x, end - PAIR), (x, end)))
     middle = end - 0.5 * PAIR
     _numbers(drawn, box, (x + 6, middle - 0.5 * SMALL - 1, middle + 0.5 * SMALL + 1))
@@ -222,14 +222,14 @@ def _numbers(drawn: Scene, box: Box, place: tuple[float, float, float]) -> None:
     for text, y, role in zip((box.value, box.bar), heights, ("value", "bar"), strict=True):
         if text:
             bad = "nan" in text or "inf" in text
-            drawn.texts.append(Text(text, x, y, SMALL, "bad" if bad else role, "start"))
+            drawn.texts.append(SceneText(text, x, y, SMALL, "bad" if bad else role, "start"))
 
 
-def _straight(start: Point, end: Point) -> Line:
+def _straight(start: XY, end: XY) -> Line:
     return Line(Curve(start, start, start, end, end, end), _thickness(1))
 
 
-def _moved(curve: Curve, by: Point) -> Curve:
+def _moved(curve: Curve, by: XY) -> Curve:
     shift = [
         (x + by[0], y + by[1])
         for x, y in (
@@ -239,9 +239,7 @@ def _moved(curve: Curve, by: Point) -> Curve:
     return Curve(*shift)
 
 
-def _arrows(
-    drawn: Scene, picture: Diagram, placement: Placement, by: Point, horizontal: bool
-) -> None:
+def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizontal: bool) -> None:
     """Draw trunks, arrows, their heads and the marks of the arguments."""
     flow = [0] * len(picture.boxes)
     for edge in picture.edges:
@@ -255,11 +253,11 @@ def _arrows(
         width = _thickness(edge.count)
         across = 3.6 + 0.5 * width
         if horizontal:
-            base, label = x - 9, Text(edge.label, x - 12, y - 7, SMALL, "mark", "end")
+            base, label = x - 9, SceneText(edge.label, x - 12, y - 7, SMALL, "mark", "end")
             points = ((x, y), (base, y - across), (base, y + across))
             end = (base, y)
         else:
-            base, label = y - 9, Text(edge.label, x + 5, y - 17, SMALL, "mark", "start")
+            base, label = y - 9, SceneText(edge.label, x + 5, y - 17, SMALL, "mark", "start")
             points = ((x, y), (x - across, base), (x + across, base))
             end = (x, base)
         shortened = Curve(curve.start, curve.leave, curve.first, curve.second, curve.enter, end)
@@ -274,21 +272,23 @@ def _thickness(count: int) -> float:
     return 1.4 + 0.7 * log10(max(count, 1))
 
 
-def _draw_box(drawn: Scene, box: Box, centre: Point, size: Point) -> None:
+def _draw_box(drawn: Scene, box: Box, centre: XY, size: XY) -> None:
     (x, y), (width, height) = centre, size
-    drawn.shapes.append(Shape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip))
+    drawn.shapes.append(
+        BoxShape(box.kind, x - 0.5 * width, y - 0.5 * height, width, height, box.tip)
+    )
     total = LINE * len(box.lines) + (15 if box.caption else 0)
     cursor = y - 0.5 * total + 0.5 * LINE
     for line in box.lines:
-        drawn.texts.append(Text(line, x, cursor, LABEL, "label"))
+        drawn.texts.append(SceneText(line, x, cursor, LABEL, "label"))
         cursor += LINE
     if box.caption:
-        drawn.texts.append(Text(box.caption, x, cursor - 3, SMALL, "caption"))
+        drawn.texts.append(SceneText(box.caption, x, cursor - 3, SMALL, "caption"))
 
 
-def _kinds(picture: Diagram) -> list[Kind]:
+def _kinds(picture: Diagram) -> list[BoxKind]:
     present = {box.kind for box in picture.boxes}
-    return [kind for kind in Kind if kind in present]
+    return [kind for kind in BoxKind if kind in present]
 
 
 def _key_width(picture: Diagram) -> float:
@@ -298,15 +298,17 @@ def _key_width(picture: Diagram) -> float:
 def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
     """Write the title and the counts above, the key of the shapes below."""
     room = int(inner / (0.6 * TITLE))
-    drawn.texts.append(Text(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start"))
-    drawn.texts.append(Text(picture.subtitle, MARGIN, 50, 12.0, "caption", "start"))
+    drawn.texts.append(
+        SceneText(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start")
+    )
+    drawn.texts.append(SceneText(picture.subtitle, MARGIN, 50, 12.0, "caption", "start"))
     if picture.legend:
         drawn.height += 20
         drawn.texts.append(
-            Text(picture.legend, MARGIN, drawn.height - 44, SMALL, "caption", "start")
+            SceneText(picture.legend, MARGIN, drawn.height - 44, SMALL, "caption", "start")
         )
     x, y = MARGIN, drawn.height - 22
     for kind in _kinds(picture):
-        drawn.shapes.append(Shape(kind, x, y - 7, 24, 14))
-        drawn.texts.append(Text(NAMES[kind], x + 31, y, SMALL, "caption", "start"))
+        drawn.shapes.append(BoxShape(kind, x, y - 7, 24, 14))
+        drawn.texts.append(SceneText(NAMES[kind], x + 31, y, SMALL, "caption", "start"))
         x += 52 + text_width(NAMES[kind], SMALL)

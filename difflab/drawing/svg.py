@@ -1,6 +1,6 @@
 """A scene as SVG, written by hand: no tool is needed, and every text is escaped.
 
-The picture brings its own paper, light or dark as the viewer asks, and its colours are
+The picture has its own background, light or dark as the viewer prefers, and its colours are
 Okabe and Ito's, which colour-blind people can tell apart; every kind also has its own shape.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from html import escape
 
 from difflab.drawing.layout import Curve
-from difflab.drawing.model import Diagram, Kind
-from difflab.drawing.scene import Scene, Shape, Text, scene
+from difflab.drawing.model import BoxKind, Diagram
+from difflab.drawing.scene import BoxShape, Scene, SceneText, scene
 from difflab.errors import printable
 
 __all__ = ["DARK", "LIGHT", "svg"]
@@ -76,7 +76,7 @@ def svg(picture: Diagram) -> str:
     Examples
     --------
     >>> from difflab.drawing.model import Box
-    >>> text = svg(Diagram("<b>", "", (Box(Kind.INPUT, ("x",)),), ()))
+    >>> text = svg(Diagram("<b>", "", (Box(BoxKind.INPUT, ("x",)),), ()))
     >>> "&lt;b&gt;" in text, "<b>" in text
     (True, False)
     """
@@ -112,7 +112,7 @@ def _style(colours: Mapping[str, str]) -> str:
     for role in ("value", "bar"):
         rules[role] = f"fill:{colours[role]}"
     rules["bad"] = f"fill:{colours['bad']};font-weight:600"
-    for kind in Kind:
+    for kind in BoxKind:
         rules[kind] = f"fill:{colours[kind]};stroke:{colours[f'{kind} line']}"
     return "".join(f".difflab-graph .{name}{{{rule}}}" for name, rule in rules.items())
 
@@ -150,7 +150,7 @@ def _lines(drawn: Scene) -> list[str]:
     return lines
 
 
-def _rect(shape: Shape, by: float, radius: float, extra: str = "") -> str:
+def _rect(shape: BoxShape, by: float, radius: float, extra: str = "") -> str:
     x, y = _n(shape.x + by), _n(shape.y + by)
     width, height = _n(shape.width - 2 * abs(by)), _n(shape.height - 2 * abs(by))
     return (
@@ -159,25 +159,25 @@ def _rect(shape: Shape, by: float, radius: float, extra: str = "") -> str:
     )
 
 
-def _shape(shape: Shape) -> str:
-    """Return the outline of a box: every kind has a shape that needs no colour to be told."""
+def _shape(shape: BoxShape) -> str:
+    """Return the outline of a box: kinds are distinguished by shape, without colour."""
     round_ = 0.5 * min(shape.height, 44.0)
     tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
-    if shape.kind is Kind.INPUT:
+    if shape.kind is BoxKind.INPUT:
         body = _rect(shape, 0, round_)
-    elif shape.kind is Kind.CONSTANT:
+    elif shape.kind is BoxKind.CONSTANT:
         body = _rect(shape, 0, 0, ' stroke-dasharray="4 2.5"')
-    elif shape.kind in (Kind.OPERATION, Kind.MOVE):
+    elif shape.kind in (BoxKind.OPERATION, BoxKind.MOVE):
         body = _rect(shape, 0, min(9.0, round_))
-    elif shape.kind is Kind.OUTPUT:
+    elif shape.kind is BoxKind.OUTPUT:
         body = _rect(shape, 0, round_) + _rect(shape, 3, max(round_ - 3, 0))
     else:
-        behind = Shape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
+        behind = BoxShape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
         body = _rect(behind, 0, 5) + _rect(shape, 0, 5)
     return f"<g>{tip}{body}</g>"
 
 
-def _label(text: Text) -> str:
+def _label(text: SceneText) -> str:
     y = text.y + 0.36 * text.size
     return (
         f'<text class="{text.role}" x="{_n(text.x)}" y="{_n(y)}" font-size="{_n(text.size)}" '

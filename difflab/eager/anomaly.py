@@ -21,8 +21,8 @@ from difflab.core.devices import module_of, on_host
 from difflab.core.place import NOWHERE as PLACELESS
 from difflab.core.place import FramePosition, user_position
 from difflab.core.primitive import Primitive
-from difflab.diagnose.explanation import Explanation, Run
-from difflab.diagnose.findings import Finding, Kind
+from difflab.diagnose.explanation import Explanation, PointExplainer
+from difflab.diagnose.findings import AnomalyKind, Finding
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import TapedArray
 from difflab.eager.recording.tape import Accumulation, TapeStep
@@ -100,7 +100,7 @@ class Watch:
                 hint="compute it inside the block, and call explain() before backward()",
             )
         noted = _NotedGraph(self.notes, numbers, leaves or {})
-        run = Run(noted.function, noted.leaf_indices, noted.function.graph.place)
+        run = PointExplainer(noted.function, noted.leaf_indices, noted.function.graph.place)
         with np.errstate(all="ignore"):
             found = run.single(noted.values, None)
         if not noted.opaque:
@@ -144,7 +144,7 @@ class Watch:
             for number in numbers:
                 del self.notes[number]
         for finding in found.findings:
-            if finding.kind is not Kind.CANCELLATION:
+            if finding.kind is not AnomalyKind.CANCELLATION:
                 raise _error(finding)
         for finding in found.findings:
             warnings.warn(finding.render(), stacklevel=3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.drawing import Diagram, Kind, diagram, svg
+from difflab.drawing import BoxKind, Diagram, diagram, svg
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -18,9 +18,9 @@ def counted(picture: Diagram) -> int:
     """Add up the operations that the boxes stand for."""
     total = 0
     for box in picture.boxes:
-        if box.kind is Kind.SUMMARY:
+        if box.kind is BoxKind.SUMMARY:
             total += sum(int(line.split(" × ")[0].replace(",", "")) for line in box.lines)
-        total += box.kind is Kind.OPERATION
+        total += box.kind is BoxKind.OPERATION
     return total
 
 
@@ -79,7 +79,7 @@ def test_the_summary_is_drawn_with_the_counts_on_the_arrows() -> None:
 @pytest.mark.parametrize("terms", [10, 200])
 def test_the_limit_decides_what_is_summarised(terms: int) -> None:
     picture = diagram(dl.parse("+".join(f"x{k}^2" for k in range(terms))))
-    summarised = any(box.kind is Kind.SUMMARY for box in picture.boxes)
+    summarised = any(box.kind is BoxKind.SUMMARY for box in picture.boxes)
     assert summarised == (terms == 200)
     assert len(picture.boxes) <= 80
 

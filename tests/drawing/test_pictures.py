@@ -11,7 +11,7 @@ import pytest
 
 import difflab as dl
 from difflab.diagnose import node_cotangents
-from difflab.drawing import WRITERS, Diagram, Kind, diagram, dot, mermaid, png, svg
+from difflab.drawing import WRITERS, BoxKind, Diagram, diagram, dot, mermaid, png, svg
 from difflab.drawing.model import Box
 from difflab.drawing.scene import Scene, scene
 from difflab.drawing.svg import DARK, LIGHT
@@ -53,7 +53,7 @@ def test_the_seed_graph() -> None:
     assert picture.title == SEED
     assert picture.subtitle == "2 inputs · 5 operations · 1 output · depth 3"
     kinds = [box.kind for box in picture.boxes]
-    assert kinds == [Kind.INPUT] * 2 + [Kind.OPERATION] * 5 + [Kind.OUTPUT]
+    assert kinds == [BoxKind.INPUT] * 2 + [BoxKind.OPERATION] * 5 + [BoxKind.OUTPUT]
 
 
 def test_names_are_those_of_the_evaluation_trace() -> None:
@@ -83,7 +83,7 @@ def test_both_uses_of_a_square_are_arrows() -> None:
 def test_a_constant_stands_beside_each_of_its_uses() -> None:
     picture = drawn("2*x + y^2 + x*y*2 + 2^2")
     twos = [box for box in picture.boxes if box.lines == ("2",)]
-    assert [box.kind for box in twos] == [Kind.CONSTANT] * 4
+    assert [box.kind for box in twos] == [BoxKind.CONSTANT] * 4
     assert len([e for e in picture.edges if picture.boxes[e.source].lines == ("2",)]) == 5
     assert picture.subtitle.startswith("2 inputs · 8 operations")
 
@@ -146,8 +146,8 @@ def test_an_output_is_not_called_as_an_input() -> None:
 
 def test_moving_data_is_told_from_computing() -> None:
     kinds = {box.lines[0]: box.kind for box in drawn("x: [3]\nx[0]*x[1]").boxes}
-    assert kinds["[0]"] is Kind.MOVE
-    assert kinds["×"] is Kind.OPERATION
+    assert kinds["[0]"] is BoxKind.MOVE
+    assert kinds["×"] is BoxKind.OPERATION
 
 
 def test_the_derivative_is_drawn_like_any_function() -> None:
@@ -168,7 +168,7 @@ def test_svg_is_xml_with_an_arrow_for_every_use(text: str) -> None:
 
 
 def hostile() -> Diagram:
-    boxes = (Box(Kind.INPUT, (HOSTILE,), HOSTILE, HOSTILE), Box(Kind.OUTPUT, ("y",)))
+    boxes = (Box(BoxKind.INPUT, (HOSTILE,), HOSTILE, HOSTILE), Box(BoxKind.OUTPUT, ("y",)))
     return Diagram(HOSTILE, HOSTILE, boxes, ())
 
 
@@ -296,18 +296,18 @@ def contrast(a: str, b: str) -> float:
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK])
 def test_contrast_suffices_in_light_and_dark(colours: dict[str, str]) -> None:
-    for surface in ("paper", *Kind):
+    for surface in ("paper", *BoxKind):
         assert contrast(colours["ink"], colours[surface]) >= 7, surface
         assert contrast(colours["quiet"], colours[surface]) >= 4.5, surface
     for number in ("value", "bar", "bad"):
         assert contrast(colours[number], colours["paper"]) >= 4.5, number
-    for kind in Kind:
+    for kind in BoxKind:
         assert contrast(colours[f"{kind} line"], colours["paper"]) >= 3, kind
 
 
 def test_kinds_differ_in_shape_and_not_only_in_colour() -> None:
     outlines = set()
-    for kind in set(Kind) - {Kind.MOVE}:
+    for kind in set(BoxKind) - {BoxKind.MOVE}:
         text = svg(Diagram("", "", (Box(kind, ("x",)),), ()))
         group = re.findall(r"<g>(.*?)</g>", text)[0]
         outlines.add(re.sub(r'class="\w+" | [xy]="[^"]*"| (width|height)="[^"]*"', "", group))

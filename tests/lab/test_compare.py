@@ -164,14 +164,14 @@ def test_text_is_only_text() -> None:
         ({"x": 1}, PointError, "no value is given for the input y"),
         ({}, PointError, "the inputs x, y"),
         ({"x": 1, "y": 2, "yy": 3}, PointError, "'yy'.*\n.*did you mean 'y'"),
-        ({"x": 1, "y": [1, 2]}, PointError, r"'y' is a single number, but .* shape \[2\]"),
+        ({"x": 1, "y": [1, 2]}, PointError, r"'y' is a scalar, but .* shape \[2\]"),
         ({"x": 1, "y": "2"}, PointError, "'y' is not a real number"),
         ({"x": 1, "y": 2j}, PointError, "'y' is not a real number"),
         ({"x": 1, "y": None}, PointError, "'y' is not a real number"),
         ({"x": 1, "y": [[1], [2, 3]]}, PointError, "'y' is not a real number"),
         ({"x": 1, "y": math.nan}, PointError, "'y' is not finite"),
         ({"x": 1, "y": 10**400}, PointError, "'y' is too large"),
-        ([1, 2], PointError, "values by name"),
+        ([1, 2], PointError, "mapping of input names to values"),
         ({"x": 1, "y": -2}, DomainError, "log"),
     ],
 )
@@ -372,5 +372,5 @@ def test_no_output_is_called_as_an_input() -> None:
 
 
 def test_a_seed_that_is_none_is_the_inputs_fault() -> None:
-    with pytest.raises(InputError, match="a seed is 0 or a larger integer, not -1"):
+    with pytest.raises(InputError, match="the seed must be a non-negative integer, not -1"):
         compare("x", seed=-1, timing=False)

@@ -1,1 +1,1 @@
-"""Derivatives of Python functions under JAX's names; given a Function they return a Function."""
+"""Derivatives of callables under JAX's names; applied to a Function they return a Function."""

@@ -1,6 +1,6 @@
-"""`grad`, `value_and_grad`, `jacfwd`, `jacrev`, `hessian`: of Python functions, as JAX has them.
+"""`grad`, `value_and_grad`, `jacfwd`, `jacrev`, `hessian`: of Python functions, as in JAX.
 
-Given a `Function` each returns a `Function`.
+Applied to a `Function`, each returns a `Function`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from difflab.autodiff.arguments import Argnums, Chosen, composed
+from difflab.autodiff.arguments import ActiveArguments, Argnums, composed
 from difflab.autodiff.engine.argnums import gradients, jacobians, swept
 from difflab.autodiff.functions import transforms
 from difflab.autodiff.functions.grad import function_gradient, function_jacobian
@@ -26,8 +26,8 @@ from difflab.graph.pytree import LEAF, unflatten
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "value_and_grad"]
 
-STACKED_NUMBERS = 1 << 21
-"""About how many numbers a value may have when a sweep is applied to many seeds at once."""
+STACKED_ELEMENTS = 1 << 21
+"""Approximate maximum number of elements of a value when one sweep handles many seeds."""
 
 AnyCallable = Callable[..., Any]
 
@@ -39,19 +39,19 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
 def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCallable:
     """Return the function whose value is the gradient of `fun`.
 
-    ``grad(f)(x)`` is ∂f/∂x by one reverse sweep, shaped like x. The function is run once at
-    every call, on traced values; what a call captures besides its arguments is constant.
+    ``grad(f)(x)`` is ∂f/∂x by one reverse sweep, shaped like x. The function is traced once
+    per call; values it captures besides its arguments are constants.
 
     Parameters
     ----------
     fun : callable or Function
-        With one real number as result. A callable is written with NumPy; its arguments and
-        results may be tuples, lists and dicts of float64 numbers and arrays.
+        With a real scalar result. A callable is written with NumPy; its arguments and
+        results may be tuples, lists and dicts of float64 scalars and arrays.
     argnums : int or sequence of int
         Which positional arguments (or inputs) to differentiate by; negative ones count from
-        the last. Other arguments, and those by keyword, are passed on as they are.
+        the last. Other arguments, and keyword arguments, are passed unchanged.
     has_aux : bool
-        Whether `fun` returns a pair of the number and auxiliary data.
+        Whether `fun` returns a pair of the scalar and auxiliary data.
 
     Returns
     -------
@@ -63,8 +63,8 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
     Raises
     ------
     InputError
-        When called: the result is no single number, `argnums` is wrong, an argument to
-        differentiate by holds integers, or the code cannot be traced.
+        When called: the result is not a scalar, `argnums` is invalid, a differentiated
+        argument holds integers, or the code cannot be traced.
 
     Examples
     --------
@@ -93,16 +93,16 @@ def value_and_grad(
 def value_and_grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCallable:
     """Return the function whose result is the pair of `fun`'s value and its gradient.
 
-    Both come of one run. Parameters and errors are those of `grad`.
+    Both are computed by one call. Parameters and errors are those of `grad`.
 
     Parameters
     ----------
     fun : callable or Function
-        With one real number as result.
+        With a real scalar result.
     argnums : int or sequence of int
         Which positional arguments (or inputs) to differentiate by.
     has_aux : bool
-        Whether `fun` returns a pair of the number and auxiliary data.
+        Whether `fun` returns a pair of the scalar and auxiliary data.
 
     Returns
     -------
@@ -131,9 +131,9 @@ def _gradient_of(
 
     @wraps(fun, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(fun, argnums, args, kwargs, what)
+        chosen = ActiveArguments(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)
-        _require_number(run, what)
+        _require_scalar_result(run, what)
         sources = tuple(range(len(chosen.values)))
         parts = computed(run.derived(gradients, sources), [*chosen.values, *run.captured])
         outputs = parts[: len(parts) - len(sources)]
@@ -145,8 +145,8 @@ def _gradient_of(
     return gradient
 
 
-def _require_number(run: Recording, what: str) -> None:
-    """Refuse what has no gradient."""
+def _require_scalar_result(run: Recording, what: str) -> None:
+    """Raise `InputError` unless the result is a scalar."""
     if run.structure != LEAF:
         raise InputError(
             f"{what} needs a function that returns one number, this one returns {run.structure}",
@@ -182,13 +182,13 @@ def jacfwd(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> Any
     Returns
     -------
     callable or Function
-        Returns the tree of the result in which each leaf is the tree of the argument of
-        Jacobians, as JAX does.
+        Returns the result's tree with, in place of each leaf, the argument's tree of
+        Jacobians, as in JAX.
 
     Raises
     ------
     InputError
-        As `grad`, but for the number of results.
+        As `grad`, except that any results are allowed.
 
     Examples
     --------
@@ -247,13 +247,13 @@ def _jacobian_of(
     require_flag(has_aux, "has_aux", what)
     if isinstance(fun, Function):
         if has_aux:
-            raise InputError(f"{what} takes the Jacobian of every output of a Function")
+            raise InputError(f"{what} of a Function differentiates every output: omit has_aux")
         return function_jacobian(fun, argnums, what, forward=forward)
     require_callable(fun, what)
 
     @wraps(fun, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(fun, argnums, args, kwargs, what)
+        chosen = ActiveArguments(fun, argnums, args, kwargs, what)
         run = chosen.record(has_aux)
         values = [*chosen.values, *run.captured]
         blocks = _blocks(run, values, len(chosen.values), forward=forward)
@@ -264,7 +264,7 @@ def _jacobian_of(
 
 
 def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> list[Any]:
-    """Return the Jacobian of each result by each of the first `count` values, in that order."""
+    """Return the Jacobian of each result with respect to each of the first `count` values."""
     sources, outputs = tuple(range(count)), tuple(range(run.results))
     if any(isinstance(value, Node) for value in values):
         whole = run.derived(jacobians, sources, outputs, forward=forward)
@@ -285,13 +285,13 @@ def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> 
 
 
 def _on_unit_seeds(one: Function, values: list[Any]) -> list[Any]:
-    """Compute a sweep for every unit seed, as many at once as memory allows."""
+    """Evaluate a sweep for every unit seed, in stacks of limited size."""
     if len(one.inputs) == len(values):
         return computed(one, values)
     shape, xp = one.input_shapes[-1], array_module(values, "a Jacobian")
     size = math.prod(shape)
     largest = max(map(math.prod, one.graph.shape_table))
-    step = max(1, STACKED_NUMBERS // max(largest, 1))
+    step = max(1, STACKED_ELEMENTS // max(largest, 1))
     pieces = []
     for start in range(0, max(size, 1), step):
         count = min(step, size - start)
@@ -311,13 +311,13 @@ def hessian(
 def hessian(fun: AnyCallable, argnums: Argnums | None = None, has_aux: bool = False) -> AnyCallable:
     """Return the matrix of second derivatives, forward over reverse.
 
-    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as JAX shapes it. Of a Function it is
-    the matrix ``H = ∂(∇f)/∂x`` of all inputs flattened, unless `argnums` asks for JAX's form.
+    Of a callable this is ``jacfwd(jacrev(fun))``, shaped as in JAX. Of a Function it is the
+    matrix ``H = ∂(∇f)/∂x`` of all inputs flattened, unless `argnums` is given.
 
     Parameters
     ----------
     fun : callable or Function
-        A Function has one output of one number.
+        A Function has one scalar output.
     argnums : int or sequence of int, optional
         Which arguments to differentiate by: 0 for a callable, all for a Function.
     has_aux : bool

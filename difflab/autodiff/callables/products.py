@@ -1,11 +1,11 @@
-"""`jvp`, `vjp`, `linearize`, `hvp`: derivatives of functions times vectors."""
+"""`jvp`, `vjp`, `linearize`, `hvp`: products of derivatives with vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from difflab.autodiff.arguments import Chosen
+from difflab.autodiff.arguments import ActiveArguments
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.engine.argnums import pulled, pushed, split
 from difflab.autodiff.engine.sweep import Sweep
@@ -38,10 +38,10 @@ def jvp(
     Parameters
     ----------
     fun : callable or Function
-        Of real numbers, arrays and trees of them.
+        With arguments and results that are real scalars, arrays or trees of them.
     primals, tangents : tuple or list
-        The arguments, and directions of the same structure and shapes. A Function may be
-        given alone.
+        The arguments, and directions of the same structure and shapes. Omitted for a
+        Function given alone.
     has_aux : bool
         Whether `fun` returns a pair of its result and auxiliary data.
 
@@ -56,7 +56,7 @@ def jvp(
     Raises
     ------
     InputError
-        The tangents do not fit the primals, or these hold integers.
+        The tangents do not match the primals, or the primals hold integers.
 
     Examples
     --------
@@ -88,15 +88,15 @@ def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any: ...
 def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     """Return ``fun(*primals)`` and the function ȳ ↦ Jᵀ ȳ, by reverse mode.
 
-    The function that is returned keeps what the reverse sweep needs, so that calling it
-    repeats nothing of the forward computation.
+    The returned function keeps the residuals of the reverse sweep, so that calling it does not
+    repeat the forward computation.
 
     Parameters
     ----------
     fun : callable or Function
-        Of real numbers, arrays and trees of them.
+        With arguments and results that are real scalars, arrays or trees of them.
     *primals
-        The arguments. A Function may be given alone.
+        The arguments; omitted for a Function given alone.
     has_aux : bool
         Whether `fun` returns a pair of its result and auxiliary data.
 
@@ -112,7 +112,7 @@ def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     Raises
     ------
     InputError
-        The cotangent does not fit the result, or the primals hold integers.
+        The cotangent does not match the result, or the primals hold integers.
 
     Examples
     --------
@@ -146,14 +146,14 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any: ..
 def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     """Return ``fun(*primals)`` and the function ẋ ↦ J ẋ at that point, by forward mode.
 
-    Unlike `jvp` it computes what does not depend on the tangents once, for any number of them.
+    Unlike `jvp`, it computes what does not depend on the tangents once for all of them.
 
     Parameters
     ----------
     fun : callable or Function
-        Of real numbers, arrays and trees of them.
+        With arguments and results that are real scalars, arrays or trees of them.
     *primals
-        The arguments. A Function may be given alone.
+        The arguments; omitted for a Function given alone.
     has_aux : bool
         Whether `fun` returns a pair of its result and auxiliary data.
 
@@ -169,7 +169,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     Raises
     ------
     InputError
-        The tangents do not fit the primals, or these hold integers.
+        The tangents do not match the primals, or the primals hold integers.
 
     Examples
     --------
@@ -211,10 +211,10 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     Parameters
     ----------
     fun : callable or Function
-        With one real number as result.
+        With a real scalar result.
     primals, tangents : tuple or list
-        The arguments, and directions of the same structure and shapes. A Function may be
-        given alone.
+        The arguments, and directions of the same structure and shapes. Omitted for a
+        Function given alone.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     Raises
     ------
     InputError
-        The function returns no single number, or the tangents do not fit the primals.
+        The result is not a scalar, or the tangents do not match the primals.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
     if primals is None or tangents is None:
         return transforms.hvp(_alone(fun, "hvp", "primals and tangents"))
     if not isinstance(primals, tuple | list):
-        raise InputError("the primals of hvp are a tuple or list of arguments")
+        raise InputError("the primals of hvp must be a tuple or list of arguments")
     require_callable(fun, "hvp")
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     slope: AnyCallable = grad(lambda *args: fun(*args), argnums)
@@ -248,35 +248,35 @@ def hvp(fun: AnyCallable, primals: Vectors | None = None, tangents: Vectors | No
 
 
 def _alone(fun: AnyCallable, what: str, needed: str) -> Function:
-    """Return a Function that was given without arguments."""
+    """Return `fun` if it is a Function, which needs no arguments."""
     if not isinstance(fun, Function):
         raise InputError(f"{what} of a Python function needs {needed}")
     return fun
 
 
-def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> Chosen:
-    """Return all arguments of a call, as the ones to differentiate by."""
+def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> ActiveArguments:
+    """Return all arguments of a call, as the differentiated ones."""
     require_callable(fun, what)
     if not isinstance(primals, tuple | list):
         raise InputError(
-            f"the primals of {what} are a tuple or list of arguments, not one "
+            f"the primals of {what} must be a tuple or list of arguments, not "
             f"{type(primals).__name__}",
             hint="write (x,) for a single argument",
         )
     if not primals:
-        raise InputError(f"{what} needs at least one argument to differentiate by")
-    return Chosen(fun, tuple(range(len(primals))), primals, {}, what)
+        raise InputError(f"{what} needs at least one argument")
+    return ActiveArguments(fun, tuple(range(len(primals))), primals, {}, what)
 
 
-def _selection(chosen: Chosen, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return which inputs and outputs of a run derivatives flow between."""
+def _selection(chosen: ActiveArguments, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the positions of the differentiated inputs and outputs of a recording."""
     return tuple(range(len(chosen.values))), tuple(range(run.results))
 
 
 def _prepared(
-    run: Recording, chosen: Chosen, transform: Callable[..., Function]
+    run: Recording, chosen: ActiveArguments, transform: Callable[..., Function]
 ) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
-    """Compute what a sweep keeps; return the outputs, and the sweep as a linear function."""
+    """Compute the residuals of a sweep; return the outputs and the sweep as a linear function."""
     values = [*chosen.values, *run.captured]
     prepare, linear = run.derived(
         _divided, transform, *_selection(chosen, run), len(values), len(run.function.outputs)
@@ -300,9 +300,9 @@ def _divided(
 
 
 def _vectors(tree: Any, structure: Structure, like: Sequence[Any], what: str) -> list[Any]:
-    """Return the leaves of tangents or cotangents, checked against what they belong to."""
-    given = tuple(tree) if isinstance(tree, list) and structure.tokens[0][0] is tuple else tree
-    leaves, found = flatten(given)
+    """Return the leaves of tangents or cotangents, checked against structure and shapes."""
+    vectors = tuple(tree) if isinstance(tree, list) and structure.tokens[0][0] is tuple else tree
+    leaves, found = flatten(vectors)
     if found != structure:
         raise InputError(f"{what} have the structure {found} instead of {structure}")
     values = [as_value(leaf, what) for leaf in leaves]

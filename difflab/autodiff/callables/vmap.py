@@ -1,4 +1,4 @@
-"""`vmap`: a function of one example as a function of many."""
+"""`vmap`: a function of one example, mapped over a batch of examples."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ __all__ = ["vmap"]
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """Return `fun` mapped over axes of its arguments, all examples computed at once.
 
-    The function is run once, on one traced example, and what it did is computed on arrays of
-    examples. Values are float64.
+    The function is traced once, on one example, and the recorded operations are evaluated on
+    stacks of examples. Values are float64.
 
     Parameters
     ----------
     fun : callable or Function
-        Of one example, written with NumPy.
+        Function of one example, written with NumPy.
     in_axes : int, None or tuple
-        Which axis of each argument counts the examples; None for an argument that all of
-        them share, which is passed on as it is. A tuple has an entry for each positional
-        argument, which may itself be a tree with the beginning of the argument's structure.
-        Arguments by keyword are mapped over their first axis.
+        The batch axis of each argument; None for an argument that all examples share,
+        which is passed unchanged. A tuple has an entry for each positional argument, which
+        may itself be a tree that is a prefix of the argument's structure. Keyword arguments
+        are mapped over their first axis.
     out_axes : int, None or tree
-        Where the axis goes in the results; None for a result that is the same in all examples.
+        The batch axis of each result; None for a result that is the same in all examples.
 
     Returns
     -------
     callable
-        Of stacks of examples.
+        Function of stacks of examples.
 
     Raises
     ------
     InputError
-        Nothing is mapped, or the axes do not fit the arguments or results.
+        No argument is mapped, or the axes do not match the arguments or results.
     ShapeError
-        The arguments count different numbers of examples.
+        The arguments have different batch sizes.
 
     Examples
     --------
@@ -66,28 +66,32 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callab
         leaves, structure = flatten((args, kwargs))
         positional = _axes(in_axes, flatten(args)[1], "in_axes")
         axes = positional + [0] * (len(leaves) - len(positional))
-        mapped_leaves = [place for place, axis in enumerate(axes) if axis is not None]
+        mapped_leaves = [position for position, axis in enumerate(axes) if axis is not None]
         stacks = [
-            _to_front(as_value(leaves[place], "what vmap maps over"), axes[place], "in_axes")
-            for place in mapped_leaves
+            _to_front(
+                as_value(leaves[position], "an argument that vmap maps over"),
+                axes[position],
+                "in_axes",
+            )
+            for position in mapped_leaves
         ]
         size = _size(stacks)
 
         def call(nodes: list[Node]) -> Any:
             filled = list(leaves)
-            for place, node in zip(mapped_leaves, nodes, strict=True):
-                filled[place] = node
+            for position, node in zip(mapped_leaves, nodes, strict=True):
+                filled[position] = node
             example_args, example_kwargs = unflatten(structure, filled)
             return fun(*example_args, **example_kwargs)
 
         run = record(call, [stack.shape[1:] for stack in stacks], has_aux=False)
-        places = _axes(out_axes, run.structure, "out_axes")
-        if None in places:
-            _require_shared(run, len(stacks), places)
+        result_axes = _axes(out_axes, run.structure, "out_axes")
+        if None in result_axes:
+            _require_shared(run, len(stacks), result_axes)
         results = _computed(run, stacks, size)
         return unflatten(
             run.structure,
-            [_from_front(result, axis) for result, axis in zip(results, places, strict=True)],
+            [_from_front(result, axis) for result, axis in zip(results, result_axes, strict=True)],
         )
 
     return mapped
@@ -101,7 +105,7 @@ def _size(stacks: Sequence[Any]) -> int:
     if len(sizes) > 1:
         raise ShapeError(
             f"vmap was given arguments with {' and '.join(map(str, sorted(sizes)))} examples",
-            hint="in_axes says which axis counts them; None keeps an argument whole",
+            hint="in_axes gives the batch axis of each argument; None shares an argument",
         )
     size: int = sizes.pop()
     return size
@@ -124,7 +128,7 @@ def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:
         entry = pending.pop()
         if token == LEAF.tokens[0]:
             if entry is not None and not _is_axis(entry):
-                raise InputError(f"{what} has {entry!r} where an axis belongs")
+                raise InputError(f"{what} has {entry!r} where an axis is required")
             found.append(entry)
         elif token[0] == "none":
             continue
@@ -143,8 +147,8 @@ def _entries(entry: Any, token: tuple[Any, ...], what: str) -> list[Any]:
     elif isinstance(entry, tuple | list) and len(entry) == token[1]:
         return list(entry)
     raise InputError(
-        f"{what} has {entry!r} where a tree with the arguments' structure belongs",
-        hint="an axis, None, or one of these for every part",
+        f"{what} has {entry!r} where a tree of the same structure is required",
+        hint="give an axis, None, or a tree of these",
     )
 
 
@@ -161,32 +165,32 @@ def _checked(axis: int, ndim: int, what: str) -> int:
 
 def _to_front(value: Any, axis: int | None, what: str) -> Any:
     """Return a stack with its examples along the first axis."""
-    place = _checked(axis or 0, value.ndim, what)
+    position = _checked(axis or 0, value.ndim, what)
     if isinstance(value, Node):
-        return with_axis_at(value, place, 0)
-    return _contiguous(value, place, 0)
+        return with_axis_at(value, position, 0)
+    return _contiguous(value, position, 0)
 
 
 def _from_front(result: Any, axis: int | None) -> Any:
     """Return a stack of results with the examples along `axis`."""
     if axis is None:
         return result[0]
-    place = _checked(axis, result.ndim, "out_axes")
+    position = _checked(axis, result.ndim, "out_axes")
     if isinstance(result, Node):
-        return with_axis_at(result, 0, place)
-    return _contiguous(result, 0, place)
+        return with_axis_at(result, 0, position)
+    return _contiguous(result, 0, position)
 
 
-def _require_shared(run: Recording, count: int, places: Sequence[int | None]) -> None:
-    """Refuse to return one value where there is one for each example."""
+def _require_shared(run: Recording, count: int, result_axes: Sequence[int | None]) -> None:
+    """Raise `InputError` where a result with ``out_axes=None`` depends on the example."""
     function = run.function
     reach = function.graph.reached_from(function.input_nodes[:count])
-    for output, place in zip(function.outputs, places, strict=True):
-        if place is None and reach[output]:
+    for output, axis in zip(function.outputs, result_axes, strict=True):
+        if axis is None and reach[output]:
             raise InputError("out_axes is None for a result that differs between the examples")
 
 
-def _contiguous(value: Any, source: int, place: int) -> Any:
-    """Move an axis, and the numbers with it."""
+def _contiguous(value: Any, source: int, target: int) -> Any:
+    """Move an axis and return contiguous memory."""
     xp = module_of(value)
-    return xp.ascontiguousarray(xp.moveaxis(value, source, place))
+    return xp.ascontiguousarray(xp.moveaxis(value, source, target))

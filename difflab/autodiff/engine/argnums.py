@@ -1,7 +1,7 @@
 """Derivatives of some outputs of a function with respect to some of its inputs.
 
-What the transforms with `argnums` are made of: graph to graph, every function pure, so that
-its result can be kept.
+Building blocks of the transforms with `argnums`: pure, graph to graph, so that their results
+can be cached.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from difflab.primitives import reshape, scatter
 
 __all__ = ["gradients", "jacobians", "pulled", "pushed", "split", "swept"]
 
-Places = tuple[int, ...]
+Positions = tuple[int, ...]
 
 
-def gradients(function: Function, sources: Places) -> Function:
+def gradients(function: Function, sources: Positions) -> Function:
     """Return all outputs, then the cotangents of `sources` for output 0 with cotangent 1."""
     function = rolled(function, LARGE)
     sweep = Sweep(function)
@@ -36,7 +36,7 @@ def gradients(function: Function, sources: Places) -> Function:
     return _with_parts(sweep, [], bars, [f"{function.inputs[i]}_bar" for i in sources])
 
 
-def pushed(function: Function, sources: Places, outputs: Places) -> Function:
+def pushed(function: Function, sources: Positions, outputs: Positions) -> Function:
     """Return all outputs, then the tangents of `outputs`; tangents of `sources` are inputs."""
     sweep = Sweep(function)
     seeds = fresh_inputs(
@@ -50,7 +50,7 @@ def pushed(function: Function, sources: Places, outputs: Places) -> Function:
     return _with_parts(sweep, seeds, dots, [f"{function.output_names[i]}_dot" for i in outputs])
 
 
-def pulled(function: Function, sources: Places, outputs: Places) -> Function:
+def pulled(function: Function, sources: Positions, outputs: Positions) -> Function:
     """Return all outputs, then the cotangents of `sources`; those of `outputs` are inputs."""
     sweep = Sweep(function)
     seeds = fresh_inputs(
@@ -67,7 +67,7 @@ def pulled(function: Function, sources: Places, outputs: Places) -> Function:
     return _with_parts(sweep, seeds, bars, [f"{function.inputs[i]}_bar" for i in sources])
 
 
-def swept(function: Function, sources: Places, outputs: Places, *, forward: bool) -> Function:
+def swept(function: Function, sources: Positions, outputs: Positions, *, forward: bool) -> Function:
     """Return one sweep alone, from the only source or back from the only output.
 
     Its seed is the last input, or the constant 1 where that source or output is a number.
@@ -87,7 +87,9 @@ def swept(function: Function, sources: Places, outputs: Places, *, forward: bool
     return Function.build(sweep.builder, inputs, [part.id for part in parts], names)
 
 
-def jacobians(function: Function, sources: Places, outputs: Places, *, forward: bool) -> Function:
+def jacobians(
+    function: Function, sources: Positions, outputs: Positions, *, forward: bool
+) -> Function:
     """Return the Jacobian of every output by every source, of the output's shape + its.
 
     A sweep is made once for each source (or output) and applied to a stack of unit seeds.
@@ -213,7 +215,7 @@ class _Halves:
         return self.here[number]
 
 
-def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Places) -> list[Node]:
+def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Positions) -> list[Node]:
     """Return the tangents of `outputs`, of their shapes."""
     function = sweep.function
     dots = push_forward(sweep, seeds, function.outputs)
@@ -221,7 +223,7 @@ def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Places) -> list[Node]:
     return [spread(dots.get(function.outputs[i], zero), function.output_shapes[i]) for i in outputs]
 
 
-def _pull(sweep: Sweep, seeds: dict[int, Node], sources: Places) -> list[Node]:
+def _pull(sweep: Sweep, seeds: dict[int, Node], sources: Positions) -> list[Node]:
     """Return the cotangents of `sources`, of their shapes."""
     function = sweep.function
     bars = pull_back(sweep, seeds, [function.input_nodes[i] for i in sources])

@@ -1,4 +1,4 @@
-"""Tangent and cotangent of primitives that mix the numbers of arrays, one argument at a time.
+"""Tangent and cotangent of primitives that mix array elements, one argument at a time.
 
 Such a primitive states a tangent map ``(t, y, *args) -> ẏ``, which is linear in t. The map is
 recorded once for given shapes; its transpose is the reverse sweep over what it wrote, from ẏ
@@ -23,10 +23,10 @@ from difflab.primitives import not_equal, sum_
 
 __all__ = ["any_of", "anywhere", "cotangent", "pulled", "pushed", "recorded_tangent"]
 
-Shapes = tuple[Shape, ...]
+ArgumentShapes = tuple[Shape, ...]
 PullBack = Callable[[Sweep, Mapping[int, Node], Sequence[int]], dict[int, Masked]]
 REMEMBERED = 4096
-"""Recorded maps that are kept; more would be shapes that nobody meets again."""
+"""Maximum number of recorded maps in the cache."""
 
 
 def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked) -> Masked | None:
@@ -78,9 +78,9 @@ def pulled(
 
 
 def any_of(mask: Node, shape: Shape) -> Node:
-    """Return a mask of `shape` that holds where any number of `mask` does.
+    """Return a mask of `shape` that holds where any element of `mask` does.
 
-    Every number of the result may depend on every number of the operand.
+    Every element of the result may depend on every element of the operand.
     """
     counted = mask * 1
     if counted.ndim:
@@ -102,7 +102,7 @@ def _params(sweep: Sweep, number: int) -> Params:
 
 @lru_cache(REMEMBERED)
 def recorded_tangent(
-    entry: Callable[..., Any], place: int, params: Params, shapes: Shapes, shape: Shape
+    entry: Callable[..., Any], place: int, params: Params, shapes: ArgumentShapes, shape: Shape
 ) -> Function:
     """Record a tangent map as a function of t, y and the arguments."""
     builder = Builder()
@@ -118,7 +118,7 @@ def cotangent(
     entry: Callable[..., Any],
     place: int,
     params: Params,
-    shapes: Shapes,
+    shapes: ArgumentShapes,
     shape: Shape,
     pull_back: PullBack,
 ) -> Function:

@@ -1,8 +1,7 @@
 """A function of one example as a function of a stack of examples, graph to graph.
 
 Elementwise rows take stacks as they are, and rows of arrays, which count their axes from the
-end, are told of one more leading axis. A row of the user's own is applied to one example after the
-other.
+end, get parameters for one more leading axis. A custom row is applied to the examples one by one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from difflab.primitives import (
 __all__ = ["batched", "with_axis_at"]
 
 Arg = tuple[Node, bool]
-Rule = Callable[[int, list[Arg], dict[str, Any]], Node]
+BatchingRule = Callable[[int, list[Arg], dict[str, Any]], Node]
 
 
 def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
@@ -227,7 +226,7 @@ def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     return result
 
 
-_RULES: dict[Primitive, Rule] = {
+_RULES: dict[Primitive, BatchingRule] = {
     broadcast: _broadcast,
     index: _index,
     matmul: _matmul,

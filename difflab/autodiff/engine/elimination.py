@@ -23,7 +23,7 @@ from difflab.primitives import multiply
 
 __all__ = ["eliminate"]
 
-Edges = dict[int, dict[int, Masked]]
+PartialEdges = dict[int, dict[int, Masked]]
 """For each vertex its predecessors, with the partial derivative on the edge from each."""
 
 
@@ -73,10 +73,12 @@ def _sink(place: int) -> int:
     return -1 - place
 
 
-def _linearised(sweep: Sweep, columns: Mapping[int, int], outputs: Sequence[int]) -> Edges | None:
+def _linearised(
+    sweep: Sweep, columns: Mapping[int, int], outputs: Sequence[int]
+) -> PartialEdges | None:
     """Return the partial derivatives of everything between the inputs and the outputs."""
     active = sweep.graph.reached_from(sweep.function.input_nodes)
-    edges: Edges = {_sink(place): {} for place in range(len(outputs))}
+    edges: PartialEdges = {_sink(place): {} for place in range(len(outputs))}
     wanted = bytearray(len(active))
     for place, node in enumerate(outputs):
         if node < len(active) and active[node]:
@@ -123,7 +125,7 @@ def _partials(sweep: Sweep, node: int, active: Sequence[int]) -> dict[int, Maske
 class _Linearised:
     """The graph whose edges are partial derivatives."""
 
-    def __init__(self, builder: Builder, edges: Edges) -> None:
+    def __init__(self, builder: Builder, edges: PartialEdges) -> None:
         self.builder = builder
         self.edges = edges
         self.successors: dict[int, set[int]] = {v: set() for v in edges if v >= 0}

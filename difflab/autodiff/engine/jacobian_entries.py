@@ -1,4 +1,4 @@
-"""The entries of a Jacobian: forward, back or by elimination, whichever is fewer operations."""
+"""Entries of a Jacobian, by the sweep direction or elimination order with fewest operations."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from difflab.graph.node import Node
 from difflab.graph.passes.operation_saving import doubled_last, squares_once
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = ["Mode", "check_mode", "cotangents", "derived", "entries", "packed"]
+__all__ = ["SweepMode", "check_mode", "cotangents", "derived", "entries", "packed"]
 
-Mode = Literal["forward", "reverse", "auto"]
+SweepMode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
 
 TRIAL_LIMIT = 200_000
 """Operations up to which mode "auto" builds all Jacobians and counts; beyond it estimates."""
 
-Key = tuple[int, ...]
-Place = tuple[int, Key]
+ElementIndex = tuple[int, ...]
+ElementPosition = tuple[int, ElementIndex]
 
 
 def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
-    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` asks for.
+    """Return the m·n entries of the Jacobian, packed, by the sweeps that `mode` selects.
 
     The sweep's function is `function`, perhaps with its squares written alike.
     """
@@ -58,7 +58,7 @@ def entries(function: Function, mode: str) -> tuple[Sweep, Node]:
 
 
 def check_mode(mode: str) -> None:
-    """Raise `InputError` where there is no such mode."""
+    """Raise `InputError` if `mode` is unknown."""
     if not isinstance(mode, str) or mode not in MODES:
         raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
 
@@ -79,7 +79,7 @@ def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
 
 
 def _by_reverse(function: Function) -> tuple[Sweep, Node]:
-    """Sweep back once per output number."""
+    """Run one reverse sweep per output element."""
     sweep = Sweep(function)
     bars: list[Node] = []
     for number, key in _output_numbers(sweep):
@@ -91,7 +91,7 @@ def _by_reverse(function: Function) -> tuple[Sweep, Node]:
 
 
 def _by_forward(function: Function) -> tuple[Sweep, Node]:
-    """Sweep forward once per input number."""
+    """Run one forward sweep per input element."""
     sweep = Sweep(function)
     outputs = _output_numbers(sweep)
     nodes = {number for number, _ in outputs}
@@ -149,15 +149,15 @@ def packed(sweep: Sweep, parts: list[Node]) -> Node:
     return sweep.node(sweep.builder.emit(pack, [part.id for part in parts], params))
 
 
-def _output_numbers(sweep: Sweep) -> list[Place]:
+def _output_numbers(sweep: Sweep) -> list[ElementPosition]:
     """Return where each output number is: a node and the key into it."""
-    places: list[Place] = []
+    places: list[ElementPosition] = []
     for output in sweep.function.outputs:
         places += _places(sweep.builder, output)
     return places
 
 
-def _places(builder: Builder, node: int) -> list[Place]:
+def _places(builder: Builder, node: int) -> list[ElementPosition]:
     """Return where the numbers of an array come from.
 
     What only gathers scalars, as a gradient does, is taken apart into those scalars.
@@ -172,32 +172,32 @@ def _places(builder: Builder, node: int) -> list[Place]:
     if row is scatter and set(keys).issuperset(builder.params(node)["keys"]):
         zero = (builder.constant(0), ())
         parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
-        found: dict[Key, Place] = {key: (part, ()) for key, part in parts}
+        found: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in parts}
         return [found.get(key, zero) for key in keys]
     return [(node, key) for key in keys]
 
 
-def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[Place]) -> list[Node]:
+def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[ElementPosition]) -> list[Node]:
     """Return the tangents of output numbers."""
     zero = sweep.constant(0)
-    taken: dict[int, dict[Key, Place]] = {}
+    parts_of: dict[int, dict[ElementIndex, ElementPosition]] = {}
     numbers = []
     for number, key in places:
         dot = tangents.get(number)
         if dot is None or key == ():
             numbers.append(zero if dot is None else dot)
             continue
-        if number not in taken:
+        if number not in parts_of:
             whole = spread(dot, sweep.builder.shape(number))
             found = _places(sweep.builder, whole.id)
-            taken[number] = dict(zip(_keys(whole.shape), found, strict=True))
-        part, inner = taken[number][key]
+            parts_of[number] = dict(zip(_keys(whole.shape), found, strict=True))
+        part, inner = parts_of[number][key]
         node = sweep.node(part)
         numbers.append(index(node, key=inner, rank=node.ndim) if inner else node)
     return numbers
 
 
-def _keys(shape: Sequence[int]) -> list[Key]:
+def _keys(shape: Sequence[int]) -> list[ElementIndex]:
     """Return the index of every number of an array, in order."""
     return list(product(*map(range, shape)))
 

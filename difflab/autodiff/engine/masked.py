@@ -18,13 +18,13 @@ from typing import Any, NamedTuple, Protocol
 from difflab.core.primitive import Primitive
 from difflab.primitives import add, logical_and, logical_or, scatter, where
 
-__all__ = ["Masked", "Writer", "accumulate", "both", "either", "resolved"]
+__all__ = ["DerivativeWriter", "Masked", "accumulate", "both", "either", "resolved"]
 
 V = Any
 """A node's number in a graph, or a value."""
 
 
-class Writer(Protocol):
+class DerivativeWriter(Protocol):
     """What derivatives are written with."""
 
     def emit(self, primitive: Primitive, args: Sequence[V], params: Any = ()) -> V:
@@ -58,14 +58,14 @@ class Masked(NamedTuple):
     clean: bool = False
 
 
-def resolved(writer: Writer, part: Masked) -> V:
+def resolved(writer: DerivativeWriter, part: Masked) -> V:
     """Return a derivative as a node that is zero where its mask does not hold."""
     if part.mask is None or part.clean:
         return part.value
     return writer.emit(where, (part.mask, part.value, writer.constant(0)))
 
 
-def accumulate(writer: Writer, parts: list[Masked]) -> Masked:
+def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
     """Add up what arrives at a node; contributions under one mask stay under it."""
     if len(parts) == 1:
         return parts[0]
@@ -77,12 +77,12 @@ def accumulate(writer: Writer, parts: list[Masked]) -> Masked:
     return Masked(total, either(writer, [part.mask for part in parts]), clean=True)
 
 
-def both(writer: Writer, mask: V | None, condition: V) -> V:
+def both(writer: DerivativeWriter, mask: V | None, condition: V) -> V:
     """Return the mask of a branch inside a branch."""
     return condition if mask is None else writer.emit(logical_and, (mask, condition))
 
 
-def either(writer: Writer, masks: list[V | None]) -> V | None:
+def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
     """Return the mask of a sum: where any of its terms counts."""
     known = [mask for mask in masks if mask is not None]
     if len(known) < len(masks):
@@ -98,7 +98,7 @@ def _same(mask: V | None, other: V | None) -> bool:
     return mask is other or (type(mask) is int and mask == other)
 
 
-def _sum(writer: Writer, terms: list[V]) -> V:
+def _sum(writer: DerivativeWriter, terms: list[V]) -> V:
     """Add derivatives; those of parts of an array are gathered into one scatter."""
     whole = [term for term in terms if writer.primitive(term) is not scatter]
     if len(terms) - len(whole) > 1:
@@ -110,7 +110,7 @@ def _sum(writer: Writer, terms: list[V]) -> V:
     return total
 
 
-def _gathered(writer: Writer, terms: list[V]) -> V:
+def _gathered(writer: DerivativeWriter, terms: list[V]) -> V:
     """Merge scatters into arrays of one shape; parts with the same key are added first."""
     parts: dict[Any, V] = {}
     for term in terms:

@@ -1,4 +1,4 @@
-"""Zeros that stand beforehand: where the derivative along a direction vanishes at every point.
+"""Structural zeros: where the derivative along a direction vanishes at every point.
 
 A direction that moves a few numbers of an array is zero in the others, and zero times the
 infinite slope of ``sqrt`` at 0 would be nan. Such directions are therefore masked like branches
@@ -27,10 +27,10 @@ from difflab.primitives import constant_array, divide, dpower, not_equal, power,
 __all__ = ["Zeros"]
 
 FEW = 16
-"""Numbers that count, up to which a mask is written as their places."""
+"""Number of true elements up to which a mask is written as their indices."""
 
 SHORT = 4096
-"""Numbers of a mask up to which it is written out, not computed in every call."""
+"""Number of elements up to which a mask is stored as a constant, not computed in every call."""
 
 
 class Zeros:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from difflab.autodiff.arguments import Argnums, composed, places
+from difflab.autodiff.arguments import Argnums, argument_positions, composed
 from difflab.autodiff.engine.argnums import gradients, jacobians
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.errors import InputError
@@ -20,10 +20,10 @@ __all__ = ["function_gradient", "function_jacobian"]
 def function_gradient(
     function: Function, argnums: Argnums, has_aux: bool, *, with_value: bool
 ) -> Function:
-    """Return the gradient as a function with an output per argument."""
+    """Return the gradient as a function with one output per argument."""
     what = "value_and_grad" if with_value else "grad"
     require_flag(has_aux, "has_aux", what)
-    sources, single = places(argnums, len(function.inputs), what)
+    sources, single = argument_positions(argnums, len(function.inputs), what)
     extra = len(function.outputs) - 1
     if math.prod(function.output_shapes[0]) != 1 or (extra and not has_aux):
         raise InputError(
@@ -47,13 +47,13 @@ def function_gradient(
 
 
 def _reordered(function: Function, order: Sequence[int], structure: Structure) -> Function:
-    """Return a function with some of the outputs, in a new order and form."""
+    """Return a function with the outputs `order`, in a new structure."""
     builder = Sweep(function).builder
     return Function.build(
         builder,
         function.input_nodes,
-        [function.outputs[place] for place in order],
-        [function.output_names[place] for place in order],
+        [function.outputs[i] for i in order],
+        [function.output_names[i] for i in order],
         None if structure == LEAF else structure,
     )
 
@@ -61,8 +61,8 @@ def _reordered(function: Function, order: Sequence[int], structure: Structure) -
 def function_jacobian(
     function: Function, argnums: Argnums, what: str, *, forward: bool
 ) -> Function:
-    """Return the Jacobians as a function with an output per output and argument."""
-    sources, single = places(argnums, len(function.inputs), what)
+    """Return the Jacobians as a function with one output per pair of output and argument."""
+    sources, single = argument_positions(argnums, len(function.inputs), what)
     outputs = tuple(range(len(function.outputs)))
     whole = jacobians(function, sources, outputs, forward=forward)
     results = function.structure

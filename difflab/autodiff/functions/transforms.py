@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from difflab.autodiff.engine.argnums import pulled, pushed
-from difflab.autodiff.engine.jacobian_entries import Mode, check_mode, derived, entries
+from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, derived, entries
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
@@ -27,17 +27,17 @@ __all__ = [
 ]
 
 
-def gradient(function: Function, mode: Mode = "reverse") -> Function:
+def gradient(function: Function, mode: SweepMode = "reverse") -> Function:
     """Return ∇f as a function of the same inputs.
 
     ``∇f(x) = (∂f/∂x₁, …, ∂f/∂xₙ)`` with the inputs flattened in order. In reverse mode it
-    takes at most a small constant times the operations of f, whatever n is (Baur & Strassen,
-    1983). A large f whose terms repeat one shape is differentiated on vectors of those terms.
+    needs at most a small constant times the operations of f, independently of n (Baur & Strassen,
+    1983). A large f with many terms of the same form is differentiated on vectors of those terms.
 
     Parameters
     ----------
     function : Function
-        With one output of one number.
+        With one scalar output.
     mode : {"reverse", "forward", "auto"}
         The direction of the sweep.
 
@@ -62,25 +62,25 @@ def gradient(function: Function, mode: Mode = "reverse") -> Function:
     return _gradient(_repeating(function, mode), mode)
 
 
-def _gradient(function: Function, mode: Mode) -> Function:
-    """Return ∇f node by node of `function` as it stands."""
+def _gradient(function: Function, mode: SweepMode) -> Function:
+    """Return ∇f, built node by node without rolling up repetition."""
     require_scalar(function, "gradient", "jacobian")
     return derived(*entries(function, mode), "gradient", fewest=mode == "auto")
 
 
-def _repeating(function: Function, mode: Mode) -> Function:
+def _repeating(function: Function, mode: SweepMode) -> Function:
     """Return `function` with its repetition as vectors, where one sweep differentiates it."""
     check_mode(mode)
     return rolled(function, LARGE) if mode == "reverse" else function
 
 
-def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
+def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Function:
     """Return a function with the outputs f(x) and ∇f(x), which share their computation.
 
     Parameters
     ----------
     function : Function
-        With one output of one number.
+        With one scalar output.
     mode : {"reverse", "forward", "auto"}
         The direction of the sweep.
 
@@ -115,19 +115,19 @@ def value_and_gradient(function: Function, mode: Mode = "reverse") -> Function:
     )
 
 
-def jacobian(function: Function, mode: Mode = "auto") -> Function:
+def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
     """Return J = ∂(outputs)/∂(inputs), both flattened, as a function of the same inputs.
 
     Reverse mode takes a sweep per output, forward mode a sweep per input. Mode "auto" builds
     both, and a third by vertex elimination, which multiplies the paths that several entries
-    share once (Griewank & Reese, 1991), and takes the one with the fewest operations; where
-    building them would be long it compares m with n. It also multiplies by powers of two
-    last, which changes a value only where a number is too small or too large for it.
+    share once (Griewank & Reese, 1991), and uses the one with the fewest operations; where
+    building them would take long it compares m with n. It also multiplies by powers of two
+    last, which changes a result only by underflow or overflow.
 
     Parameters
     ----------
     function : Function
-        With any outputs; m and n count their numbers and those of the inputs.
+        With any outputs; m and n are the numbers of output and input elements.
     mode : {"auto", "forward", "reverse"}
         The direction of the sweeps.
 
@@ -141,7 +141,7 @@ def jacobian(function: Function, mode: Mode = "auto") -> Function:
     InputError
         `mode` is unknown.
     ResourceError
-        The matrix takes more memory than there is.
+        The matrix requires more memory than is available.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def hessian(function: Function) -> Function:
     Parameters
     ----------
     function : Function
-        With one output of one number.
+        With one scalar output.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def hessian(function: Function) -> Function:
     [[10.0, 6.0], [6.0, 0.0]]
     """
     require_scalar(function, "hessian", "jacobian(jacobian(f))")
-    # Of numbers also where they repeat: each column meets few of them, but all lanes of vectors.
+    # On scalars even where terms repeat: a column involves few terms, but whole vectors otherwise.
     slope = _gradient(function, "reverse")
     second = jacobian(slope, "auto")
     return _renamed(second, "hessian")
@@ -255,7 +255,7 @@ def hvp(function: Function) -> Function:
     Parameters
     ----------
     function : Function
-        With one output of one number.
+        With one scalar output.
 
     Returns
     -------
@@ -279,7 +279,7 @@ def hvp(function: Function) -> Function:
 
 
 def require_scalar(function: Function, transform: str, instead: str) -> None:
-    """Raise `InputError` where a function has more than one output number."""
+    """Raise `InputError` unless the function has exactly one output element."""
     if len(function.outputs) != 1 or math.prod(function.output_shapes[0]) != 1:
         raise InputError(
             f"{transform} needs a function with one output number, this one has {function.m}",

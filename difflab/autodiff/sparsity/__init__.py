@@ -1,4 +1,4 @@
-"""Sparse derivatives: which entries can be other than zero, and how few sweeps find them."""
+"""Sparse derivatives: structural nonzeros, and the few sweeps that compute them."""
 
 from difflab.autodiff.sparsity.transforms import (
     SparseDerivative,

@@ -1,9 +1,9 @@
 """Colors for the columns of a sparse matrix: columns of one color share a direction.
 
-Columns that meet in no row can be told apart in the product with the sum of their unit vectors.
-A symmetric matrix needs fewer colors, since an entry may be read from either of its two places.
-Both colorings are greedy. What a vertex may not take is a set of colors kept as the bits of a
-Python integer, so that the work is one operation for each entry of the matrix.
+Columns without a common row can be separated in the product with the sum of their unit vectors.
+A symmetric matrix needs fewer colors, since an entry may be read from either of its two positions.
+Both colorings are greedy. The colors forbidden for a vertex are the bits of a Python
+integer, so that the work is one operation for each entry of the matrix.
 
 Sources: A. R. Curtis, M. J. D. Powell and J. K. Reid, *On the estimation of sparse Jacobian
 matrices* (1974); T. F. Coleman and J. J. Moré, *Estimation of sparse Hessian matrices and graph
@@ -28,7 +28,7 @@ Pattern = sparse.csr_array[np.bool_]
 def color_columns(pattern: Pattern) -> Colors:
     """Color columns so that no two of one color have an entry in the same row.
 
-    That is a distance-2 coloring of the bipartite graph of rows and columns. Columns are taken
+    That is a distance-2 coloring of the bipartite graph of rows and columns. Columns are colored
     in their own order, which is the best for banded matrices; where that needs more colors than
     the fullest row has entries, also in order of their degree, and the fewer colors are kept.
 
@@ -52,15 +52,15 @@ def color_columns(pattern: Pattern) -> Colors:
     degrees = np.diff(columns.indptr)
     rows, starts = columns.indices.tolist(), columns.indptr.tolist()
     colors = _columns_in_order(rows, starts, pattern.shape[0], range(pattern.shape[1]))
-    if _number(colors) > int(np.diff(pattern.indptr).max(initial=0)):
+    if _color_count(colors) > int(np.diff(pattern.indptr).max(initial=0)):
         largest_first = np.argsort(-degrees, kind="stable").tolist()
         again = _columns_in_order(rows, starts, pattern.shape[0], largest_first)
-        colors = min(colors, again, key=_number)
+        colors = min(colors, again, key=_color_count)
     return np.array(colors, np.int64)
 
 
 def color_symmetric(pattern: Pattern) -> Colors:
-    """Color a symmetric matrix so that each entry can be read from one of its two places.
+    """Color a symmetric matrix so that each entry can be read from one of its two positions.
 
     That is a star coloring of its graph: neighbors differ, and no path of four vertices has
     two colors only. Of two orders, the vertices' own and that of their degree, the one with
@@ -88,33 +88,33 @@ def color_symmetric(pattern: Pattern) -> Colors:
     largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
     orders: list[Sequence[int]] = [range(pattern.shape[0]), largest_first]
     found = [_symmetric_in_order(neighbors, starts, order) for order in orders]
-    return np.array(min(found, key=_number), np.int64)
+    return np.array(min(found, key=_color_count), np.int64)
 
 
-def _number(colors: Sequence[int]) -> int:
+def _color_count(colors: Sequence[int]) -> int:
     return max(colors, default=-1) + 1
 
 
-def _lowest_free(taken: int) -> int:
+def _lowest_free(used: int) -> int:
     """Return the lowest bit that is not set."""
-    return (~taken & (taken + 1)).bit_length() - 1
+    return (~used & (used + 1)).bit_length() - 1
 
 
 def _columns_in_order(
     rows: list[int], starts: list[int], m: int, order: Sequence[int]
 ) -> list[int]:
-    """Give each column the lowest color that none of its rows has met."""
+    """Give each column the lowest color that no column in its rows has."""
     colors = [0] * (len(starts) - 1)
-    met = [0] * m
+    row_colors = [0] * m
     for column in order:
         own = rows[starts[column] : starts[column + 1]]
-        taken = 0
+        used = 0
         for row in own:
-            taken |= met[row]
-        colors[column] = _lowest_free(taken)
+            used |= row_colors[row]
+        colors[column] = _lowest_free(used)
         bit = 1 << colors[column]
         for row in own:
-            met[row] |= bit
+            row_colors[row] |= bit
     return colors
 
 
@@ -132,13 +132,13 @@ def _symmetric_in_order(neighbors: list[int], starts: list[int], order: Sequence
     first: dict[tuple[int, int], int] = {}
     for v in order:
         around = [w for w in neighbors[starts[v] : starts[v + 1]] if w != v]
-        taken = 0
+        used = 0
         for w in around:
             if colors[w] >= 0:
-                taken |= 1 << colors[w] | leaf[w]
+                used |= 1 << colors[w] | leaf[w]
                 if twice[v] >> colors[w] & 1:
-                    taken |= once[w]
-        color = colors[v] = _lowest_free(taken)
+                    used |= once[w]
+        color = colors[v] = _lowest_free(used)
         bit = 1 << color
         for w in around:
             if colors[w] >= 0 and twice[v] >> colors[w] & 1:

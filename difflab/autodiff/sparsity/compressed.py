@@ -1,4 +1,4 @@
-"""A derivative in a few directions at once: one sweep for each color."""
+"""Compressed derivatives: one sweep for each color."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pushed_together(function: Function, colors: Colors, count: int) -> Function:
     Parameters
     ----------
     function : Function
-        With n input numbers.
+        With n input elements.
     colors : (n,) array of int
         From 0 to `count` - 1.
 
@@ -60,7 +60,7 @@ def pulled_together(function: Function, colors: Colors, count: int) -> Function:
     Parameters
     ----------
     function : Function
-        With m output numbers.
+        With m output elements.
     colors : (m,) array of int
         From 0 to `count` - 1.
 
@@ -86,7 +86,7 @@ def pulled_together(function: Function, colors: Colors, count: int) -> Function:
 def _seeds(
     builder: Builder, nodes: Sequence[int], colors: Colors, count: int
 ) -> list[dict[int, Node]]:
-    """Return for each color what its sweep starts from; other nodes are left out."""
+    """Return the seeds of each color's sweep; unseeded nodes are omitted."""
     shapes = [builder.shape(node) for node in nodes]
     sizes = [math.prod(shape) for shape in shapes]
     starts = np.cumsum([0, *sizes])
@@ -94,10 +94,10 @@ def _seeds(
     found: list[dict[int, Node]] = []
     by_color = np.argsort(colors, kind="stable")
     ends = np.cumsum(np.bincount(colors, minlength=count))
-    for places in np.split(by_color, ends[:-1]) if count else []:
+    for indices in np.split(by_color, ends[:-1]) if count else []:
         seeds: dict[int, Node] = {}
-        touched, begins = np.unique(owners[places], return_index=True)
-        for part, inside in zip(touched.tolist(), np.split(places, begins[1:]), strict=True):
+        touched, begins = np.unique(owners[indices], return_index=True)
+        for part, inside in zip(touched.tolist(), np.split(indices, begins[1:]), strict=True):
             seed = _marked(builder, shapes[part], inside - starts[part])
             node = nodes[part]
             seeds[node] = seeds[node] + seed if node in seeds else seed
@@ -105,13 +105,13 @@ def _seeds(
     return found
 
 
-def _marked(builder: Builder, shape: Shape, places: NDArray[np.int64]) -> Node:
-    """Return an array with 1 at some places and 0 elsewhere."""
+def _marked(builder: Builder, shape: Shape, indices: NDArray[np.int64]) -> Node:
+    """Return an array with 1 at the given indices and 0 elsewhere."""
     size = math.prod(shape)
-    if len(places) == size:
+    if len(indices) == size:
         return spread(Node(builder, builder.constant(1)), shape)
     marks = np.zeros(size)
-    marks[places] = 1.0
+    marks[indices] = 1.0
     params = (("shape", shape), ("values", marks.tobytes()))
     return Node(builder, builder.emit(constant_array, (), params))
 

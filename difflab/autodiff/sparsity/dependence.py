@@ -1,11 +1,11 @@
-"""Which number of a graph is computed from which: an edge for every pair, no derivative taken.
+"""Dependences between the elements of a graph's values, without computing derivatives.
 
-Every number of every node's value is a vertex. What a row does to the numbers is read off the
-row's own rule, so that there is no second table: elementwise rows and selections pass on the
-arguments that have a map or a condition; a linear row is shown which numbers it moves by moving
-their names; a row with a tangent map depends on what the map depends on. Rows that mix whole
-axes get vertices in between, *hubs*, so that k numbers which all depend on k others are 2k
-edges and not k².
+Every element of every node's value is a vertex. Its edges follow from the primitive's own rule,
+so that there is no second table: elementwise rows and selections depend on the arguments that
+have a map or a condition; a linear row is applied to vertex ids, which shows where it moves
+elements; a row with a tangent map depends on what the map depends on. Rows that mix whole axes
+get intermediate vertices, *hubs*, so that k elements which all depend on k others take 2k edges
+and not k².
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, S
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 
-__all__ = ["Edges", "dependence"]
+__all__ = ["DependenceEdges", "dependence"]
 
 Ids = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
 ONE = 1 << 32
-"""Every vertex's name carries this mark, so that a sum of names tells how many were added."""
+"""Offset of every vertex id, so that a sum of ids shows how many were added."""
 
 
-def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
+def dependence(function: Function) -> tuple[DependenceEdges, Ids, Ids]:
     """Return the edges of `function`, and the vertices of its inputs and outputs, flattened.
 
     Examples
@@ -42,11 +42,11 @@ def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
     >>> sources.tolist(), len(targets)
     ([0, 1, 2], 1)
     """
-    # A vertex has a name, and an edge two.
+    # A vertex has one id, an edge has two.
     require_memory(
         32 * function.graph.element_count(), "finding which outputs depend on which inputs"
     )
-    edges = Edges()
+    edges = DependenceEdges()
     names = edges.add_graph(function.graph, function.input_nodes)
     ends = (function.input_nodes, function.outputs)
     sources, targets = (_joined([names(node) for node in nodes]) for nodes in ends)
@@ -54,13 +54,13 @@ def dependence(function: Function) -> tuple[Edges, Ids, Ids]:
 
 
 def _joined(parts: Sequence[Ids]) -> Ids:
-    """Return the numbers of all vertices named in `parts`."""
+    """Return the vertices whose ids are in `parts`, without the offset."""
     whole = np.concatenate([part.ravel() for part in parts]) if parts else np.empty(0, np.int64)
     return whole % ONE
 
 
-class Edges:
-    """A growing list of vertices and of edges from a number to what is computed from it.
+class DependenceEdges:
+    """A growing list of vertices, and of edges from an element to those that depend on it.
 
     Attributes
     ----------
@@ -78,12 +78,12 @@ class Edges:
         return _joined(self._tails), _joined(self._heads)
 
     def add_graph(self, graph: Graph, sources: Iterable[int]) -> Callable[[int], Ids]:
-        """Add the numbers of a graph, and the edges that lead on from the nodes `sources`.
+        """Add the elements of a graph as vertices, and the edges reachable from `sources`.
 
         Returns
         -------
         callable
-            The names of a node's numbers, arranged as its value.
+            Returns the ids of a node's elements, with the shape of its value.
         """
         by_shape = np.array([math.prod(shape) for shape in graph.shape_table])
         sizes = by_shape[graph.shape_ids]
@@ -108,7 +108,7 @@ class Edges:
         return names
 
     def _fresh(self, shape: Shape) -> Ids:
-        """Return the names of new vertices, arranged as an array."""
+        """Return the ids of new vertices, as an array of `shape`."""
         size = math.prod(shape)
         self.count += size
         return np.arange(self.count - size, self.count).reshape(shape) + ONE
@@ -133,7 +133,7 @@ class Edges:
         )
 
     def _link_row(self, graph: Graph, node: int, operands: list[Ids | None], out: Ids) -> None:
-        """Link the operands of one row that moves or mixes numbers; None is for constants."""
+        """Link the operands of one row that moves or mixes elements; None marks constants."""
         row = graph.primitives[int(graph.opcode[node]) - FIRST_ROW]
         params = graph.param_table[graph.param_ids[node]]
         shapes = tuple(map(graph.shape, graph.arguments(node)))
@@ -162,10 +162,10 @@ class Edges:
     def _link_moved(
         self, row: Primitive, rule: Linear, operands: list[Ids], params: dict[str, Any], out: Ids
     ) -> None:
-        """Link what a linear row moves: names are moved through it, or back through its transpose.
+        """Link a linear row by applying it, or its transpose, to vertex ids.
 
-        One of the two only copies, as a rule: a result that takes one number, or a number that
-        goes to one result. Where both add names up, as for `cumsum`, whole axes are mixed.
+        Usually one of the two only copies: each result depends on one element, or each element
+        affects one result. Where both add ids, as for `cumsum`, whole axes are mixed.
         """
         moved = np.asarray(row.computer(np)(*operands, **params))
         if _single(moved):
@@ -198,7 +198,7 @@ class Edges:
         self._link(hubs, out)
 
     def _link_mixed(self, operand: Ids, out: Ids, axes: tuple[int, ...]) -> None:
-        """Let every result along `axes` depend on every number along them."""
+        """Let every result along `axes` depend on every element along them."""
         rank = operand.ndim
         kept = tuple(1 if a - rank in axes else size for a, size in enumerate(operand.shape))
         hubs = self._fresh(kept)
@@ -207,15 +207,15 @@ class Edges:
 
 
 def _single(moved: Ids) -> bool:
-    """Whether no two names were added up."""
+    """Whether no two ids were added."""
     return moved.size == 0 or int(moved.max()) < 2 * ONE
 
 
 def _passing(row: Primitive) -> Sequence[Any] | None:
-    """Return an entry for each operand that a row's result depends on number by number.
+    """Return an entry for each operand that a row's result depends on elementwise.
 
-    The entry is None for an operand that no derivative comes from. The whole is None for a row
-    that moves or mixes numbers.
+    The entry is None for an operand without a derivative. The result is None for a row
+    that moves or mixes elements.
     """
     rule = row.rule
     if isinstance(rule, Elementwise) and (row.shape is None or not any(rule.maps)):
@@ -224,7 +224,7 @@ def _passing(row: Primitive) -> Sequence[Any] | None:
 
 
 def _flowing(primitives: Sequence[Primitive]) -> NDArray[np.bool_]:
-    """Return for opcode and position whether numbers pass; the last column is False."""
+    """Return by opcode and position whether dependence is elementwise; last column: False."""
     entries = [(), (), *(_passing(row) or () for row in primitives)]
     table = np.zeros((len(entries), 1 + max(map(len, entries))), dtype=np.bool_)
     for opcode, parts in enumerate(entries):

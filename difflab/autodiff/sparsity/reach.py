@@ -1,9 +1,9 @@
 """Which sources each target of a directed acyclic graph depends on, as a sparse matrix.
 
-First the graph is contracted: a vertex with one predecessor depends on just what that one
-depends on, and a vertex with one successor matters to that one alone. Of a formula's graph
-that leaves little more than edges from inputs to outputs, however long its sums are. What is
-left goes level by level, so that a set of sources is stored for those vertices only.
+First the graph is contracted: a vertex with one predecessor has the same dependences
+as that one, and a vertex with one successor affects only that one. Of a formula's graph
+that leaves little more than edges from inputs to outputs, however long its sums are. The rest is
+processed level by level, so that a set of sources is stored for those vertices only.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Marks = NDArray[np.bool_]
 Pattern = sparse.csr_array[np.bool_]
 
 ENTRIES_LIMIT = 200_000_000
-"""Entries beyond which a pattern is refused: sparse storage would take many gigabytes."""
+"""Maximum number of entries of a pattern; beyond it, storage would take many gigabytes."""
 WORTHWHILE = 0.9
-"""A further contraction pays while the last one left less than this share of the edges."""
+"""Contraction is repeated while the last one left less than this share of the edges."""
 
 
 def csr_pattern(rows: Ids, columns: Ids, shape: tuple[int, int]) -> Pattern:
-    """Return the matrix with entries at these places, each once and in order."""
+    """Return the matrix with entries at these indices, each once and in order."""
     places = (rows, columns)
     matrix = sparse.csr_array((np.ones(len(rows), np.bool_), places), shape=shape)
     matrix.sum_duplicates()
@@ -64,13 +64,13 @@ def reached(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> P
     """
     sources, targets = np.asarray(sources), np.asarray(targets)
     if len(targets) < len(sources):
-        # The same question from the other end, where the sets are smaller.
+        # The transposed problem, in which the sets are smaller.
         return _forward(count, heads, tails, targets, sources).T.tocsr()
     return _forward(count, tails, heads, sources, targets)
 
 
 def _forward(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> Pattern:
-    """Carry sets of sources along the edges; ends are vertices of their own."""
+    """Propagate sets of sources along the edges; sources and targets get vertices of their own."""
     n, m = len(sources), len(targets)
     first, last = count + np.arange(n), count + n + np.arange(m)
     tails = np.concatenate([first, tails, targets])
@@ -92,7 +92,7 @@ def _forward(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> 
 
 
 def _contracted(tails: Ids, heads: Ids, is_source: Marks, is_target: Marks) -> tuple[Ids, Ids]:
-    """Take out the vertices that lead nowhere, or have one predecessor or one successor."""
+    """Remove the vertices without a path to a target, or with one predecessor or successor."""
     before = math.inf
     while len(tails) < WORTHWHILE * before:
         before = len(tails)
@@ -159,13 +159,13 @@ def _levelled(into: Pattern, n: int, m: int) -> Pattern:
 def _check(entries: int) -> None:
     if entries > ENTRIES_LIMIT:
         raise UnsupportedError(
-            f"the derivative is not sparse: its pattern takes {entries:,} entries, more than "
+            f"the derivative is not sparse: its pattern has {entries:,} entries, more than "
             f"{ENTRIES_LIMIT:,}; products by jvp, vjp or hvp need no matrix"
         )
 
 
 def _segments(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> tuple[Ids, Ids]:
-    """Return the places of several pieces of an array, and for each place its piece."""
+    """Return the indices of several segments of an array, and for each index its segment."""
     lengths = lengths.astype(np.int64)
     owners = np.repeat(np.arange(len(lengths)), lengths)
     shifts = starts - (np.cumsum(lengths) - lengths)
@@ -173,7 +173,7 @@ def _segments(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> tupl
 
 
 def _extended(buffer: Ids, filled: int, more: Ids) -> Ids:
-    """Return `buffer` with `more` from place `filled` on; its room doubles as it grows."""
+    """Return `buffer` with `more` from index `filled` on; its capacity doubles as it grows."""
     if filled + len(more) > len(buffer):
         room = np.empty(2 * (filled + len(more)), np.int64)
         room[:filled] = buffer[:filled]

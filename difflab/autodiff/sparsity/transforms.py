@@ -1,4 +1,4 @@
-"""Sparse Jacobians and Hessians: pattern, colors, and a sweep for each color."""
+"""Sparse Jacobians and Hessians: pattern, colors, and one sweep for each color."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.engine.jacobian_entries import Mode, check_mode, packed
+from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, packed
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.autodiff.functions.transforms import gradient, require_scalar
 from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
@@ -26,7 +26,7 @@ from difflab.graph.repetition import rolled
 __all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
 
 Pattern = sparse.csr_array[np.bool_]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +36,15 @@ class SparseDerivative:
     Attributes
     ----------
     function : Function
-        The derivative in as many directions as there are colors, from which every entry can be
-        read; to compile, print, count or differentiate. Its output has the shape batch +
-        (number of colors, m), or (number of colors, n) where the sweeps were reverse ones.
+        The compressed derivative, one direction per color, from which every entry can be
+        read; it can be compiled, printed or differentiated. Its output has the shape batch +
+        (number of colors, m), or (number of colors, n) for reverse sweeps.
     pattern : csr_array of bool, (m, n)
-        The entries that can be other than zero: all others are zero at every point.
+        The structural nonzeros: all other entries are zero at every point.
     colors : array of int
-        The color of each column; of each row where the sweeps were reverse ones.
+        The color of each column; of each row for reverse sweeps.
     places : (nonzeros,) array of int
-        Where each entry stands in the flattened output of `function`.
+        The index of each entry in the flattened output of `function`.
     mode : {"forward", "reverse"}
         The direction of the sweeps.
 
@@ -67,9 +67,9 @@ class SparseDerivative:
 
     function: Function
     pattern: Pattern
-    colors: Places
-    places: Places
-    mode: Mode
+    colors: Indices
+    places: Indices
+    mode: SweepMode
 
     def __call__(self, *args: Any, **kwargs: Any) -> sparse.csr_array[Any]:
         """Return the matrix at one point.
@@ -82,12 +82,12 @@ class SparseDerivative:
         Returns
         -------
         csr_array, (m, n)
-            With all entries of `pattern` stored, also those that happen to be zero.
+            The matrix with all entries of `pattern` stored, including zeros.
 
         Raises
         ------
         PointError
-            A value is missing, unknown or of the wrong shape, or there are several points.
+            A value is missing, unknown or of the wrong shape, or the values are a batch of points.
         """
         return self.expand(self.function(*args, **kwargs))
 
@@ -97,7 +97,7 @@ class SparseDerivative:
         Raises
         ------
         PointError
-            The output is one of several points, or does not hold numbers.
+            The output belongs to a batch of points, or is not numeric.
         """
         values = np.asarray(compressed)
         shape = self.function.output_shapes[0]
@@ -108,14 +108,14 @@ class SparseDerivative:
                 hint="call the attribute `function` with the batch, then `expand` its parts",
             )
         if values.dtype.kind not in "fc":
-            raise PointError("a sparse matrix holds floats or complex numbers")
+            raise PointError("a sparse matrix requires floating-point or complex values")
         data = values.ravel()[self.places]
         indices, indptr = self.pattern.indices.copy(), self.pattern.indptr.copy()
         return sparse.csr_array((data, indices, indptr), shape=self.pattern.shape)
 
     @property
-    def directions(self) -> Places:
-        """The direction, an index into the output of `function`, that shows each entry."""
+    def directions(self) -> Indices:
+        """The direction, an index into the output of `function`, from which each entry is read."""
         return self.places // max(self.function.output_shapes[0][1], 1)
 
     def __repr__(self) -> str:
@@ -127,11 +127,11 @@ class SparseDerivative:
 
 
 def sparsity(function: Function) -> Pattern:
-    """Return which entries of the Jacobian can be other than zero, from the graph alone.
+    """Return the structural nonzeros of the Jacobian, from the graph alone.
 
-    An entry is absent where no chain of derivatives leads from the input number to the output
-    number, whatever the point: conditions and comparisons carry none. An entry that is present
-    may still be zero, as that of ``x - x`` is.
+    An entry is absent where no chain of derivatives leads from the input element to the output
+    element at any point; conditions and comparisons have no derivative. An entry that is
+    present may still be zero, as for ``x - x``.
 
     Parameters
     ----------
@@ -158,19 +158,19 @@ def sparsity(function: Function) -> Pattern:
     return reached(edges.count, tails, heads, sources, targets)
 
 
-def sparse_jacobian(f: Function, mode: Mode = "auto") -> SparseDerivative:
+def sparse_jacobian(f: Function, mode: SweepMode = "auto") -> SparseDerivative:
     """Return the Jacobian of a function of many variables, where most entries are zero.
 
-    Columns that meet in no row get one color, and ``J s`` with the sum s of their unit vectors
-    has the entries of all of them. So a banded matrix takes as many forward sweeps as its band
-    is wide, whatever its size. Rows that meet in no column take reverse sweeps likewise.
+    Columns without entries in a common row share a color, and ``J s`` with the sum s of their
+    unit vectors has the entries of all of them. So a banded matrix needs as many forward
+    sweeps as its band is wide, independently of its size. Reverse sweeps use rows likewise.
 
     Parameters
     ----------
     f : Function
-        With any outputs; m and n count their numbers and those of the inputs.
+        With any outputs; m and n are the numbers of output and input elements.
     mode : {"auto", "forward", "reverse"}
-        "forward" colors columns, "reverse" rows; "auto" takes what needs fewer colors.
+        "forward" colors columns, "reverse" rows; "auto" uses the one with fewer colors.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def sparse_jacobian(f: Function, mode: Mode = "auto") -> SparseDerivative:
     Raises
     ------
     InputError
-        `f` is no Function, or `mode` is unknown.
+        `f` is not a Function, or `mode` is unknown.
     UnsupportedError
         The pattern has too many entries to be stored.
 
@@ -220,13 +220,13 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     """Return the matrix of second derivatives, where most entries are zero.
 
     Its pattern is that of the gradient's Jacobian. Since it is symmetric, an entry may be read
-    from either of its two places, for which a star coloring is enough; each color takes a
+    from either of its two positions, for which a star coloring suffices; each color needs a
     forward sweep over the gradient.
 
     Parameters
     ----------
     f : Function
-        With one output of one number.
+        With one scalar output.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     Raises
     ------
     InputError
-        `f` is no Function, or has several outputs.
+        `f` is not a Function, or has several outputs.
     UnsupportedError
         The pattern has too many entries to be stored.
 
@@ -265,11 +265,11 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     colors = color_symmetric(pattern)
     count = int(colors.max(initial=-1)) + 1
     rows, columns = pattern.nonzero()
-    # Row i shows column j alone where no other column of that color meets the row.
-    _, met, times = np.unique(
+    # Entry (i, j) is read alone where no other column of j's color has an entry in row i.
+    _, group, times = np.unique(
         rows * count + colors[columns], return_inverse=True, return_counts=True
     )
-    alone = times[met] == 1
+    alone = times[group] == 1
     places = np.where(alone, colors[columns] * f.n + rows, colors[rows] * f.n + columns)
     if goes_forward(slope):
         function = pushed_together(slope, colors, count)
@@ -279,16 +279,16 @@ def sparse_hessian(f: Function) -> SparseDerivative:
 
 
 def _joined(f: Function) -> Function:
-    """Return a function with all output numbers in one vector, and its repetition as vectors.
+    """Return a function with all output elements in one vector, and repeated terms as vectors.
 
-    A hundred thousand outputs that are computed alike are then one slice, as few operations.
+    A hundred thousand outputs of the same form are then one slice, with few operations.
     """
     sweep = Sweep(f)
     vector = packed(sweep, [sweep.node(output) for output in f.outputs])
     return rolled(Function.build(sweep.builder, f.input_nodes, [vector.id], ["outputs"]))
 
 
-def _colored(pattern: Pattern, mode: Mode) -> tuple[Mode, Places]:
+def _colored(pattern: Pattern, mode: SweepMode) -> tuple[SweepMode, Indices]:
     """Return the direction with fewer colors, forward at a tie, and the colors."""
     if mode == "forward":
         return mode, color_columns(pattern)
