@@ -15,17 +15,17 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import missing_values
 from difflab.methods.numeric.repeated import Repeated
-from difflab.methods.numeric.rules import Rule
+from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
 
-__all__ = ["Derivative", "differentiate"]
+__all__ = ["PointDerivative", "differentiate"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Derivative:
+class PointDerivative:
     """A derivative at a point, how far off it may be, and what it took.
 
     Attributes
@@ -53,7 +53,7 @@ def differentiate(
     x: ArrayLike | Mapping[str, ArrayLike],
     method: str = "richardson",
     order: int = 1,
-) -> Derivative:
+) -> PointDerivative:
     r"""Differentiate `f` at `x` by any method, with an estimate of the error.
 
     Parameters
@@ -73,7 +73,7 @@ def differentiate(
 
     Returns
     -------
-    Derivative
+    PointDerivative
         ``value`` and ``error`` have the shape ``shape(f(x)) + shape(x)``: a number to a
         number gives a number, ``(n,)`` to a number the gradient ``(n,)``, ``(n,)`` to
         ``(m,)`` the Jacobian ``(m, n)``; for order 2 the Hessian ``(n, n)``. The outputs
@@ -121,7 +121,7 @@ def differentiate(
     estimate = chosen.prepare(problem)(point)
     shape = out + into if order == 1 else into + into
     learning = 0 if function is not None else 1
-    return Derivative(
+    return PointDerivative(
         _shaped(estimate.value, shape),
         None if estimate.error is None else _shaped(estimate.error, shape),
         estimate.evaluations + learning,
@@ -129,12 +129,14 @@ def differentiate(
     )
 
 
-def _often(f: Function, x: Any, method: str) -> Derivative | None:
+def _often(f: Function, x: Any, method: str) -> PointDerivative | None:
     """Return the derivative by code compiled for `f`, where it has been differentiated often."""
     repeated = f.remembered.get(method)
     if repeated is None:
         rule = getattr(find(method), "rule", None)
-        repeated = f.remembered[method] = Repeated(f, rule if isinstance(rule, Rule) else None)
+        repeated = f.remembered[method] = Repeated(
+            f, rule if isinstance(rule, DifferenceRule) else None
+        )
     plain = type(x) is np.ndarray and x.shape == (f.n,)
     point, into = (x, x.shape) if plain else _placed(f, x)
     found = repeated(f, point)
@@ -144,7 +146,7 @@ def _often(f: Function, x: Any, method: str) -> Derivative | None:
     if not plain or f.output_shapes != ((),):
         shape = _out(f) + into
         value, error = _shaped(value, shape), _shaped(error, shape)
-    return Derivative(value, error, repeated.evaluations, method)
+    return PointDerivative(value, error, repeated.evaluations, method)
 
 
 _Posed = tuple[Callable[[NDArray[Any]], NDArray[Any]], Array, Shape, Shape, "Function | None"]

@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from difflab.errors import UnsupportedError
 from difflab.methods import registry
 from difflab.methods.plugged import Description, describe, load
-from difflab.methods.process.facts import Facts
-from difflab.methods.process.worker import Handlers, Tell
+from difflab.methods.process.facts import PreparedFacts
+from difflab.methods.process.worker import Handlers, ReportProgress
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
 from difflab.methods.timer import elapsed, peak_of
 
-__all__ = ["Session", "handlers"]
+__all__ = ["MethodSession", "handlers"]
 
 QUICK = 0.5  # what is prepared faster is prepared again: the first time pays for first imports
 
 
-def handlers(tell: Tell, name: str, value: str) -> Handlers:
+def handlers(report: ReportProgress, name: str, value: str) -> Handlers:
     """Load the method, with all that it imports, and return what this process answers."""
-    session = Session(load(EntryPoint(name, value, registry.GROUP)) if value else _own(name))
+    session = MethodSession(load(EntryPoint(name, value, registry.GROUP)) if value else _own(name))
     return {
         "describe": session.describe,
         "prepare": session.prepare,
@@ -46,7 +46,7 @@ def _own(name: str) -> Method:
     return method
 
 
-class Session:
+class MethodSession:
     """One method, and its derivatives by the number that the other process gave them."""
 
     def __init__(self, method: Method) -> None:
@@ -58,7 +58,9 @@ class Session:
         """Return what the method says of itself."""
         return self._description
 
-    def prepare(self, number: int, problem: Problem, forgotten: Sequence[int] = ()) -> Facts:
+    def prepare(
+        self, number: int, problem: Problem, forgotten: Sequence[int] = ()
+    ) -> PreparedFacts:
         """Prepare the method for `problem` and keep the derivative as `number`; drop others."""
         for other in forgotten:
             self._derivatives.pop(other, None)
@@ -78,7 +80,7 @@ class Session:
             seconds = min(seconds, perf_counter() - start)
         self._derivatives[number] = prepared
         operations, size = prepared.operations, prepared.size
-        return Facts(seconds, None if operations is None else int(operations), _plain(size))
+        return PreparedFacts(seconds, None if operations is None else int(operations), _plain(size))
 
     def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`, in arrays of this process's own making."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from difflab.errors import DifflabError, InputError, PointError, UnsupportedError
-from difflab.methods.differentiate import Derivative, differentiate
+from difflab.methods.differentiate import PointDerivative, differentiate
 
 METHODS = [
     "symbolic",
@@ -170,7 +170,7 @@ def test_hessian_needs_one_value() -> None:
 
 def test_result_is_frozen() -> None:
     found = differentiate(np.sin, 1.0)
-    assert isinstance(found, Derivative)
+    assert isinstance(found, PointDerivative)
     with pytest.raises(AttributeError):
         found.value = 3.0  # type: ignore[misc]
 

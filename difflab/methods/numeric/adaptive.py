@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.methods.numeric.extrapolation import solve, tail
-from difflab.methods.numeric.rules import Found, Rule
+from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
 from difflab.methods.numeric.stencil import (
     LEAD,
-    Sampler,
+    StencilSampler,
     ladder,
     lead_points,
     noise_of,
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 _ENTRIES = 1 << 22
 
 
-class _Near(NamedTuple):
+class _CenterValues(NamedTuple):
     """The values at x, the bound on their errors, and the relative rounding of their type."""
 
     center: Array
@@ -41,7 +41,7 @@ class _Near(NamedTuple):
     eps: float
 
 
-def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
+def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -> FirstDerivatives:
     """Return the first derivatives of every output in every component at `x`."""
     scale = scale_of(x)
     with np.errstate(all="ignore"):
@@ -56,18 +56,20 @@ def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
     return found
 
 
-def _first_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found:
+def _first_pass(
+    rule: DifferenceRule, sampler: StencilSampler, x: Array, scale: Array
+) -> FirstDerivatives:
     """Try the short ladder of steps, in one batch where it fits."""
     judge = _forward if rule.central is None else _central
     units, n = rule.signed_units, x.size
     block = max(1, _ENTRIES // (len(units) * sampler.m))
     if n <= block and LEAD + units.size * n <= sampler.rows:
         lead, body, moved = probe(sampler, x, scale, units)
-        near = _Near(lead[0], *noise_of(lead))
+        near = _CenterValues(lead[0], *noise_of(lead))
         parts = [judge(rule, sampler, x, np.arange(n), scale, near, body, moved)]
     else:
         lead = sampler(lead_points(x, scale))
-        near = _Near(lead[0], *noise_of(lead))
+        near = _CenterValues(lead[0], *noise_of(lead))
         parts = []
         for start in range(0, n, block):
             chosen = np.arange(start, min(start + block, n))
@@ -76,19 +78,19 @@ def _first_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found:
     value, error, flat = (
         parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
     )
-    return Found(value, error, flat, scale, *near)
+    return FirstDerivatives(value, error, flat, scale, *near)
 
 
 _Judged = tuple[Array, Array, NDArray[np.bool_]]
 
 
 def _central(
-    rule: Rule,
-    sampler: Sampler,
+    rule: DifferenceRule,
+    sampler: StencilSampler,
     x: Array,
     chosen: NDArray[np.intp],
     scale: Array,
-    near: _Near,
+    near: _CenterValues,
     body: Array,
     moved: Array,
 ) -> _Judged:
@@ -112,12 +114,12 @@ def _central(
 
 
 def _forward(
-    rule: Rule,
-    sampler: Sampler,
+    rule: DifferenceRule,
+    sampler: StencilSampler,
     x: Array,
     chosen: NDArray[np.intp],
     scale: Array,
-    near: _Near,
+    near: _CenterValues,
     body: Array,
     moved: Array,
 ) -> _Judged:

@@ -26,12 +26,12 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
 from difflab.graph.node import Node
 from difflab.methods.numeric.extrapolation import GUARD, ODD, SAFETY, Weights, tableau
-from difflab.methods.numeric.rules import ROUNDINGS, Rule
+from difflab.methods.numeric.rules import ROUNDINGS, DifferenceRule
 from difflab.methods.numeric.stencil import FOURTH, LEAD, LEAST, NOISE_BOUND, NOISE_STEP, TINY
 from difflab.methods.numeric.wide_search import SUSPECT
 from difflab.primitives import absolute, add, equal, logical_and, logical_or, not_equal, pack, where
 
-__all__ = ["Straight", "straight", "suits"]
+__all__ = ["CompiledStencil", "straight", "suits"]
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ ENTRY_OPERATIONS = 700
 """Operations of the tableau of one derivative."""
 
 
-def suits(function: Function, rule: Rule) -> bool:
+def suits(function: Function, rule: DifferenceRule) -> bool:
     """Tell whether the first pass of `rule` on `function` can be one short function."""
     operations = len(function.graph) * evaluations(function, rule)
     operations += ENTRY_OPERATIONS * function.m * function.n
@@ -51,13 +51,13 @@ def suits(function: Function, rule: Rule) -> bool:
     return numbers and function.n > 0 and operations <= LARGEST
 
 
-def evaluations(function: Function, rule: Rule) -> int:
+def evaluations(function: Function, rule: DifferenceRule) -> int:
     """Return at how many points the first pass evaluates the function."""
     behind = 1 if rule.central is None else 0
     return LEAD + (len(rule.signed_units) + behind) * function.n
 
 
-class Straight:
+class CompiledStencil:
     """The first pass, compiled.
 
     Parameters
@@ -76,7 +76,7 @@ class Straight:
         self._fast = fast
 
     @classmethod
-    def of(cls, function: Function, rule: Rule) -> Straight | None:
+    def of(cls, function: Function, rule: DifferenceRule) -> CompiledStencil | None:
         """Compile it, to machine code where llvmlite is installed; None where it does not suit."""
         if not suits(function, rule):
             return None
@@ -95,7 +95,7 @@ class Straight:
         return (found[:count], found[count:-1]) if found[-1] else None
 
 
-class _Near(NamedTuple):
+class _CenterNodes(NamedTuple):
     """The value at x, and the bound on its errors."""
 
     center: Node
@@ -117,7 +117,7 @@ class _Ladder(NamedTuple):
     curvatures: list[Node]
 
 
-class _Entry(NamedTuple):
+class _DerivativeNodes(NamedTuple):
     """A derivative, its error, the quotients' sizes, and whether it is known well enough."""
 
     value: Node
@@ -130,14 +130,14 @@ Along = Callable[[float | Node], _Moved]
 """The function along a component, by the step relative to the component's scale."""
 
 
-def straight(function: Function, rule: Rule) -> Function:
+def straight(function: Function, rule: DifferenceRule) -> Function:
     """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 numbers.
 
     Parameters
     ----------
     function : Function
         Its inputs and outputs are numbers.
-    rule : Rule
+    rule : DifferenceRule
         Its ladders and candidates.
     """
     builder = Builder()
@@ -150,7 +150,7 @@ def straight(function: Function, rule: Rule) -> Function:
     near = _noises(values, x, scales)
     units = rule.units[:, 0].tolist()
     judge = _forward if rule.central is None else _central
-    found: dict[tuple[int, int], _Entry] = {}
+    found: dict[tuple[int, int], _DerivativeNodes] = {}
     for i, scale in enumerate(scales):
 
         def along(unit: float | Node, i: int = i, scale: Node = scale) -> _Moved:
@@ -168,7 +168,7 @@ def straight(function: Function, rule: Rule) -> Function:
     return Function.build(builder, [v.id for v in x], [out], ["found"])
 
 
-def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_Near]:
+def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_CenterNodes]:
     """Return each output at `x`, and the noise that is seen beside it."""
     drifts = [
         (v + where(v > 0, -NOISE_STEP, NOISE_STEP) * scale) - v
@@ -183,13 +183,13 @@ def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_Near]:
         changes = [output[j] - center for output in lead]
         rows = [_dot(row, changes) for row in FOURTH.tolist()]
         seen = NOISE_BOUND * reduce(_larger, map(absolute, rows))
-        near.append(_Near(center, _larger(seen, EPS * absolute(center) + LEAST)))
+        near.append(_CenterNodes(center, _larger(seen, EPS * absolute(center) + LEAST)))
     return near
 
 
 def _central(
-    rule: Rule, near: list[_Near], x: Node, along: Along, units: list[float]
-) -> Iterator[_Entry]:
+    rule: DifferenceRule, near: list[_CenterNodes], x: Node, along: Along, units: list[float]
+) -> Iterator[_DerivativeNodes]:
     """Yield each output's derivative from central quotients."""
     up, down = [along(unit) for unit in units], [along(-unit) for unit in units]
     weights = rule.central or rule.onesided
@@ -210,8 +210,8 @@ def _central(
 
 
 def _forward(
-    rule: Rule, near: list[_Near], x: Node, along: Along, units: list[float]
-) -> Iterator[_Entry]:
+    rule: DifferenceRule, near: list[_CenterNodes], x: Node, along: Along, units: list[float]
+) -> Iterator[_DerivativeNodes]:
     """Yield each output's derivative from forward quotients, with a look to the other side."""
     ahead = [along(unit) for unit in units]
     steps = [Node(x.builder, x.builder.constant(units[k])) for k in rule.onesided.level]
@@ -231,13 +231,15 @@ def _forward(
         yield _entry(value, where(gap > error, gap, error), ladder)
 
 
-def _entry(value: Node, error: Node, ladder: _Ladder) -> _Entry:
+def _entry(value: Node, error: Node, ladder: _Ladder) -> _DerivativeNodes:
     """Return a derivative; its error is nan where any value on the ladder is not finite."""
     sizes = reduce(add, map(absolute, ladder.quotients))
-    return _Entry(value, error + (sizes - sizes), sizes, sizes)
+    return _DerivativeNodes(value, error + (sizes - sizes), sizes, sizes)
 
 
-def _best(rule: Rule, weights: Weights, ladder: _Ladder, *others: list[Node]) -> tuple[Node, ...]:
+def _best(
+    rule: DifferenceRule, weights: Weights, ladder: _Ladder, *others: list[Node]
+) -> tuple[Node, ...]:
     """Return error and value of the candidate with the smallest error, and its part of `others`."""
     best: tuple[Node, ...] = ()
     for place, (value, spread, before) in enumerate(_candidates(rule, weights, ladder)):
@@ -251,7 +253,9 @@ def _best(rule: Rule, weights: Weights, ladder: _Ladder, *others: list[Node]) ->
     return (SAFETY * best[0], *best[1:])
 
 
-def _candidates(rule: Rule, weights: Weights, ladder: _Ladder) -> Iterable[tuple[Node, Node, Node]]:
+def _candidates(
+    rule: DifferenceRule, weights: Weights, ladder: _Ladder
+) -> Iterable[tuple[Node, Node, Node]]:
     """Return each candidate's value, truncation error and the floor of that."""
     if rule.tableau is None:
         rows = (weights.value, weights.spread, weights.guard)
@@ -269,7 +273,7 @@ def _candidates(rule: Rule, weights: Weights, ladder: _Ladder) -> Iterable[tuple
     ]
 
 
-def _jumps(rule: Rule, weights: Weights, ladder: _Ladder) -> list[Node]:
+def _jumps(rule: DifferenceRule, weights: Weights, ladder: _Ladder) -> list[Node]:
     """Return the jump of the one-sided derivatives as each candidate sees it."""
     if rule.tableau is None:
         return [_dot(row, ladder.curvatures) for row in weights.jump.tolist()]
@@ -290,7 +294,9 @@ def _tails(weights: Weights, ladder: _Ladder) -> list[Node]:
     return tails
 
 
-def _settled(rule: Rule, near: _Near, scale: Node, entry: _Entry) -> Node:
+def _settled(
+    rule: DifferenceRule, near: _CenterNodes, scale: Node, entry: _DerivativeNodes
+) -> Node:
     """Tell whether a derivative is known, and is not zero by the look of its best entry alone."""
     relative = ROUNDINGS * EPS if rule.strict else rule.tolerance
     floor = relative * absolute(near.center) / where(scale > 1.0, scale, 1.0)

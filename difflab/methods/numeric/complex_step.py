@@ -29,7 +29,7 @@ from difflab.errors import UnsupportedError
 from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.finite import CENTRAL
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.stencil import Sampler, ladder, lead_points, scale_of
+from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, scale_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class PreparedComplexStep:
 
     def __call__(self, x: Array) -> Estimate:
         """Return the Jacobian or the Hessian at `x`, its error and the evaluations."""
-        sampler = Sampler(self.problem)
+        sampler = StencilSampler(self.problem)
         with np.errstate(all="ignore"):
             if self.problem.order == 2:
                 value, error = _hessian(self.problem, sampler, x)
@@ -131,7 +131,7 @@ def _require_analytic(function: Function) -> None:
             )
 
 
-def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
+def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
     """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
 
     A function that gives real values for complex points has zeros here; the comparison
@@ -150,14 +150,16 @@ def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
     return out
 
 
-def _replicated(sampler: Sampler, x: Array, steps: Array, apart: float) -> tuple[Array, Array]:
+def _replicated(
+    sampler: StencilSampler, x: Array, steps: Array, apart: float
+) -> tuple[Array, Array]:
     """Return the derivatives ``(n, m)`` at `x`, and third differences of those beside it."""
     beside = lead_points(x, scale_of(x), apart)[:_REPLICATES]
     slopes = _imaginary(sampler, beside, steps) / steps[:, None]
     return slopes[0], np.abs(np.diff(slopes, 3, axis=0)).max(axis=0)
 
 
-def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
+def _jacobian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
     steps = complex_steps(x)
     value, noise = _replicated(sampler, x, steps, _NOISE_STEP)
     if (noise > _ROUGH * np.abs(value)).any():
@@ -176,7 +178,9 @@ def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Arra
     return value.T, error.T
 
 
-def _unlike_central(sampler: Sampler, x: Array, value: Array, center: Array) -> NDArray[np.bool_]:
+def _unlike_central(
+    sampler: StencilSampler, x: Array, value: Array, center: Array
+) -> NDArray[np.bool_]:
     """Tell which derivatives a plain central difference does not confirm."""
     steps = np.cbrt(_EPS) * scale_of(x)
     values, moved = ladder(sampler, x, np.arange(x.size), np.stack([steps, -steps]))
@@ -189,7 +193,7 @@ def _unlike_central(sampler: Sampler, x: Array, value: Array, center: Array) -> 
 
 
 def _compared(
-    problem: Problem, sampler: Sampler, x: Array, value: Array, error: Array, suspect: Any
+    problem: Problem, sampler: StencilSampler, x: Array, value: Array, error: Array, suspect: Any
 ) -> Array:
     """Return errors that admit what adaptive central differences say.
 
@@ -213,7 +217,7 @@ def _compared(
     return np.where(suspect & np.isfinite(gap), np.fmax(error, admitted), error)
 
 
-def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
+def _hessian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
     """Extrapolate central differences of the complex-step gradient."""
     _jacobian(problem, sampler, x)  # refuses a function that is not analytic
 
@@ -223,7 +227,7 @@ def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array
     def gradient(points: NDArray[Any]) -> NDArray[Any]:
         return _imaginary(sampler, points, steps)[:, :, 0]
 
-    outer = Sampler(replace(problem, values=gradient, m=problem.n))
+    outer = StencilSampler(replace(problem, values=gradient, m=problem.n))
     found = first_derivatives(RICHARDSON.rule, outer, x)
     value, error = found.value / steps, found.error / steps
     half = 0.5 * (value + value.T)

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
 from difflab.methods.numeric.adaptive import first_derivatives
-from difflab.methods.numeric.compiled_stencil import Straight
+from difflab.methods.numeric.compiled_stencil import CompiledStencil
 from difflab.methods.numeric.extrapolation import EVEN, FULL, plain
-from difflab.methods.numeric.rules import Rule, SecondRule
+from difflab.methods.numeric.rules import DifferenceRule, SecondRule
 from difflab.methods.numeric.second import second_derivatives
-from difflab.methods.numeric.stencil import Sampler
+from difflab.methods.numeric.stencil import StencilSampler
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 
 __all__ = ["CENTRAL", "FORWARD", "Differences", "PreparedDifferences", "steps"]
@@ -51,9 +51,9 @@ class PreparedDifferences:
     """A function and a rule, ready to be called at points."""
 
     problem: Problem
-    rule: Rule
+    rule: DifferenceRule
     second: SecondRule
-    straight: Straight | None = None
+    straight: CompiledStencil | None = None
     size: Size | None = None
     operations: int | None = None
 
@@ -63,7 +63,7 @@ class PreparedDifferences:
         if self.straight is not None and settled is not None:
             value, error = (part.reshape(self.problem.m, -1) for part in settled)
             return Estimate(value, error, self.straight.evaluations)
-        sampler = Sampler(self.problem)
+        sampler = StencilSampler(self.problem)
         found = first_derivatives(self.rule, sampler, x)
         if self.problem.order == 2:
             value, error = second_derivatives(self.second, sampler, x, found)
@@ -77,7 +77,7 @@ class Differences:
 
     name: str
     summary: str
-    rule: Rule
+    rule: DifferenceRule
     second: SecondRule
     family: Family = Family.NUMERIC
     orders: tuple[int, ...] = (1, 2)
@@ -96,7 +96,7 @@ class Differences:
             raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
         function, straight = problem.function, None
         if problem.often and problem.order == 1 and function is not None:
-            straight = Straight.of(function, self.rule)
+            straight = CompiledStencil.of(function, self.rule)
         return PreparedDifferences(problem, self.rule, self.second, straight)
 
     def missing(self) -> str | None:
@@ -109,7 +109,7 @@ class Differences:
 FORWARD = Differences(
     name="finite-forward",
     summary="(f(x+h) - f(x)) / h, the step balanced between truncation and rounding",
-    rule=Rule(
+    rule=DifferenceRule(
         units=steps(0.83 * 2.0**-6, 16.0, 9),
         central=None,
         onesided=plain(9, 16.0, FULL),
@@ -131,7 +131,7 @@ FORWARD = Differences(
 CENTRAL = Differences(
     name="finite-central",
     summary="(f(x+h) - f(x-h)) / 2h, the step balanced between truncation and rounding",
-    rule=Rule(
+    rule=DifferenceRule(
         units=steps(0.83 * 2.0**-4, 8.0, 9),
         central=plain(9, 8.0, EVEN),
         onesided=plain(9, 8.0, FULL, 1),

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.graph.function import Function
-from difflab.methods.numeric.compiled_stencil import Straight, suits
-from difflab.methods.numeric.rules import Rule
+from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
+from difflab.methods.numeric.rules import DifferenceRule
 
 __all__ = ["CALLS", "Repeated"]
 
@@ -24,14 +24,14 @@ class Repeated:
     ----------
     function : Function
         What is differentiated.
-    rule : Rule or None
+    rule : DifferenceRule or None
         How; None where that is by no rule.
     """
 
-    def __init__(self, function: Function, rule: Rule | None) -> None:
+    def __init__(self, function: Function, rule: DifferenceRule | None) -> None:
         self._rule = rule if rule is not None and suits(function, rule) else None
         self._calls = 0
-        self._straight: Straight | None = None
+        self._straight: CompiledStencil | None = None
 
     @property
     def evaluations(self) -> int:
@@ -45,7 +45,7 @@ class Repeated:
             self._calls += 1
             if self._rule is None or self._calls <= CALLS:
                 return None
-            straight = self._straight = Straight.of(function, self._rule)
+            straight = self._straight = CompiledStencil.of(function, self._rule)
             if straight is None:
                 self._rule = None
                 return None

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from difflab.methods.numeric.extrapolation import EVEN, FULL, Extrapolation, extrapolated
 from difflab.methods.numeric.finite import Differences, steps
-from difflab.methods.numeric.rules import Rule, SecondRule
+from difflab.methods.numeric.rules import DifferenceRule, SecondRule
 
 __all__ = ["RICHARDSON"]
 
@@ -34,7 +34,7 @@ _FIRST = Extrapolation(levels=7, ratio=2.0, powers=EVEN, depth=5, spare=0)
 RICHARDSON = Differences(
     name="richardson",
     summary="central differences extrapolated to step zero, adaptive, with an error estimate",
-    rule=Rule(
+    rule=DifferenceRule(
         # The odd factor keeps steps from falling on the period of a function at a round x.
         units=steps(0.317, 2.0, 7),
         central=extrapolated(*_FIRST),

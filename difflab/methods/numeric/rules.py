@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from difflab.methods.numeric.extrapolation import Extrapolation, Weights
 
-__all__ = ["ROUNDINGS", "Found", "Rule", "SecondRule"]
+__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
 
 Array = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ ROUNDINGS = 256.0
 
 
 @dataclass(frozen=True)
-class Rule:
+class DifferenceRule:
     """A family of stencils and the ladders of steps on which it is tried.
 
     Attributes
@@ -58,7 +58,7 @@ class Rule:
     from_onset: bool
     tableau: Extrapolation | None = None
 
-    def settles(self, found: Found) -> NDArray[np.bool_]:
+    def settles(self, found: FirstDerivatives) -> NDArray[np.bool_]:
         """Tell which derivatives are known as well as can be expected, ``(n, m)``."""
         if self.strict:
             floor = ROUNDINGS * found.eps * np.abs(found.center)
@@ -79,7 +79,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class SecondRule:
-    """The ladder and the candidates for second derivatives; fields as in `Rule`."""
+    """The ladder and the candidates for second derivatives; fields as in `DifferenceRule`."""
 
     units: Array
     central: Weights | None
@@ -88,7 +88,7 @@ class SecondRule:
 
 
 @dataclass
-class Found:
+class FirstDerivatives:
     """First derivatives and what was learnt on the way to them.
 
     Attributes

@@ -32,8 +32,8 @@ from difflab.methods.numeric.extrapolation import (
     solve,
     tail,
 )
-from difflab.methods.numeric.rules import Found, SecondRule
-from difflab.methods.numeric.stencil import Sampler, ladder
+from difflab.methods.numeric.rules import FirstDerivatives, SecondRule
+from difflab.methods.numeric.stencil import StencilSampler, ladder
 
 __all__ = ["second_derivatives"]
 
@@ -49,7 +49,7 @@ _ROUGH = 1e-2
 
 
 def second_derivatives(
-    rule: SecondRule, sampler: Sampler, x: Array, found: Found
+    rule: SecondRule, sampler: StencilSampler, x: Array, found: FirstDerivatives
 ) -> tuple[Array, Array]:
     """Return the Hessian ``(n, n)`` of the only output and the error of its entries."""
     n = x.size
@@ -64,7 +64,7 @@ def second_derivatives(
         noise=found.noise / unit,
         unit=unit,
     )
-    search = _Search(rule, sampler, x, found, rows, columns)
+    search = _HessianSearch(rule, sampler, x, found, rows, columns)
     with np.errstate(all="ignore"):
         if np.isfinite(found.center[0]):
             search.run()
@@ -79,13 +79,13 @@ def second_derivatives(
 
 
 @dataclass
-class _Search:
+class _HessianSearch:
     """The entries of the upper triangle, and the best that is known of each."""
 
     rule: SecondRule
-    sampler: Sampler
+    sampler: StencilSampler
     x: Array
-    found: Found
+    found: FirstDerivatives
     rows: Index
     columns: Index
     value: Array = field(init=False)

@@ -18,7 +18,7 @@ __all__ = [
     "NOISE_BOUND",
     "NOISE_STEP",
     "TINY",
-    "Sampler",
+    "StencilSampler",
     "ladder",
     "lead_points",
     "noise_of",
@@ -47,7 +47,7 @@ TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
 
 
-class Sampler:
+class StencilSampler:
     """The function's values, in batches that fit the memory, each point counted."""
 
     def __init__(self, problem: Problem) -> None:
@@ -104,7 +104,7 @@ def lead_points(x: Array, scale: Array, step: float = NOISE_STEP) -> Array:
 
 
 def probe(
-    sampler: Sampler, x: Array, scale: Array, units: Array
+    sampler: StencilSampler, x: Array, scale: Array, units: Array
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Evaluate beside `x` for its noise and along every component, in one batch.
 
@@ -133,7 +133,7 @@ def probe(
 
 
 def ladder(
-    sampler: Sampler, x: Array, components: NDArray[np.intp], steps: Array
+    sampler: StencilSampler, x: Array, components: NDArray[np.intp], steps: Array
 ) -> tuple[NDArray[Any], Array]:
     """Evaluate with each of `components` moved by its column of signed `steps` ``(R, b)``.
 

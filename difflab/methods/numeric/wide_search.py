@@ -23,8 +23,8 @@ from difflab.methods.numeric.extrapolation import (
     solve,
     tail,
 )
-from difflab.methods.numeric.rules import Found, Rule
-from difflab.methods.numeric.stencil import Sampler, ladder, lead_points, noise_of
+from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
+from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, noise_of
 
 __all__ = ["SUSPECT", "rescue"]
 
@@ -103,7 +103,13 @@ class _Sides:
         return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)
 
 
-def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Found) -> None:
+def rescue(
+    rule: DifferenceRule,
+    sampler: StencilSampler,
+    x: Array,
+    components: Index,
+    found: FirstDerivatives,
+) -> None:
     """Settle `components` over the whole range of steps; improves `found` in place."""
     undefined = ~np.isfinite(found.center)
     found.value[:, undefined] = np.nan
@@ -129,7 +135,7 @@ def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Fou
     _rescale(found, unit)
 
 
-def _noise(sampler: Sampler, x: Array, found: Found) -> Array:
+def _noise(sampler: StencilSampler, x: Array, found: FirstDerivatives) -> Array:
     """Return the noise, looked at again from as near as numbers go where it seems large.
 
     Near an edge or a pole, and at zero, the steps that show noise may be so long that they
@@ -142,13 +148,18 @@ def _noise(sampler: Sampler, x: Array, found: Found) -> Array:
     return np.fmin(found.noise, seen)
 
 
-def _rescale(found: Found, factor: Array) -> None:
+def _rescale(found: FirstDerivatives, factor: Array) -> None:
     found.value, found.error = found.value * factor, found.error * factor
     found.center, found.noise = found.center * factor, found.noise * factor
 
 
 def _rescue_group(
-    rule: Rule, sampler: Sampler, x: Array, group: Index, exponents: Array, found: Found
+    rule: DifferenceRule,
+    sampler: StencilSampler,
+    x: Array,
+    group: Index,
+    exponents: Array,
+    found: FirstDerivatives,
 ) -> None:
     top = _TOP * np.maximum(np.abs(x[group]), 1.0)
     steps = np.multiply.outer(2.0**-exponents, top)
@@ -177,7 +188,7 @@ def _rescue_group(
     _declare_lost(found, group, survey, x)
 
 
-def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
+def _unmask(sides: _Sides, found: FirstDerivatives, group: Index) -> tuple[Array, Array]:
     """Return the noise ``(N,)`` and the error of a zero ``(b, m)`` that flatness may hide.
 
     ``log(x + sqrt(x^2 + 1))`` at -1e6 is constant beside x, since its parts cancel, and
@@ -206,11 +217,11 @@ def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
 
 
 def _both_sides(
-    sampler: Sampler,
+    sampler: StencilSampler,
     x: Array,
     group: Index,
     steps: Array,
-    found: Found,
+    found: FirstDerivatives,
     noise: Array,
 ) -> _Sides:
     levels = len(steps)
@@ -242,7 +253,7 @@ class _Survey:
     last: Array
 
 
-def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
+def _survey(rule: DifferenceRule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
     """Find the best single step, the largest converging one, and quotients without limit."""
     series = [sides.right(), sides.left()]
     if rule.central is not None:
@@ -321,7 +332,7 @@ def _distinct(start: Array) -> list[Array]:
     return [high] if np.array_equal(low, high) else [high, low]
 
 
-def _combine(rule: Rule, sides: _Sides) -> tuple[Array, Array]:
+def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
     """Return the best of the central, right and left candidates, and its error."""
     right, right_error, _ = _solve(rule.fine_onesided, *sides.right())
     left, left_error, _ = _solve(rule.fine_onesided, *sides.left())
@@ -352,7 +363,7 @@ def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
     return value, error + np.where(half_jump > error, half_jump, 0.0)
 
 
-def _improve(found: Found, group: Index, value: Array, error: Array) -> None:
+def _improve(found: FirstDerivatives, group: Index, value: Array, error: Array) -> None:
     shape = (group.size, -1)
     value, error = value.reshape(shape), error.reshape(shape)
     unknown = np.isinf(found.error[group]) & np.isfinite(value)
@@ -362,7 +373,7 @@ def _improve(found: Found, group: Index, value: Array, error: Array) -> None:
     found.error[group] = np.where(better, error, found.error[group])
 
 
-def _declare_lost(found: Found, group: Index, survey: _Survey, x: Array) -> None:
+def _declare_lost(found: FirstDerivatives, group: Index, survey: _Survey, x: Array) -> None:
     """Give up, with an infinite error, where the quotients have no limit."""
     shape = (group.size, -1)
     error = found.error[group]

@@ -17,8 +17,8 @@ from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import RenamedModule
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -33,11 +33,11 @@ class Casadi(Peer):
     title = "CasADi"
     summary = "CasADi: scalar graphs (SX), reverse mode, run by its virtual machine"
 
-    def foretold(self, function: Function, order: int) -> float:
+    def estimated_seconds(self, function: Function, order: int) -> float:
         """Return what making the expressions and sweeping them takes."""
         return 2e-5 * order * len(function.graph)
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian as a CasADi Function, called through a buffer."""
         import casadi
 
@@ -64,7 +64,7 @@ class Casadi(Peer):
         call.__dict__["kept"] = (buffer, compiled)
         return call
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one CasADi Function, mapped over a batch.
 
         Its buffer reads the point where it lies and writes over the last answer: a call takes no
@@ -92,7 +92,7 @@ class Casadi(Peer):
             buffer.set_arg(0, packed.data)
             return [packed]
 
-        return Door(call, arguments, lambda result: (result[0].copy(), result[1].copy()))
+        return CallAdapter(call, arguments, lambda result: (result[0].copy(), result[1].copy()))
 
 
 def _expressions(function: Function) -> tuple[Any, Any]:
@@ -128,7 +128,7 @@ class CasadiInterpreter(ElementInterpreter):
         super().__init__()
         import casadi
 
-        self.xp = Names("CasADi", casadi, _names(casadi))
+        self.xp = RenamedModule("CasADi", casadi, _names(casadi))
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the function on arrays of expressions."""
@@ -224,7 +224,7 @@ def _names(casadi: Any) -> dict[str, Any]:
         "minimum": casadi.fmin,
         "mod": lambda a, b: a - b * casadi.floor(a / b),
         "not_equal": casadi.ne,
-        "special": Names("CasADi", casadi, {}),
+        "special": RenamedModule("CasADi", casadi, {}),
         "where": casadi.if_else,
         # What the table's forms for whole arrays of expressions ask for.
         "Symbol": casadi.SX.sym,

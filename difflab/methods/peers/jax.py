@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Spelling, diagonal_matrix, taken, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, take_by_index, written
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -30,11 +30,11 @@ class Jax(Peer):
     summary = "JAX: jit(jacrev), jacfwd where there are more outputs, in float64"
     packages = ("jax", "jaxlib")
 
-    def foretold(self, function: Function, order: int) -> float:
+    def estimated_seconds(self, function: Function, order: int) -> float:
         """Return what XLA needs to compile: 1.8 ms for each of 18,000 nodes."""
         return 1.8e-3 * order * len(function.graph)
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the compiled Jacobian or Hessian."""
         import jax
 
@@ -52,7 +52,7 @@ class Jax(Peer):
         call(np.ones(function.n))  # compiles now
         return call
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return ``jit(value_and_grad)``, vectorised by ``vmap`` for a batch."""
         import jax
 
@@ -75,7 +75,7 @@ class Jax(Peer):
             flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
             return np.asarray(value), np.concatenate(flat, axis=-1)
 
-        return Door(call, arguments, given)
+        return CallAdapter(call, arguments, given)
 
 
 def _double() -> AbstractContextManager[None]:
@@ -87,7 +87,7 @@ def _double() -> AbstractContextManager[None]:
     return context
 
 
-def _spelling() -> Spelling:
+def _spelling() -> LibrarySpelling:
     import jax
     import jax.numpy as jnp
 
@@ -99,9 +99,9 @@ def _spelling() -> Spelling:
         "relu": jax.nn.relu,
         "sigmoid": jax.nn.sigmoid,
         "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
-        "take": taken,
+        "take": take_by_index,
     }
-    return Spelling(jnp, rows)
+    return LibrarySpelling(jnp, rows)
 
 
 def _packed(function: Function) -> Callable[[Any], Any]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import float64
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Spelling, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, written
 from difflab.methods.protocol import Estimate, Family
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ class Numdifftools(Peer):
     family = Family.NUMERIC
     vectorised = False
 
-    def foretold(self, function: Function, order: int) -> float:
+    def estimated_seconds(self, function: Function, order: int) -> float:
         """Return what one call takes: some thirty evaluations for an input, or a pair of them."""
         return 6e-6 * len(function.graph) * float(function.n) ** order
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return numdifftools' Jacobian or Hessian, with its account of the error."""
         import numdifftools
 
-        counted = _Counted(_packed(function))
+        counted = _CallCounter(_packed(function))
         if order == 2:
             found = numdifftools.Hessian(lambda x: counted(x)[0], full_output=True)
         else:
@@ -56,7 +56,7 @@ class Numdifftools(Peer):
         value, error = (np.asarray(part, dtype=float64).reshape(shape) for part in (value, error))
         return Estimate(value, np.abs(error), evaluations)
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the value and ``Gradient``, point by point."""
         import numdifftools
 
@@ -72,14 +72,14 @@ class Numdifftools(Peer):
             shape = (function.n,) if points is None else (points, function.n)
             return np.array(values).reshape(shape[:-1]), np.array(slopes).reshape(shape)
 
-        return Door(
+        return CallAdapter(
             lambda rows: [(value(x), gradient(x)) for x in rows],
             lambda x: [list(x.reshape(-1, function.n))],
             given,
         )
 
 
-class _Counted:
+class _CallCounter:
     """A function that counts its calls."""
 
     def __init__(self, function: Callable[[Array], Array]) -> None:
@@ -93,7 +93,7 @@ class _Counted:
 
 def _packed(function: Function) -> Callable[[Array], Array]:
     """Return the function of the flattened inputs, its outputs flattened."""
-    code = written(function, Spelling(np))
+    code = written(function, LibrarySpelling(np))
 
     def flat(x: Array) -> Array:
         with np.errstate(all="ignore"):

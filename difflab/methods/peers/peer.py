@@ -19,17 +19,17 @@ from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Array", "Call", "Door", "Peer", "PeerDerivative", "refusals"]
+__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "refusals"]
 
 Array = NDArray[float64]
-Call = Callable[[Array], Any]
+PeerCall = Callable[[Array], Any]
 
 PATIENCE = 4.0
 """How many times the time limit an estimate may exceed before preparing is not begun."""
 
 
 @dataclass(frozen=True)
-class Door:
+class CallAdapter:
     """Value and gradient as a user of the package would compute them, ready to be timed.
 
     Attributes
@@ -131,7 +131,7 @@ class Peer:
             raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
         from difflab.graph.custom.rows import opened
 
-        seconds = self.foretold(function, order)
+        seconds = self.estimated_seconds(function, order)
         if seconds > PATIENCE * timeout:
             raise MethodTimeout(
                 f"not begun: {self.title} takes about {seconds:.3g} s for {len(function.graph):,} "
@@ -139,15 +139,15 @@ class Peer:
             )
         return opened(function)
 
-    def foretold(self, function: Function, order: int) -> float:
+    def estimated_seconds(self, function: Function, order: int) -> float:
         """Return about how many seconds it takes, for refusing what would not end."""
         return 0.0
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian (order 1) or the Hessian (order 2) as a call at ``(n,)``."""
         raise NotImplementedError
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient at one point (None) or at so many, for timing."""
         raise NotImplementedError
 
@@ -162,7 +162,7 @@ class PeerDerivative:
     operations: int | None = None
     size: Size | None = None
 
-    def __init__(self, peer: Peer, call: Call, shape: tuple[int, int]) -> None:
+    def __init__(self, peer: Peer, call: PeerCall, shape: tuple[int, int]) -> None:
         self._peer = peer
         self._call = call
         self._shape = shape

@@ -1,6 +1,6 @@
 """A graph in another library's words: its array module, and straight-line code over it.
 
-A row of the table computes by names of NumPy's on an array module. `Names` is such a module for
+A row of the table computes by names of NumPy's on an array module. `RenamedModule` is such a module for
 a library that spells some of them otherwise; `written` turns a graph into the Python that
 someone would write by hand for that library, so that what is measured there is the library and
 not the walk through the graph.
@@ -23,7 +23,14 @@ from difflab.primitives.movement import indices
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["OPERATORS", "Names", "Spelling", "diagonal_matrix", "taken", "written"]
+__all__ = [
+    "OPERATORS",
+    "LibrarySpelling",
+    "RenamedModule",
+    "diagonal_matrix",
+    "take_by_index",
+    "written",
+]
 
 OPERATORS = {
     "add": "{} + {}",
@@ -44,7 +51,7 @@ LARGEST = 2**31
 """Whole numbers up to this stay whole, so that ``x**2`` is a product and not a power."""
 
 
-class Names(ModuleType):
+class RenamedModule(ModuleType):
     """A library under NumPy's names: those that differ are given, the others are its own.
 
     Parameters
@@ -59,7 +66,7 @@ class Names(ModuleType):
     Examples
     --------
     >>> import math
-    >>> xp = Names("math", math, {"arcsin": math.asin})
+    >>> xp = RenamedModule("math", math, {"arcsin": math.asin})
     >>> xp.arcsin(1.0) == math.pi / 2, xp.sqrt(4.0)
     (True, 2.0)
     >>> xp.rint(2.5)
@@ -82,7 +89,7 @@ class Names(ModuleType):
             raise UnsupportedError(f"{self.__name__} has no function '{name}'") from None
 
 
-class Spelling:
+class LibrarySpelling:
     """What rows and numbers are in a library of arrays: an interpreter of graphs.
 
     Parameters
@@ -116,16 +123,16 @@ class Spelling:
         return value if whole else float(value)
 
 
-def written(function: Function, spelling: Spelling) -> Callable[..., tuple[Any, ...]]:
+def written(function: Function, spelling: LibrarySpelling) -> Callable[..., tuple[Any, ...]]:
     """Return straight-line Python for a function: a value per input to a value per output.
 
     Examples
     --------
     >>> import difflab as dl
-    >>> written(dl.parse("x*y + 2"), Spelling(np))(3.0, 4.0)
+    >>> written(dl.parse("x*y + 2"), LibrarySpelling(np))(3.0, 4.0)
     (14.0,)
     """
-    text = _Text(function, spelling)
+    text = _StraightLineSource(function, spelling)
     results = "".join([f"{text.array(node)}, " for node in function.outputs])
     heading = f"def run({', '.join([text.plain[node] for node in function.input_nodes])}):"
     source = "\n    ".join([heading, *text.lines, f"return ({results})"])
@@ -134,10 +141,10 @@ def written(function: Function, spelling: Spelling) -> Callable[..., tuple[Any, 
     return run
 
 
-class _Text:
+class _StraightLineSource:
     """The lines of a function, and what their names stand for."""
 
-    def __init__(self, function: Function, spelling: Spelling) -> None:
+    def __init__(self, function: Function, spelling: LibrarySpelling) -> None:
         self.spelling = spelling
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {}
@@ -181,7 +188,7 @@ class _Text:
         self.lines.append(f"v{node} = {name}({', '.join([self.array(arg) for arg in args])})")
 
 
-def taken(x: Any, *, places: Any, axis: int, rank: int) -> Any:
+def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:
     """Return the entries of an array along an axis, by indexing, which every library derives."""
     return x[(..., indices(places), *[slice(None)] * (-axis - 1))]
 

@@ -16,8 +16,8 @@ from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.protocol import Family
 
 if TYPE_CHECKING:
@@ -37,18 +37,18 @@ class Symengine(Peer):
     summary = "SymEngine: diff, common subexpressions shared, compiled by LLVM"
     family = Family.SYMBOLIC
 
-    def foretold(self, function: Function, order: int) -> float:
+    def estimated_seconds(self, function: Function, order: int) -> float:
         """Return what differentiating by each input takes, which looks at the whole each time."""
         return 4e-7 * len(function.graph) * float(function.n) ** order
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian, entry by entry, as compiled code."""
         symbols, outputs = _expressions(function)
         rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
         call = _lambdified(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
         return lambda x: call(np.array(x))  # it refuses an array that it could not write into
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one compiled function, which takes batches too."""
         symbols, (output,) = _expressions(function)
         call = _lambdified(symbols, [output, *(output.diff(symbol) for symbol in symbols)])
@@ -59,10 +59,10 @@ class Symengine(Peer):
             result = result.reshape(shape)
             return result[..., 0], result[..., 1:]
 
-        return Door(call, lambda x: [np.ascontiguousarray(x)], given)
+        return CallAdapter(call, lambda x: [np.ascontiguousarray(x)], given)
 
 
-def _lambdified(symbols: list[Any], expressions: list[Any]) -> Call:
+def _lambdified(symbols: list[Any], expressions: list[Any]) -> PeerCall:
     import symengine
 
     for expression in expressions:
@@ -71,7 +71,7 @@ def _lambdified(symbols: list[Any], expressions: list[Any]) -> Call:
     have_llvm = getattr(symengine, "have_llvm", True)
     for backend in ("llvm", "lambda") if have_llvm else ("lambda",):
         try:
-            call: Call = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
+            call: PeerCall = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
             return call
         except (RuntimeError, ValueError) as error:
             reason = error  # a function that LLVM's backend has no code for
@@ -111,7 +111,7 @@ class SymengineInterpreter(SympyInterpreter):
         import symengine
         from symengine.lib import symengine_wrapper
 
-        self.sympy = Names("SymEngine", symengine, _names(symengine))
+        self.sympy = RenamedModule("SymEngine", symengine, _names(symengine))
         self.conditions = (bool, symengine_wrapper.Boolean)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:

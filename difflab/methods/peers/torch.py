@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names, Spelling, taken, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index, written
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -24,7 +24,7 @@ class Torch(Peer):
     title = "PyTorch"
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian, a backward pass a row, or PyTorch's own Hessian."""
         import torch
 
@@ -47,7 +47,7 @@ class Torch(Peer):
 
         return jacobian
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the function on tensors, and ``torch.autograd.grad`` of its sum."""
         import torch
 
@@ -73,19 +73,19 @@ class Torch(Peer):
             ]
             return value.detach().numpy(), np.concatenate(flat, axis=-1)
 
-        return Door(call, arguments, given)
+        return CallAdapter(call, arguments, given)
 
 
 @cache
-def _spelling() -> Spelling:
+def _spelling() -> LibrarySpelling:
     """Return how PyTorch writes what differs from NumPy."""
     import torch
 
     def lifted(value: float) -> Any:
         return torch.tensor(value, dtype=torch.float64)
 
-    names = Names("PyTorch", torch, _names(torch, lifted))
-    return Spelling(names, _rows(torch, lifted(0.0)), lifted)
+    names = RenamedModule("PyTorch", torch, _names(torch, lifted))
+    return LibrarySpelling(names, _rows(torch, lifted(0.0)), lifted)
 
 
 def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
         "softmax": lambda x, *, axes, rank: torch.softmax(x, *axes),
         # PyTorch's own softplus is x beyond 20, which is off by 2e-9 there.
         "softplus": lambda x: torch.logaddexp(x, zero),
-        "take": taken,
+        "take": take_by_index,
         "transpose": _transposed,
     }
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from difflab.methods.protocol import Size
 
-__all__ = ["Facts"]
+__all__ = ["PreparedFacts"]
 
 
 @dataclass(frozen=True)
-class Facts:
+class PreparedFacts:
     """What is known of a derivative once it is prepared."""
 
     seconds: float

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from difflab.core.optional import installed, load
 from difflab.errors import DifflabError, MissingDependencyError
-from difflab.methods.process.worker import Handlers, Tell, Worker
+from difflab.methods.process.worker import Handlers, ReportProgress, Worker
 
 __all__ = ["faults", "handlers"]
 
 LIMIT = 60.0  # seconds after which an import counts as one that does not end
 
 
-def handlers(tell: Tell) -> Handlers:
+def handlers(report: ReportProgress) -> Handlers:
     """Return what this process answers."""
     return {"fault": _fault}
 

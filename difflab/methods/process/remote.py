@@ -21,7 +21,7 @@ from difflab.methods.process.worker import UnsentError, Worker
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem, Size
 
 if TYPE_CHECKING:
-    from difflab.methods.process.facts import Facts
+    from difflab.methods.process.facts import PreparedFacts
 
 __all__ = ["Remote", "RemoteDerivative"]
 
@@ -182,12 +182,12 @@ class RemoteDerivative:
             self._prepare()
         return self._request(request, self._number, *arguments)
 
-    def _prepare(self) -> Facts:
+    def _prepare(self) -> PreparedFacts:
         self._worker = self._method.running()
         self._worker.wait()
         # Values follow from the function, and the time is kept here.
         sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
-        facts: Facts = self._request("prepare", self._number, sent, self._method.drain())
+        facts: PreparedFacts = self._request("prepare", self._number, sent, self._method.drain())
         return facts
 
     def _request(self, name: str, *arguments: Any) -> Any:

@@ -25,7 +25,15 @@ from typing import Any, BinaryIO, Protocol
 
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 
-__all__ = ["Handlers", "Tell", "UnsentError", "Worker", "WorkerDied", "limit_memory", "serve"]
+__all__ = [
+    "Handlers",
+    "ReportProgress",
+    "UnsentError",
+    "Worker",
+    "WorkerDied",
+    "limit_memory",
+    "serve",
+]
 
 STARTING = 60.0  # seconds until a process that does not answer counts as not started
 STACK_BYTES = 256 << 20  # virtual; for libraries that recurse where difflab would not
@@ -34,11 +42,11 @@ _CLOSING = 5.0  # seconds between the end of the pipe and that of the process
 _GONE = ("gone", None)
 
 
-class Tell(Protocol):
+class ReportProgress(Protocol):
     """Tells the parent how far a request has come."""
 
     def __call__(self, progress: str) -> None:
-        """Tell."""
+        """ReportProgress."""
 
 
 Handlers = dict[str, Callable[..., Any]]

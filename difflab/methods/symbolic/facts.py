@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Facts", "Sizes"]
+__all__ = ["Sizes", "SymbolicFacts"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SymbolicFacts:
     """What is known of a derivative once it is prepared."""
 
     seconds: float

@@ -25,7 +25,7 @@ from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-    from difflab.methods.symbolic.facts import Facts, Sizes
+    from difflab.methods.symbolic.facts import Sizes, SymbolicFacts
 
 __all__ = ["SYMBOLIC", "Symbolic", "SymbolicDerivative"]
 
@@ -189,10 +189,10 @@ class SymbolicDerivative:
         if not self._worker.alive:
             self._prepare()
 
-    def _prepare(self) -> Facts:
+    def _prepare(self) -> SymbolicFacts:
         problem = self._problem
         self._worker = self._method.running()
-        facts: Facts = self._worker.request(
+        facts: SymbolicFacts = self._worker.request(
             "prepare",
             self._number,
             problem.function,

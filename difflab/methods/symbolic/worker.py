@@ -23,21 +23,21 @@ from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.process.worker import Handlers, Tell, limit_memory
-from difflab.methods.symbolic.facts import Facts, Sizes
+from difflab.methods.process.worker import Handlers, ReportProgress, limit_memory
+from difflab.methods.symbolic.facts import Sizes, SymbolicFacts
 from difflab.methods.symbolic.size import distinct, sizes
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
-__all__ = ["Derivative", "Session", "handlers"]
+__all__ = ["SympyDerivative", "SympySession", "handlers"]
 
 Expressions = list[Any]
-Call = Callable[[list[float]], list[Any]]
+GeneratedCode = Callable[[list[float]], list[Any]]
 Shared = tuple[list[tuple[Any, Any]], Expressions]  # what `cse` returns
 
-TELL_EVERY = 0.005  # seconds between two reports of a loop with many short steps
+REPORT_INTERVAL = 0.005  # seconds between two reports of a loop with many short steps
 
 
-def handlers(tell: Tell) -> Handlers:
+def handlers(report: ReportProgress) -> Handlers:
     """Return what this process answers, and use every part of SymPy once.
 
     SymPy imports much of itself on first use; that belongs to starting the process and not to
@@ -47,7 +47,7 @@ def handlers(tell: Tell) -> Handlers:
     warm = [sympy.diff(sympy.log(x) * sympy.sin(x * y), v) for v in (x, y)]
     _lambdified([x, y], warm)
     sympy.simplify(warm[0])
-    session = Session(tell)
+    session = SympySession(report)
     return {
         "prepare": session.prepare,
         "simplify": session.simplify,
@@ -57,12 +57,12 @@ def handlers(tell: Tell) -> Handlers:
     }
 
 
-class Session:
+class SympySession:
     """The derivatives that this process holds, by the number that the parent gave them."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-        self._derivatives: dict[int, Derivative] = {}
+    def __init__(self, report: ReportProgress) -> None:
+        self._report = report
+        self._derivatives: dict[int, SympyDerivative] = {}
 
     def prepare(
         self,
@@ -71,23 +71,23 @@ class Session:
         order: int,
         memory_bytes: int,
         forgotten: Sequence[int] = (),
-    ) -> Facts:
+    ) -> SymbolicFacts:
         """Differentiate `function` and keep the derivative as `number`; drop others."""
         for other in forgotten:
             self._derivatives.pop(other, None)
         limit_memory(memory_bytes)
         with Stopwatch() as watch:
-            derivative = Derivative(function, order, self._tell)
+            derivative = SympyDerivative(function, order, self._report)
             seconds = watch.seconds()
         self._derivatives[number] = derivative
-        return Facts(seconds, derivative.size())
+        return SymbolicFacts(seconds, derivative.size())
 
     def simplify(self, number: int) -> Sizes:
         """Return the size of the derivative after `sympy.simplify`."""
         derivative = self._derivatives[number]
         simplified = []
         for done, expression in enumerate(derivative.expressions):
-            self._tell(f"simplified {done} of {len(derivative.expressions)} derivatives")
+            self._report(f"simplified {done} of {len(derivative.expressions)} derivatives")
             simplified.append(sympy.simplify(expression))
         return sizes(simplified, *sympy.cse(simplified))
 
@@ -106,7 +106,7 @@ class Session:
         return peak_of(lambda: derivative(x))
 
 
-class Derivative:
+class SympyDerivative:
     """SymPy's Jacobian or Hessian of a function, as expressions and as Python code.
 
     Attributes
@@ -115,21 +115,21 @@ class Derivative:
         The Jacobian's entries, row by row; of a Hessian the entries on and above the diagonal.
     """
 
-    def __init__(self, function: Function, order: int, tell: Tell) -> None:
-        symbols, outputs = _converted(function, tell)
+    def __init__(self, function: Function, order: int, report: ReportProgress) -> None:
+        symbols, outputs = _converted(function, report)
         if order == 1:
             rows, columns = len(outputs), len(symbols)
             self.expressions = _differentiated(
-                [(output, symbol) for output in outputs for symbol in symbols], tell
+                [(output, symbol) for output in outputs for symbol in symbols], report
             )
             self._positions = np.arange(rows * columns).reshape(rows, columns)
         else:
-            self.expressions, self._positions = _hessian(outputs[0], symbols, tell)
+            self.expressions, self._positions = _hessian(outputs[0], symbols, report)
         _refuse_unevaluated(self.expressions)
-        tell(f"differentiated all {len(self.expressions)} derivatives; generating code")
+        report(f"differentiated all {len(self.expressions)} derivatives; generating code")
         self._symbols = symbols
         self._call, self._shared = _lambdified(symbols, self.expressions)
-        self._robust: Call | None = None
+        self._robust: GeneratedCode | None = None
 
     def size(self) -> Sizes:
         """Return how large the derivative is, written out and after `cse`."""
@@ -152,10 +152,10 @@ class Derivative:
         return np.array([_real(entry) for entry in entries], dtype=float64)
 
 
-def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions]:
+def _converted(function: Function, report: ReportProgress) -> tuple[Expressions, Expressions]:
     """Return a symbol per flattened input and an expression per flattened output."""
     graph = function.graph
-    tell(f"converted 0 of {len(graph)} nodes")
+    report(f"converted 0 of {len(graph)} nodes")
     symbols: Expressions = []
     environment: dict[int, Any] = {}
     for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
@@ -163,8 +163,8 @@ def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions
         fresh = [sympy.Symbol(f"x{len(symbols) + k}", real=True) for k in range(size)]
         symbols += fresh
         environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
-    values = fold(graph, environment, function.outputs, _Telling(len(graph), tell))
-    tell(f"converted all {len(graph)} nodes")
+    values = fold(graph, environment, function.outputs, _ReportingInterpreter(len(graph), report))
+    report(f"converted all {len(graph)} nodes")
     outputs = [entry for value in values for entry in np.asarray(value, dtype=object).flat]
     return symbols, [_as_expression(output) for output in outputs]
 
@@ -177,13 +177,13 @@ def _as_expression(output: Any) -> Any:
     return expression
 
 
-class _Telling(SympyInterpreter):
+class _ReportingInterpreter(SympyInterpreter):
     """SymPy's interpreter, telling how many nodes it has converted."""
 
-    def __init__(self, total: int, tell: Tell) -> None:
+    def __init__(self, total: int, report: ReportProgress) -> None:
         super().__init__()
         self._total = total
-        self._tell = tell
+        self._report = report
         self._done = 0
         self._last = 0.0
 
@@ -205,31 +205,33 @@ class _Telling(SympyInterpreter):
 
     def _count(self) -> None:
         now = perf_counter()
-        if now - self._last > TELL_EVERY:
+        if now - self._last > REPORT_INTERVAL:
             self._last = now
-            self._tell(f"converted {self._done} of {self._total} nodes")
+            self._report(f"converted {self._done} of {self._total} nodes")
         self._done += 1
 
 
-def _differentiated(pairs: Sequence[tuple[Any, Any]], tell: Tell) -> Expressions:
+def _differentiated(pairs: Sequence[tuple[Any, Any]], report: ReportProgress) -> Expressions:
     """Return SymPy's derivative of each (expression, symbol)."""
     derivatives = []
     last = 0.0
     for done, (expression, symbol) in enumerate(pairs):
         now = perf_counter()
-        if now - last > TELL_EVERY:
+        if now - last > REPORT_INTERVAL:
             last = now
-            tell(f"differentiated {done} of {len(pairs)} derivatives")
+            report(f"differentiated {done} of {len(pairs)} derivatives")
         derivatives.append(sympy.diff(expression, symbol))
     return derivatives
 
 
-def _hessian(output: Any, symbols: Expressions, tell: Tell) -> tuple[Expressions, NDArray[Any]]:
+def _hessian(
+    output: Any, symbols: Expressions, report: ReportProgress
+) -> tuple[Expressions, NDArray[Any]]:
     """Return the entries on and above the diagonal, and where each entry of the whole is."""
     n = len(symbols)
-    gradient = _differentiated([(output, symbol) for symbol in symbols], tell)
+    gradient = _differentiated([(output, symbol) for symbol in symbols], report)
     upper = [(i, j) for i in range(n) for j in range(i, n)]
-    entries = _differentiated([(gradient[i], symbols[j]) for i, j in upper], tell)
+    entries = _differentiated([(gradient[i], symbols[j]) for i, j in upper], report)
     positions = np.empty((n, n), dtype=np.intp)
     for position, (i, j) in enumerate(upper):
         positions[i, j] = positions[j, i] = position
@@ -257,13 +259,13 @@ _MODULES: tuple[list[Any], ...] = ([_OWN, "math"], [_OWN, "numpy"], [_OWN, "scip
 
 def _lambdified(
     symbols: Expressions, expressions: Expressions, modules: Sequence[list[Any]] = _MODULES
-) -> tuple[Call, Shared]:
+) -> tuple[GeneratedCode, Shared]:
     """Return code for all `expressions` at once, and what `cse` made of them."""
     shared: Shared = sympy.cse(expressions)
     missing: set[str] = set()
     for module in modules:
         try:
-            call: Call = sympy.lambdify(
+            call: GeneratedCode = sympy.lambdify(
                 [symbols], expressions, modules=module, cse=lambda _: shared
             )
         except PrintMethodNotImplementedError:

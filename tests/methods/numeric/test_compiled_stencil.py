@@ -16,10 +16,10 @@ import difflab as dl
 from difflab.errors import PointError
 from difflab.methods.numeric import compiled_stencil as straight
 from difflab.methods.numeric import repeated
-from difflab.methods.numeric.compiled_stencil import Straight, suits
+from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
 from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.rules import Rule
+from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.protocol import Problem
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
@@ -51,8 +51,8 @@ HARD = [
 ]
 
 
-def first_pass(function: dl.Function, rule: Rule = RULE) -> Straight:
-    found = Straight.of(function, rule)
+def first_pass(function: dl.Function, rule: DifferenceRule = RULE) -> CompiledStencil:
+    found = CompiledStencil.of(function, rule)
     assert found is not None
     return found
 
@@ -161,12 +161,12 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> list[dl.Function]:
     """Record what is compiled, which happens after three calls."""
     seen: list[dl.Function] = []
 
-    def of(function: dl.Function, rule: Rule) -> Straight | None:
+    def of(function: dl.Function, rule: DifferenceRule) -> CompiledStencil | None:
         seen.append(function)
-        return Straight.of(function, rule)
+        return CompiledStencil.of(function, rule)
 
     monkeypatch.setattr(repeated, "CALLS", 3)
-    monkeypatch.setattr(repeated, "Straight", SimpleNamespace(of=of))
+    monkeypatch.setattr(repeated, "CompiledStencil", SimpleNamespace(of=of))
     return seen
 
 
