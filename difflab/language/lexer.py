@@ -193,7 +193,7 @@ def is_name(name: str) -> bool:
 
 
 def number(text: str, start: int, end: int) -> float | int:
-    """Return the value of the literal at ``text[start:end]``, an int if it is written as an integer.
+    """Return the value of the literal at ``text[start:end]``, an int for an integer.
 
     Raises
     ------

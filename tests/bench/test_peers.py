@@ -155,7 +155,11 @@ def test_a_batch_is_judged_in_every_number(tmp_path: Path, subject: Subject) -> 
     ("error", "status", "message"),
     [
         (UnsupportedError("no such function"), "unsupported", "no such function"),
-        (NotImplementedError("no rule"), "unsupported", "Double cannot take this function: no"),
+        (
+            NotImplementedError("no rule"),
+            "unsupported",
+            "Double does not support this function: no",
+        ),
         (RuntimeError("out of \x1b memory"), "failed", "RuntimeError: out of \\x1b memory"),
         (SystemExit(3), "failed", "SystemExit: 3"),
         (InputError("what"), "failed", "what"),

@@ -128,7 +128,7 @@ def test_exceptions_beside_the_point_are_the_edge_of_the_domain(
         (lambda x: [], 1.0, "empty"),
         (lambda x: [[1.0], [1.0, 2.0]], 1.0, "at the point"),
         ("x^2", 1.0, "parse"),
-        (lambda x: np.ones(2 if x == 1.0 else 3), 1.0, "beside"),
+        (lambda x: np.ones(2 if x == 1.0 else 3), 1.0, "near"),
         (lambda x: x if x == 1.0 else {}["no"], 1.0, "KeyError"),
     ],
 )

@@ -133,7 +133,7 @@ class ArrayForms:
     def _scattered(
         self, children: Sequence[int], keys: Sequence[IndexKey], size: int
     ) -> list[Part] | None:
-        """Return the elements of a mostly filled vector; None if it is sparse or any index repeats."""
+        """Return the elements of a mostly filled vector; None for sparse or repeated indices."""
         places = {key[0]: child for key, child in zip(keys, children, strict=True)}
         single = all(isinstance(place, int) for place in places)
         if not single or len(places) < len(children) or size > 4 * len(places):

@@ -41,9 +41,9 @@ def c(function: Function) -> str:
     Returns
     -------
     str
-        The source, preceded by definitions of functions that C99 lacks. `x` holds the inputs one after
-        the other, in the order of ``function.inputs``, and `y` receives the outputs; arrays are
-        flat and row-major.
+        The source, preceded by definitions of functions that C99 lacks. `x` holds the
+        inputs one after the other, in the order of ``function.inputs``, and `y` receives the
+        outputs; arrays are flat and row-major.
         Intermediate arrays are on the stack or, if they are large, in memory that each call
         allocates and frees; if the allocation fails, all outputs are NAN.
 

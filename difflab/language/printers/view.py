@@ -170,7 +170,7 @@ class PrintedGraph:
         return uses
 
     def tree_is_small(self, limit: int = 200) -> bool:
-        """Whether the expression tree has fewer than `limit` nodes, or at most twice the graph's."""
+        """Whether the tree has fewer than `limit` nodes, or at most twice those of the graph."""
         sizes: list[int] = []
         for node, args in enumerate(self.children):
             sizes.append(1 + sum([sizes[arg] for arg in args]) if self.uses[node] else 0)

@@ -1,7 +1,7 @@
-"""First derivatives from values: the steps, the sides and the error are found here.
+"""First derivatives from values: choice of steps and sides, and error estimates.
 
-One batch of values on a short ladder of steps settles ordinary functions; what it does
-not settle goes to `rescue`.
+One batch of values on a short ladder of steps settles ordinary functions; components
+that it does not settle are passed to `rescue`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["first_derivatives"]
 Array = NDArray[np.float64]
 
 
-# Numbers in the largest arrays of quotients: components are taken in blocks to keep to it.
+# Maximum elements of the arrays of quotients: components are processed in blocks.
 _ENTRIES = 1 << 22
 
 
@@ -59,7 +59,7 @@ def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -
 def _first_pass(
     rule: DifferenceRule, sampler: StencilSampler, x: Array, scale: Array
 ) -> FirstDerivatives:
-    """Try the short ladder of steps, in one batch where it fits."""
+    """Evaluate the short ladder of steps, in one batch if memory allows."""
     judge = _forward if rule.central is None else _central
     units, n = rule.signed_units, x.size
     block = max(1, _ENTRIES // (len(units) * sampler.m))
@@ -94,7 +94,7 @@ def _central(
     body: Array,
     moved: Array,
 ) -> _Judged:
-    """Return value, error and flatness of central differences from the values taken."""
+    """Return value, error and flatness of central differences from the sampled values."""
     weights = rule.central or rule.onesided
     levels = len(rule.units)
     center, noise, eps = near
@@ -123,7 +123,7 @@ def _forward(
     body: Array,
     moved: Array,
 ) -> _Judged:
-    """Return value, error and flatness of forward differences from the values taken."""
+    """Return value, error and flatness of forward differences from the sampled values."""
     levels = len(rule.units)
     center, noise, eps = near
     width = (moved - x[chosen])[:, :, None]
@@ -132,7 +132,7 @@ def _forward(
     rounding = (level / width).reshape(levels, -1) * 2.0
     value, error, pick = solve(rule.onesided, quotients, rounding)
     error = np.maximum(error, tail(rule.onesided, quotients, rounding, pick))
-    # A kink shows only from the other side: one more point a component, at its step.
+    # A kink is visible only from the other side: one more point per component, at its step.
     steps = rule.units[rule.onesided.level, 0]
     step = steps[pick.reshape(chosen.size, -1)].min(axis=1) * scale[chosen]
     behind, back = ladder(sampler, x, chosen, -step[None, :])

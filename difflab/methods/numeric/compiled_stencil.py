@@ -1,12 +1,11 @@
-"""The first pass of finite differences as one straight-line function, to be compiled.
+"""The first pass of finite differences as one straight-line function, for compilation.
 
-A formula that is differentiated again and again spends its time on setting NumPy's functions
-off, not on its values. Here the values at all points of the stencil, the candidates and the
-choice of the best one are one graph, written from the function's own: what it computes of the
-inputs that a step does not move is computed once.
+Repeated differentiation of a small formula is dominated by NumPy's call overhead. This module
+builds one graph of the values at all points of the stencil, the candidates and the choice of the
+best one; subexpressions of inputs that a step does not move are computed once.
 
-It is `adaptive`'s first pass, operation by operation, up to the order in which a sum is added;
-what does not settle is left to that.
+The graph performs the operations of `adaptive`'s first pass, up to the order of sums; points that
+do not settle are left to `adaptive`.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ from difflab.methods.numeric.stencil import FOURTH, LEAD, LEAST, NOISE_BOUND, NO
 from difflab.methods.numeric.wide_search import SUSPECT
 from difflab.primitives import absolute, add, equal, logical_and, logical_or, not_equal, pack, where
 
-__all__ = ["CompiledStencil", "straight", "suits"]
+__all__ = ["CompiledStencil", "stencil_function", "suits"]
 
 Array = NDArray[np.float64]
 
 EPS = 2.0**-52
 
 LARGEST = 8_000
-"""Operations up to which compiling takes no longer than some hundred calls that are not."""
+"""Maximum operations: compilation then takes no longer than a few hundred uncompiled calls."""
 ENTRY_OPERATIONS = 700
-"""Operations of the tableau of one derivative."""
+"""Operations of the tableau per derivative."""
 
 
 def suits(function: Function, rule: DifferenceRule) -> bool:
-    """Tell whether the first pass of `rule` on `function` can be one short function."""
+    """Return whether the first pass of `rule` on `function` is small enough to compile."""
     operations = len(function.graph) * evaluations(function, rule)
     operations += ENTRY_OPERATIONS * function.m * function.n
     numbers = not any((*function.input_shapes, *function.output_shapes))
@@ -52,22 +51,22 @@ def suits(function: Function, rule: DifferenceRule) -> bool:
 
 
 def evaluations(function: Function, rule: DifferenceRule) -> int:
-    """Return at how many points the first pass evaluates the function."""
+    """Return the number of points at which the first pass evaluates the function."""
     behind = 1 if rule.central is None else 0
     return LEAD + (len(rule.signed_units) + behind) * function.n
 
 
 class CompiledStencil:
-    """The first pass, compiled.
+    """The compiled first pass.
 
     Parameters
     ----------
     fast : Compiled
-        What `straight` gives.
+        The compiled `stencil_function`.
     count : int
-        How many derivatives there are.
+        The number of derivatives.
     evaluations : int
-        Points at which the function is evaluated.
+        Number of points at which the function is evaluated.
     """
 
     def __init__(self, fast: Compiled, count: int, evaluations: int) -> None:
@@ -77,10 +76,10 @@ class CompiledStencil:
 
     @classmethod
     def of(cls, function: Function, rule: DifferenceRule) -> CompiledStencil | None:
-        """Compile it, to machine code where llvmlite is installed; None where it does not suit."""
+        """Compile the first pass, to machine code if llvmlite is installed; None if unsuitable."""
         if not suits(function, rule):
             return None
-        whole = straight(function, rule)
+        whole = stencil_function(function, rule)
         for target in ("native", "python") if available() else ("python",):
             with suppress(UnsupportedError):
                 fast = compile(whole, target, packed=True)
@@ -89,7 +88,7 @@ class CompiledStencil:
         return None
 
     def __call__(self, x: Array) -> tuple[Array, Array] | None:
-        """Return the Jacobian and its errors, flat; None where they did not settle at once."""
+        """Return the Jacobian and its errors, flat; None if any derivative did not settle."""
         found = self._fast(x)
         count = self._count
         return (found[:count], found[count:-1]) if found[-1] else None
@@ -103,9 +102,9 @@ class _CenterNodes(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """A component beside its place, and the outputs there."""
+    """A moved component, and the outputs at the moved point."""
 
-    place: Node
+    position: Node
     outputs: list[Node]
 
 
@@ -118,7 +117,7 @@ class _Ladder(NamedTuple):
 
 
 class _DerivativeNodes(NamedTuple):
-    """A derivative, its error, the quotients' sizes, and whether it is known well enough."""
+    """A derivative, its error, the quotients' sizes, and whether it is accurate enough."""
 
     value: Node
     error: Node
@@ -127,18 +126,18 @@ class _DerivativeNodes(NamedTuple):
 
 
 Along = Callable[[float | Node], _Moved]
-"""The function along a component, by the step relative to the component's scale."""
+"""Maps a step, relative to the component's scale, to the function at the moved point."""
 
 
-def straight(function: Function, rule: DifferenceRule) -> Function:
-    """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 numbers.
+def stencil_function(function: Function, rule: DifferenceRule) -> Function:
+    """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 elements.
 
     Parameters
     ----------
     function : Function
-        Its inputs and outputs are numbers.
+        A function whose inputs and outputs are scalars.
     rule : DifferenceRule
-        Its ladders and candidates.
+        The ladders and candidates.
     """
     builder = Builder()
     x = [Node(builder, builder.input(name)) for name in function.inputs]
@@ -154,13 +153,13 @@ def straight(function: Function, rule: DifferenceRule) -> Function:
     for i, scale in enumerate(scales):
 
         def along(unit: float | Node, i: int = i, scale: Node = scale) -> _Moved:
-            place = scale * unit + x[i]
-            return _Moved(place, values([*x[:i], place, *x[i + 1 :]]))
+            position = scale * unit + x[i]
+            return _Moved(position, values([*x[:i], position, *x[i + 1 :]]))
 
         for j, entry in enumerate(judge(rule, near, x[i], along, units)):
             settled = _settled(rule, near[j], scale, entry)
             found[j, i] = entry._replace(settled=settled)
-    entries = [found[place] for place in sorted(found)]
+    entries = [found[indices] for indices in sorted(found)]
     whole = reduce(logical_and, [entry.settled for entry in entries])
     parts = [*(entry.value for entry in entries), *(entry.error for entry in entries), whole * 1.0]
     ranks = (("ranks", (0,) * len(parts)),)
@@ -169,7 +168,7 @@ def straight(function: Function, rule: DifferenceRule) -> Function:
 
 
 def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_CenterNodes]:
-    """Return each output at `x`, and the noise that is seen beside it."""
+    """Return each output at `x`, and its noise estimated near `x`."""
     drifts = [
         (v + where(v > 0, -NOISE_STEP, NOISE_STEP) * scale) - v
         for v, scale in zip(x, scales, strict=True)
@@ -212,21 +211,21 @@ def _central(
 def _forward(
     rule: DifferenceRule, near: list[_CenterNodes], x: Node, along: Along, units: list[float]
 ) -> Iterator[_DerivativeNodes]:
-    """Yield each output's derivative from forward quotients, with a look to the other side."""
+    """Yield each output's derivative from forward quotients, checked by a backward quotient."""
     ahead = [along(unit) for unit in units]
     steps = [Node(x.builder, x.builder.constant(units[k])) for k in rule.onesided.level]
     found: list[tuple[tuple[Node, ...], _Ladder]] = []
     for j, (center, noise) in enumerate(near):
         ladder = _Ladder([], [], [])
-        for place, outputs in ahead:
-            width = place - x
+        for position, outputs in ahead:
+            width = position - x
             ladder.quotients.append((outputs[j] - center) / width)
             ladder.roundings.append(_larger(noise, EPS * absolute(outputs[j])) / width * 2.0)
         tails = _tails(rule.onesided, ladder)
         found.append((_best(rule, rule.onesided, ladder, tails, steps), ladder))
     behind = along(-reduce(_smaller, [best[3] for best, _ in found]))
     for j, ((error, value, left, _), ladder) in enumerate(found):
-        gap = absolute((near[j].center - behind.outputs[j]) / (x - behind.place) - value)
+        gap = absolute((near[j].center - behind.outputs[j]) / (x - behind.position) - value)
         error = _larger(left, error)
         yield _entry(value, where(gap > error, gap, error), ladder)
 
@@ -242,10 +241,10 @@ def _best(
 ) -> tuple[Node, ...]:
     """Return error and value of the candidate with the smallest error, and its part of `others`."""
     best: tuple[Node, ...] = ()
-    for place, (value, spread, before) in enumerate(_candidates(rule, weights, ladder)):
+    for k, (value, spread, before) in enumerate(_candidates(rule, weights, ladder)):
         error = _larger(absolute(spread), absolute(before))
-        error = error + _dot(weights.gain[place].tolist(), ladder.roundings)
-        candidate = (error, value, *(other[place] for other in others))
+        error = error + _dot(weights.gain[k].tolist(), ladder.roundings)
+        candidate = (error, value, *(other[k] for other in others))
         if best:
             less = error < best[0]
             candidate = tuple(where(less, *pair) for pair in zip(candidate, best, strict=True))
@@ -256,7 +255,7 @@ def _best(
 def _candidates(
     rule: DifferenceRule, weights: Weights, ladder: _Ladder
 ) -> Iterable[tuple[Node, Node, Node]]:
-    """Return each candidate's value, truncation error and the floor of that."""
+    """Return each candidate's value, truncation error and lower bound of that error."""
     if rule.tableau is None:
         rows = (weights.value, weights.spread, weights.guard)
         columns = ([_dot(row, ladder.quotients) for row in part.tolist()] for part in rows)
@@ -274,7 +273,7 @@ def _candidates(
 
 
 def _jumps(rule: DifferenceRule, weights: Weights, ladder: _Ladder) -> list[Node]:
-    """Return the jump of the one-sided derivatives as each candidate sees it."""
+    """Return the jump of the one-sided derivatives according to each candidate."""
     if rule.tableau is None:
         return [_dot(row, ladder.curvatures) for row in weights.jump.tolist()]
     table = tableau(ladder.curvatures, rule.tableau.ratio, ODD, rule.tableau.depth)
@@ -282,7 +281,7 @@ def _jumps(rule: DifferenceRule, weights: Weights, ladder: _Ladder) -> list[Node
 
 
 def _tails(weights: Weights, ladder: _Ladder) -> list[Node]:
-    """Return how much each candidate would still change at shorter steps."""
+    """Return the estimated change of each candidate at shorter steps."""
     tails = []
     for changes, befores, gain in zip(weights.change, weights.before, weights.gain, strict=True):
         change = absolute(_dot(changes.tolist(), ladder.quotients))
@@ -297,7 +296,7 @@ def _tails(weights: Weights, ladder: _Ladder) -> list[Node]:
 def _settled(
     rule: DifferenceRule, near: _CenterNodes, scale: Node, entry: _DerivativeNodes
 ) -> Node:
-    """Tell whether a derivative is known, and is not zero by the look of its best entry alone."""
+    """Return whether a derivative is accurate, and not zero only in its best candidate."""
     relative = ROUNDINGS * EPS if rule.strict else rule.tolerance
     floor = relative * absolute(near.center) / where(scale > 1.0, scale, 1.0)
     known = entry.error <= _larger(rule.tolerance * absolute(entry.value), floor)

@@ -10,7 +10,7 @@ have error series in ``t^2, t^4, ...``, and the one-sided
     (f(x+2h_i) - 2 f(x+h_i) + f(x)) / h_i^2
     (f(x+h_i+h_j) - f(x+h_i) - f(x+h_j) + f(x)) / (h_i h_j)
 
-in ``t, t^2, ...``; so the weights of first derivatives serve here too. The lengths
+in ``t, t^2, ...``; so the weights of first derivatives also apply to them. The lengths
 ``s_i`` are those that resolved the first derivatives.
 """
 
@@ -40,21 +40,21 @@ __all__ = ["second_derivatives"]
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# A scale may prove too long for a pair of components: tried again, each time shorter.
+# A scale may be too long for a pair of components: further attempts use shorter ones.
 _TRIES = 6
 _SHRINK = 8.0
 _SHORT = 2.0**-10
-# A gradient that is known no better than this has a kink or a pole: no Hessian there.
+# Relative error of the gradient above which a kink or pole is assumed, without a Hessian.
 _ROUGH = 1e-2
 
 
 def second_derivatives(
     rule: SecondRule, sampler: StencilSampler, x: Array, found: FirstDerivatives
 ) -> tuple[Array, Array]:
-    """Return the Hessian ``(n, n)`` of the only output and the error of its entries."""
+    """Return the Hessian ``(n, n)`` of the only output and the errors of its elements."""
     n = x.size
     rows, columns = np.triu_indices(n)
-    # Errors are told from `UNUSABLE` by their size: the values must not come near it.
+    # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
     unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
     found = replace(
         found,
@@ -80,7 +80,7 @@ def second_derivatives(
 
 @dataclass
 class _HessianSearch:
-    """The entries of the upper triangle, and the best that is known of each."""
+    """Search for the elements of the upper triangle, with the best estimate of each."""
 
     rule: SecondRule
     sampler: StencilSampler
@@ -96,7 +96,7 @@ class _HessianSearch:
         self.error = np.full(self.rows.size, np.inf)
 
     def run(self) -> None:
-        """Try central, then one-sided quotients, at shorter and shorter scales where needed."""
+        """Evaluate central, then one-sided quotients, at ever shorter scales as needed."""
         if self.rule.central is not None:
             self._descend(self.rule.central, None)
             if (self.error < REJECT).all():
@@ -114,12 +114,12 @@ class _HessianSearch:
             self._attempt(weights, sides, scale, pending)
 
     def _scales(self) -> Iterator[Array]:
-        """Return the lengths to try: those that gave the gradient, shorter ones, longer ones."""
+        """Yield the lengths to use: those of the gradient, shorter ones, longer ones."""
         scale = self.found.scale
         for shrink in range(_TRIES):
             yield scale / _SHRINK**shrink
         if scale.min() < _SHORT:
-            # Too short for a second difference, though not for a first one, near zero.
+            # Near zero the lengths may suit first differences but be too short for second ones.
             for power in (0.0, 0.25, 0.5, 0.75):
                 yield np.minimum(np.maximum(scale, scale**power), np.maximum(scale, 1.0))
 
@@ -165,9 +165,9 @@ class _HessianSearch:
         for start in range(0, rows.size, block):
             part = slice(start, start + block)
             points = np.repeat(self.x[None, :], levels * rows[part].size, axis=0)
-            places = np.arange(len(points))
-            points[places, np.tile(rows[part], levels)] = to_row[:, part].ravel()
-            points[places, np.tile(columns[part], levels)] = to_column[:, part].ravel()
+            point_rows = np.arange(len(points))
+            points[point_rows, np.tile(rows[part], levels)] = to_row[:, part].ravel()
+            points[point_rows, np.tile(columns[part], levels)] = to_column[:, part].ravel()
             out[:, part] = (self.sampler(points) / self.found.unit).reshape(levels, -1)
         return out
 

@@ -1,4 +1,4 @@
-"""HIPS autograd: NumPy, traced anew at every call."""
+"""HIPS autograd: NumPy, traced at every call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Autograd(Peer):
 
         def call(x: Array) -> Any:
             with warnings.catch_warnings():
-                # A derivative of zero is an answer here, not a slip.
+                # A zero derivative is a valid result.
                 warnings.filterwarnings("ignore", message="Output seems independent of input")
                 return found(x)
 
@@ -63,12 +63,12 @@ class Autograd(Peer):
         def arguments(x: Array) -> list[Any]:
             return [np.ascontiguousarray(p) if p.ndim else np.float64(p) for p in function.split(x)]
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             value, slopes = result
             flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
             return np.asarray(value), np.concatenate(flat, axis=-1)
 
-        return CallAdapter(call, arguments, given)
+        return CallAdapter(call, arguments, unpack)
 
 
 @cache

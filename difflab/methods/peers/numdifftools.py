@@ -1,4 +1,4 @@
-"""numdifftools: adaptive differences of values."""
+"""numdifftools: adaptive finite differences."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Numdifftools(Peer):
     vectorised = False
 
     def estimated_seconds(self, function: Function, order: int) -> float:
-        """Return what one call takes: some thirty evaluations for an input, or a pair of them."""
+        """Return the seconds of one call: about thirty evaluations per input, or pair of inputs."""
         return 6e-6 * len(function.graph) * float(function.n) ** order
 
     def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return numdifftools' Jacobian or Hessian, with its account of the error."""
+        """Return numdifftools' Jacobian or Hessian, with its error estimate."""
         import numdifftools
 
         counted = _CallCounter(_packed(function))
@@ -44,9 +44,9 @@ class Numdifftools(Peer):
         def call(x: Array) -> Any:
             counted.evaluations = 0
             result = found(x)
-            # Until 0.9 the value came first and the account of the error beside it.
-            value, account = result if len(result) == 2 else (result.estimate, result)
-            return value, account.error_estimate, counted.evaluations
+            # Until version 0.9 the result is a pair of the value and the error information.
+            value, info = result if len(result) == 2 else (result.estimate, result)
+            return value, info.error_estimate, counted.evaluations
 
         return call
 
@@ -67,7 +67,7 @@ class Numdifftools(Peer):
 
         gradient = numdifftools.Gradient(value)
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             values, slopes = zip(*result, strict=True)
             shape = (function.n,) if points is None else (points, function.n)
             return np.array(values).reshape(shape[:-1]), np.array(slopes).reshape(shape)
@@ -75,7 +75,7 @@ class Numdifftools(Peer):
         return CallAdapter(
             lambda rows: [(value(x), gradient(x)) for x in rows],
             lambda x: [list(x.reshape(-1, function.n))],
-            given,
+            unpack,
         )
 
 

@@ -1,9 +1,9 @@
-"""A graph in another library's words: its array module, and straight-line code over it.
+"""Graphs in the functions of another library: its array module, and straight-line code over it.
 
-A row of the table computes by names of NumPy's on an array module. `RenamedModule` is such a module for
-a library that spells some of them otherwise; `written` turns a graph into the Python that
-someone would write by hand for that library, so that what is measured there is the library and
-not the walk through the graph.
+Primitives compute with NumPy's function names on an array module. `RenamedModule` provides these
+names for a library that names some functions differently; `written` converts a graph to the
+Python code that one would write by hand for that library, so that timings measure the library
+and not the traversal of the graph.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ OPERATORS = {
     "equal": "{} == {}",
     "not_equal": "{} != {}",
 }
-"""The rows that every library takes as Python's operators."""
+"""The primitives that every library supports as Python operators."""
 LARGEST = 2**31
-"""Whole numbers up to this stay whole, so that ``x**2`` is a product and not a power."""
+"""Integers up to this remain integers, so that ``x**2`` is a product and not a power."""
 
 
 class RenamedModule(ModuleType):
-    """A library under NumPy's names: those that differ are given, the others are its own.
+    """A library under NumPy's names: `names` are replaced, all others are the library's own.
 
     Parameters
     ----------
     title : str
-        The library, for the message about a name that it lacks.
+        The name of the library, for error messages.
     library : module
-        Where the other names are.
+        The module with the other names.
     names : mapping
-        What a name of NumPy's is there.
+        NumPy names and the library's objects for them.
 
     Examples
     --------
@@ -90,17 +90,17 @@ class RenamedModule(ModuleType):
 
 
 class LibrarySpelling:
-    """What rows and numbers are in a library of arrays: an interpreter of graphs.
+    """Operations and constants of an array library: an interpreter of graphs.
 
     Parameters
     ----------
     xp : module
         The library under NumPy's names.
     rows : mapping, optional
-        Rows of the table, by name, that the library has as one function, or that NumPy's way
-        to compute them would not serve.
+        Replacements of primitives, by name: those that are one function of the library, or
+        whose NumPy implementation does not work with it.
     lifted : callable, optional
-        Makes a number into what the library's functions take.
+        Converts a number to a value that the library's functions accept.
     """
 
     def __init__(
@@ -114,17 +114,17 @@ class LibrarySpelling:
         self.lifted = lifted
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the library's function for a row."""
+        """Return the library's function for a primitive."""
         return self.rows.get(primitive.name) or primitive.computer(self.xp)
 
     def constant(self, value: Number, name: str | None) -> Any:
-        """Return a number as one writes it: whole where it is whole."""
+        """Return a number as in hand-written code: an int if it is an integer, else a float."""
         whole = isinstance(value, int) and abs(value) <= LARGEST
         return value if whole else float(value)
 
 
 def written(function: Function, spelling: LibrarySpelling) -> Callable[..., tuple[Any, ...]]:
-    """Return straight-line Python for a function: a value per input to a value per output.
+    """Return straight-line Python code that maps a value per input to a value per output.
 
     Examples
     --------
@@ -136,13 +136,13 @@ def written(function: Function, spelling: LibrarySpelling) -> Callable[..., tupl
     results = "".join([f"{text.array(node)}, " for node in function.outputs])
     heading = f"def run({', '.join([text.plain[node] for node in function.input_nodes])}):"
     source = "\n    ".join([heading, *text.lines, f"return ({results})"])
-    exec(source, text.scope)  # noqa: S102 - it holds names made here and Python's operators
+    exec(source, text.scope)  # noqa: S102 - it contains only generated names and Python operators
     run: Callable[..., tuple[Any, ...]] = text.scope["run"]
     return run
 
 
 class _StraightLineSource:
-    """The lines of a function, and what their names stand for."""
+    """The lines of a function, and the values of the names in them."""
 
     def __init__(self, function: Function, spelling: LibrarySpelling) -> None:
         self.spelling = spelling
@@ -160,7 +160,7 @@ class _StraightLineSource:
                 self.plain[node] = f"x{node}"
 
     def array(self, node: int) -> str:
-        """Return the name of a value that is no number of Python's."""
+        """Return the name of `node` as a value of the library, not a Python number."""
         return f"k{node}" if node in self.constants else self.plain[node]
 
     def _constant(self, node: int, number: Number, name: str | None) -> None:
@@ -176,7 +176,7 @@ class _StraightLineSource:
         if not args:
             self.scope[f"v{node}"] = self.spelling.operation(row)(**params)
             return
-        # Only operators take numbers of Python's, and only beside an array.
+        # Only operators accept Python numbers, and only with an array as the other operand.
         operator = OPERATORS.get(row.name)
         if operator is not None and not self.constants.issuperset(args):
             self.lines.append(f"v{node} = {operator.format(*[self.plain[arg] for arg in args])}")
@@ -189,7 +189,7 @@ class _StraightLineSource:
 
 
 def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:
-    """Return the entries of an array along an axis, by indexing, which every library derives."""
+    """Return elements along an axis, by indexing, which every library differentiates."""
     return x[(..., indices(places), *[slice(None)] * (-axis - 1))]
 
 

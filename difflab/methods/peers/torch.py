@@ -18,14 +18,14 @@ __all__ = ["TORCH"]
 
 
 class Torch(Peer):
-    """PyTorch's tape, in float64, as one writes it: eagerly."""
+    """PyTorch's eager mode, in float64."""
 
     name = "torch"
     title = "PyTorch"
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 
     def derivative(self, function: Function, order: int) -> PeerCall:
-        """Return the Jacobian, a backward pass a row, or PyTorch's own Hessian."""
+        """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
         import torch
 
         flat = _packed(function)
@@ -63,7 +63,7 @@ class Torch(Peer):
             parts = function.split(x)
             return [torch.tensor(np.array(part), requires_grad=True) for part in parts]
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             value, slopes = result
             flat = [
                 np.zeros((*batch, int(np.prod(shape))))
@@ -73,12 +73,12 @@ class Torch(Peer):
             ]
             return value.detach().numpy(), np.concatenate(flat, axis=-1)
 
-        return CallAdapter(call, arguments, given)
+        return CallAdapter(call, arguments, unpack)
 
 
 @cache
 def _spelling() -> LibrarySpelling:
-    """Return how PyTorch writes what differs from NumPy."""
+    """Return the functions of PyTorch that differ from NumPy."""
     import torch
 
     def lifted(value: float) -> Any:
@@ -89,7 +89,7 @@ def _spelling() -> LibrarySpelling:
 
 
 def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
-    """Return what NumPy's names are in PyTorch."""
+    """Return PyTorch's functions for NumPy's names."""
     return {
         "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
@@ -110,7 +110,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
 
 
 def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
-    """Return the rows that PyTorch has as one function."""
+    """Return the primitives that are one function in PyTorch."""
     return {
         "heaviside": lambda x: 0.5 * torch.sign(x) + 0.5,
         "log_softmax": lambda x, *, axes, rank: torch.log_softmax(x, *axes),
@@ -120,7 +120,7 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
         "relu": torch.relu,
         "sigmoid": torch.sigmoid,
         "softmax": lambda x, *, axes, rank: torch.softmax(x, *axes),
-        # PyTorch's own softplus is x beyond 20, which is off by 2e-9 there.
+        # PyTorch's own softplus returns x above 20, with an error of 2e-9.
         "softplus": lambda x: torch.logaddexp(x, zero),
         "take": take_by_index,
         "transpose": _transposed,
@@ -128,9 +128,9 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
 
 
 def _product(x: Any, axis: tuple[int, ...]) -> Any:
-    """Return the product along axes, which PyTorch takes one by one."""
-    for place in sorted(axis):
-        x = x.prod(place, keepdim=True)
+    """Return the product along axes, which PyTorch accepts one at a time."""
+    for single in sorted(axis):
+        x = x.prod(single, keepdim=True)
     return x.reshape([size for k, size in enumerate(x.shape) if k - x.ndim not in axis])
 
 

@@ -1,4 +1,4 @@
-"""What a method's process tells of a derivative."""
+"""Facts about a derivative that a method's process reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PreparedFacts"]
 
 @dataclass(frozen=True)
 class PreparedFacts:
-    """What is known of a derivative once it is prepared."""
+    """Time, operations and size of a prepared derivative."""
 
     seconds: float
     operations: int | None

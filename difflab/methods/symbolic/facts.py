@@ -1,4 +1,4 @@
-"""What SymPy's process tells of a derivative."""
+"""Facts about a derivative that SymPy's process reports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Sizes", "SymbolicFacts"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large an expression is, written out and after `cse`.
+    """Sizes of an expression, as a tree and after `cse`.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class SymbolicFacts:
-    """What is known of a derivative once it is prepared."""
+    """Time and sizes of a prepared derivative."""
 
     seconds: float
     size: Sizes

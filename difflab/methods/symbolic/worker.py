@@ -1,7 +1,7 @@
 """SymPy's side of the symbolic method, run in a process of its own.
 
-Everything here is SymPy's: expressions, `diff`, `simplify`, `cse`, `lambdify`. Only names that
-this module makes reach the code that `lambdify` generates; the user's text does not.
+All differentiation is SymPy's: `diff`, `simplify`, `cse`, `lambdify`. The code that `lambdify`
+generates contains only names that this module creates, never the user's text.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Expressions = list[Any]
 GeneratedCode = Callable[[list[float]], list[Any]]
 Shared = tuple[list[tuple[Any, Any]], Expressions]  # what `cse` returns
 
-REPORT_INTERVAL = 0.005  # seconds between two reports of a loop with many short steps
+REPORT_INTERVAL = 0.005  # seconds between two progress reports of a loop with many short steps
 
 
 def handlers(report: ReportProgress) -> Handlers:
-    """Return what this process answers, and use every part of SymPy once.
+    """Return the handlers of this process, after using every part of SymPy once.
 
-    SymPy imports much of itself on first use; that belongs to starting the process and not to
-    the first derivative it is asked for.
+    SymPy imports much of itself on first use; that is part of starting the process, not of the
+    first derivative.
     """
     x, y = sympy.symbols("x y", real=True)
     warm = [sympy.diff(sympy.log(x) * sympy.sin(x * y), v) for v in (x, y)]
@@ -58,7 +58,7 @@ def handlers(report: ReportProgress) -> Handlers:
 
 
 class SympySession:
-    """The derivatives that this process holds, by the number that the parent gave them."""
+    """The derivatives that this process holds, by the numbers that the parent assigned."""
 
     def __init__(self, report: ReportProgress) -> None:
         self._report = report
@@ -72,7 +72,7 @@ class SympySession:
         memory_bytes: int,
         forgotten: Sequence[int] = (),
     ) -> SymbolicFacts:
-        """Differentiate `function` and keep the derivative as `number`; drop others."""
+        """Differentiate `function` and keep the derivative as `number`; drop `forgotten` ones."""
         for other in forgotten:
             self._derivatives.pop(other, None)
         limit_memory(memory_bytes)
@@ -96,7 +96,7 @@ class SympySession:
         return self._derivatives[number](x)
 
     def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls take here, without the way to the parent."""
+        """Return the seconds that `repeats` calls take in this process, excluding communication."""
         derivative = self._derivatives[number]
         return elapsed(lambda: derivative(x), repeats)
 
@@ -112,7 +112,7 @@ class SympyDerivative:
     Attributes
     ----------
     expressions : list
-        The Jacobian's entries, row by row; of a Hessian the entries on and above the diagonal.
+        The elements of the Jacobian in row-major order, or the upper triangle of the Hessian.
     """
 
     def __init__(self, function: Function, order: int, report: ReportProgress) -> None:
@@ -132,11 +132,11 @@ class SympyDerivative:
         self._robust: GeneratedCode | None = None
 
     def size(self) -> Sizes:
-        """Return how large the derivative is, written out and after `cse`."""
+        """Return the sizes of the derivative, as a tree and after `cse`."""
         return sizes(self.expressions, *self._shared)
 
     def __call__(self, x: NDArray[float64]) -> NDArray[float64]:
-        """Return the derivative at `x`; nan where SymPy's is not a real number."""
+        """Return the derivative at `x`; nan where SymPy's value is not a real number."""
         try:
             flat = np.array(self._call(x.tolist()), dtype=float64)
         except (ArithmeticError, TypeError, ValueError):
@@ -171,14 +171,14 @@ def _converted(function: Function, report: ReportProgress) -> tuple[Expressions,
 
 def _as_expression(output: Any) -> Any:
     expression = sympy.sympify(output, strict=True)
-    # To SymPy a symbol may also stand for a truth value; here it is an input, a number.
+    # In SymPy a symbol may also be a Boolean; here it is a real input.
     if isinstance(expression, sympy.logic.boolalg.Boolean) and not expression.is_Symbol:
         return sympy.Piecewise((1, expression), (0, True))
     return expression
 
 
 class _ReportingInterpreter(SympyInterpreter):
-    """SymPy's interpreter, telling how many nodes it has converted."""
+    """SymPy's interpreter, which reports how many nodes it has converted."""
 
     def __init__(self, total: int, report: ReportProgress) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class _ReportingInterpreter(SympyInterpreter):
     def constant(self, value: Number, name: str | None) -> Any:
         self._count()
         if name is None and isinstance(value, float) and np.isfinite(value):
-            # Of 15 digits, SymPy's default, generated code would get another number.
+            # With SymPy's default of 15 digits, generated code would contain another number.
             return sympy.Float(value, 17)
         return super().constant(value, name)
 
@@ -227,7 +227,7 @@ def _differentiated(pairs: Sequence[tuple[Any, Any]], report: ReportProgress) ->
 def _hessian(
     output: Any, symbols: Expressions, report: ReportProgress
 ) -> tuple[Expressions, NDArray[Any]]:
-    """Return the entries on and above the diagonal, and where each entry of the whole is."""
+    """Return the upper triangle of the Hessian, and the index of each element in it."""
     n = len(symbols)
     gradient = _differentiated([(output, symbol) for symbol in symbols], report)
     upper = [(i, j) for i in range(n) for j in range(i, n)]
@@ -239,7 +239,7 @@ def _hessian(
 
 
 def _refuse_unevaluated(expressions: Expressions) -> None:
-    """Raise where SymPy has no rule and leaves a derivative as such."""
+    """Raise if SymPy has no rule and leaves a derivative unevaluated."""
     for expression in distinct(expressions):
         if isinstance(expression, sympy.Derivative | sympy.Subs):
             inner = expression.expr if isinstance(expression, sympy.Derivative) else expression
@@ -247,20 +247,20 @@ def _refuse_unevaluated(expressions: Expressions) -> None:
 
 
 def _dirac(x: float, *_order: int) -> float:
-    """Return Dirac's delta, or a derivative of it, at a float: no number at 0."""
+    """Return Dirac's delta, or a derivative of it, at a float: nan at 0."""
     return 0.0 if x != 0 else float("nan")
 
 
 _OWN = {"DiracDelta": _dirac}
-# The fastest that can spell the expression is taken. SciPy is slow to import, `math` needs none
-# of that, calls faster and evaluates only the branch that is taken.
+# The first that supports the expression is used. SciPy is slow to import; `math` needs no import,
+# has less call overhead and evaluates only the selected branch.
 _MODULES: tuple[list[Any], ...] = ([_OWN, "math"], [_OWN, "numpy"], [_OWN, "scipy", "numpy"])
 
 
 def _lambdified(
     symbols: Expressions, expressions: Expressions, modules: Sequence[list[Any]] = _MODULES
 ) -> tuple[GeneratedCode, Shared]:
-    """Return code for all `expressions` at once, and what `cse` made of them."""
+    """Return code for all `expressions` at once, and the result of `cse`."""
     shared: Shared = sympy.cse(expressions)
     missing: set[str] = set()
     for module in modules:

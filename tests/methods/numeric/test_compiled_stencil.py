@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import PointError
-from difflab.methods.numeric import compiled_stencil as straight
-from difflab.methods.numeric import repeated
+from difflab.methods.numeric import compiled_stencil, repeated
 from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
 from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.numeric.richardson import RICHARDSON
@@ -113,7 +112,7 @@ WAVE = first_pass(dl.parse("sin(frequency*x + phase)"))
 
 def test_python_runs_it_without_llvmlite(monkeypatch: pytest.MonkeyPatch) -> None:
     native = first_pass(dl.parse(SEED))(np.array([2.0, 5.0]))
-    monkeypatch.setattr(straight, "available", lambda: False)
+    monkeypatch.setattr(compiled_stencil, "available", lambda: False)
     plain = first_pass(dl.parse(SEED))(np.array([2.0, 5.0]))
     assert native is not None
     assert plain is not None
@@ -234,8 +233,8 @@ def test_a_method_that_is_called_often_is_prepared_for_it() -> None:
     f, x = dl.parse(SEED), np.array([2.0, 5.0])
     seldom = RICHARDSON.prepare(Problem(f.values, f.n, f.m, f))
     often = RICHARDSON.prepare(Problem(f.values, f.n, f.m, f, often=True))
-    assert seldom.straight is None
-    assert often.straight is not None
+    assert seldom.compiled is None
+    assert often.compiled is not None
     assert often(x).value.shape == often(x).error.shape == (1, 2)
     np.testing.assert_allclose(often(x).value, seldom(x).value, rtol=1e-12)
     assert often(x).evaluations == seldom(x).evaluations

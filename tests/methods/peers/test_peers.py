@@ -131,7 +131,7 @@ def test_arrays_and_branches(peer: Peer, text: str, x: Any, wanted: Any) -> None
 
 @pytest.mark.parametrize("points", [None, 5])
 @pytest.mark.parametrize("text", [SEED, "x: [3]; logsumexp(x)*sum(x)", "x^3"])
-def test_the_door_gives_value_and_gradient(peer: Peer, points: int | None, text: str) -> None:
+def test_the_adapter_gives_value_and_gradient(peer: Peer, points: int | None, text: str) -> None:
     function = parse(text)
     x = np.random.default_rng(2).uniform(0.5, 2, (function.n,) if points is None else (5, 3))
     x = x[..., : function.n]
