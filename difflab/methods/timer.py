@@ -22,7 +22,7 @@ TRIES = 5
 class Stopwatch:
     """Stopwatch that excludes the time in which this thread waited for a processor.
 
-    On a busy machine waiting dominates, and it is unrelated to the code that is measured. On systems
+    On a busy machine waiting dominates, and it is unrelated to the measured code. On systems
     other than Linux, which do not report it, waiting is included.
 
     Examples

@@ -70,8 +70,8 @@ class ArrayForms:
             if row is scatter:
                 position_text = f" at {written_key(params['keys'][position], params['shape'])}"
             elif row is sum_in_order and len(children) > 1:
-                key = (params["places"][position],)
-                position_text = f" at {written_key(key, [params['length']])}"
+                terms = (params["places"][position],)
+                position_text = f" at {written_key(terms, [params['length']])}"
             parts += [(child, ANYTHING), f"{position_text}, "]
         parts.append(self._integers(node, row, children))
         if not parts[-1]:

@@ -150,7 +150,7 @@ class _HessianSearch:
         self.error[pending[better]] = error[better]
 
     def _level(self, *values: Array) -> Array:
-        """Return a bound on the error of each of `values`, for those that share a place."""
+        """Return a common bound on the errors of `values`, element by element."""
         size = np.abs(self.found.center[0])
         for value in values:
             size = np.maximum(size, np.abs(value))

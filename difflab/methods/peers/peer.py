@@ -39,7 +39,8 @@ class CallAdapter:
     arguments : callable
         Converts points ``(n,)`` or ``(N, n)`` to the arguments of `call`.
     result : callable
-        Converts what `call` returns to value ``()`` or ``(N,)`` and gradient ``(n,)`` or ``(N, n)``.
+        Converts what `call` returns to value ``()`` or ``(N,)`` and gradient, shaped as the
+        points.
     """
 
     call: Callable[..., Any]
