@@ -204,7 +204,7 @@ def test_words_before_no_parenthesis_are_variables() -> None:
         ("x: [6]; reshape(x, [4, -1])", "reshape cannot turn the shape (6,) into (4, -1)", None),
         (
             "x: [3]; take(x, [3])",
-            "take at 3 is out of bounds for an axis of size 3",
+            "take at 3 is outside an axis of size 3",
             "take(x, [3])",
         ),
         (
