@@ -1,6 +1,6 @@
-"""What stands in square brackets: the shape of a declaration, the key of an indexing.
+"""Square brackets: the shape of a declaration, the key of an indexing expression.
 
-Both are static integers, so they are read here at once, without the parser's stacks.
+Both are static integers, so they are read directly, without the parser's stacks.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from collections.abc import Iterator
 
 from difflab.errors import ParseError
 from difflab.language.complaints import shown, stray, unclosed
-from difflab.language.lexer import Kind
+from difflab.language.lexer import TokenKind
 
-__all__ = ["Key", "read_integers", "read_key", "read_shape"]
+__all__ = ["IndexKey", "read_integers", "read_key", "read_shape"]
 
 Tokens = Iterator[tuple[int, int, int]]
-Entry = int | tuple[int, int | None, int]
-Key = tuple[Entry, ...]
+AxisIndex = int | tuple[int, int | None, int]
+"""An index along one axis, or a slice ``(start, stop, step)``."""
+IndexKey = tuple[AxisIndex, ...]
 
 _LARGEST = 2**40
-"""Elements of an array input; more is a slip of the keyboard, not a wish."""
+"""Maximum number of elements of an array input; more is assumed to be a typing error."""
 
 _DEEPEST = 32
 _DIGITS = 15
 
 
 class _Reader:
-    """Tokens up to the closing bracket, one at a time."""
+    """Reader of the tokens up to the closing bracket, one at a time."""
 
     def __init__(self, text: str, tokens: Tokens, opener: int) -> None:
         self.text = text
@@ -35,75 +36,75 @@ class _Reader:
         self.advance()
 
     def advance(self) -> None:
-        """Move to the next token; newlines inside brackets do not count."""
+        """Move to the next token; newlines inside brackets are skipped."""
         self.kind, self.start, self.end = next(
-            token for token in self.tokens if token[0] != Kind.NEWLINE
+            token for token in self.tokens if token[0] != TokenKind.NEWLINE
         )
-        if self.kind in {Kind.END, Kind.SEMICOLON}:
+        if self.kind in {TokenKind.END, TokenKind.SEMICOLON}:
             raise unclosed(self.text, self.opener)
-        if self.kind == Kind.BAD:
+        if self.kind == TokenKind.BAD:
             raise stray(self.text, self.start)
 
     def integer(self) -> int | None:
-        """Read an integer with its sign, if one stands here."""
-        sign = -1 if self.kind == Kind.MINUS else 1
-        if self.kind == Kind.MINUS:
+        """Read an integer with its sign; None if the current token begins none."""
+        sign = -1 if self.kind == TokenKind.MINUS else 1
+        if self.kind == TokenKind.MINUS:
             self.advance()
         literal = self.text[self.start : self.end]
-        if self.kind != Kind.NUMBER:
+        if self.kind != TokenKind.NUMBER:
             if sign < 0:
-                raise self.complaint("an integer should follow the minus")
+                raise self.complaint("expected an integer after the minus")
             return None
         if not literal.isdigit() or len(literal) > _DIGITS:
-            raise self.complaint(f"{shown(literal)} is not an integer that can count elements")
+            raise self.complaint(f"{shown(literal)} is not a valid index or size")
         self.advance()
         return sign * int(literal)
 
     def complaint(self, message: str, span: tuple[int, int] | None = None) -> ParseError:
-        """Return the error that points at the current token, or at `span`."""
+        """Return the error that marks the current token, or at `span`."""
         return ParseError(message, text=self.text, span=span or (self.start, self.end))
 
     def separated(self) -> bool:
-        """Step over a comma; False at the closing bracket."""
-        if self.kind == Kind.UNBRACKET:
+        """Skip a comma and return True; return False at the closing bracket."""
+        if self.kind == TokenKind.UNBRACKET:
             return False
-        if self.kind != Kind.COMMA:
+        if self.kind != TokenKind.COMMA:
             raise self.no_integer()
         self.advance()
         return True
 
     def no_integer(self) -> ParseError:
-        """Return the error about what stands where an integer should."""
-        if self.kind in {Kind.COMMA, Kind.UNBRACKET}:
+        """Return the error for a token where an integer is expected."""
+        if self.kind in {TokenKind.COMMA, TokenKind.UNBRACKET}:
             return self.complaint("an integer is missing")
         token = shown(self.text[self.start : self.end])
         hint = (
-            "an array is an input of its own: A: [2, 2]; det(A)"
+            "declare the array as an input: A: [2, 2]; det(A)"
             if token == "["
-            else "only integers can stand here: x[0], x[1:], x[::2], W[1, 2]"
+            else "only integers are allowed here: x[0], x[1:], x[::2], W[1, 2]"
         )
         place = (self.start, self.end)
         return ParseError(f"'{token}' is not an integer", text=self.text, span=place, hint=hint)
 
 
 def read_shape(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...], int]:
-    """Read the shape behind ``[``; return it and where it ends.
+    """Read the shape after ``[``; return it and the index of its end.
 
     Raises
     ------
     ParseError
-        If it is not a list of positive integers, or asks for too many elements.
+        If it is not a list of positive integers, or has too many elements or axes.
     """
     reader = _Reader(text, tokens, opener)
     shape: list[int] = []
-    more = reader.kind != Kind.UNBRACKET
+    more = reader.kind != TokenKind.UNBRACKET
     while more:
         start = reader.start
         size = reader.integer()
         if size is None:
             raise reader.no_integer()
         if size < 1:
-            raise reader.complaint("a size is at least 1", (start, reader.start))
+            raise reader.complaint("a size must be at least 1", (start, reader.start))
         shape.append(size)
         more = reader.separated()
     if math.prod(shape) > _LARGEST or len(shape) > _DEEPEST:
@@ -113,7 +114,7 @@ def read_shape(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...],
 
 
 def read_integers(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...], int]:
-    """Read the integers behind ``[``, such as axes; return them and where they end.
+    """Read the integers after ``[``, such as axes; return them and the index of their end.
 
     Raises
     ------
@@ -121,8 +122,8 @@ def read_integers(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ..
         If it is not a list of integers, or an empty one.
     """
     reader = _Reader(text, tokens, opener)
-    if reader.kind == Kind.UNBRACKET:
-        raise reader.complaint("nothing between the brackets", (opener, reader.end))
+    if reader.kind == TokenKind.UNBRACKET:
+        raise reader.complaint("empty brackets", (opener, reader.end))
     found: list[int] = []
     more = True
     while more:
@@ -134,20 +135,22 @@ def read_integers(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ..
     return tuple(found), reader.end
 
 
-def read_key(text: str, tokens: Tokens, opener: int, shape: tuple[int, ...]) -> tuple[Key, int]:
-    """Read the indices behind ``[`` for a value of `shape`; return them and where they end.
+def read_key(
+    text: str, tokens: Tokens, opener: int, shape: tuple[int, ...]
+) -> tuple[IndexKey, int]:
+    """Read the indices after ``[`` for a value of `shape`; return them and the index of their end.
 
-    The key has one entry per axis: a position, or ``(start, stop, step)``.
+    The key has one element per axis: an index, or ``(start, stop, step)``.
 
     Raises
     ------
     ParseError
-        If an index is out of bounds, a slice selects nothing, or there are too many.
+        If an index is out of bounds, a slice is empty, or there are too many indices.
     """
     reader = _Reader(text, tokens, opener)
-    key: list[Entry] = []
-    if reader.kind == Kind.UNBRACKET:
-        raise reader.complaint("nothing between the brackets", (opener, reader.end))
+    key: list[AxisIndex] = []
+    if reader.kind == TokenKind.UNBRACKET:
+        raise reader.complaint("empty brackets", (opener, reader.end))
     more = True
     while more:
         if len(key) == len(shape):
@@ -160,7 +163,7 @@ def read_key(text: str, tokens: Tokens, opener: int, shape: tuple[int, ...]) -> 
 
 def _too_many(reader: _Reader, shape: tuple[int, ...]) -> ParseError:
     if shape:
-        return reader.complaint(f"an index too many for the shape {list(shape)}")
+        return reader.complaint(f"too many indices for the shape {list(shape)}")
     hint = "an array input is declared by a line such as x: [100]"
     return ParseError(
         "a scalar cannot be indexed",
@@ -170,12 +173,12 @@ def _too_many(reader: _Reader, shape: tuple[int, ...]) -> ParseError:
     )
 
 
-def _entry(reader: _Reader, size: int) -> Entry:
-    """Read an index or a slice of an axis of that size."""
+def _entry(reader: _Reader, size: int) -> AxisIndex:
+    """Read an index or a slice of an axis of the given size."""
     start = reader.start
     parts: list[int | None] = [reader.integer()]
     end = reader.start
-    while reader.kind == Kind.COLON and len(parts) < 3:
+    while reader.kind == TokenKind.COLON and len(parts) < 3:
         reader.advance()
         parts.append(reader.integer())
         end = reader.start
@@ -185,12 +188,12 @@ def _entry(reader: _Reader, size: int) -> Entry:
         if position is None:
             raise reader.no_integer()
         if not -size <= position < size:
-            message = f"index {position} is outside an axis of size {size}"
+            message = f"index {position} is out of bounds for an axis of size {size}"
             raise reader.complaint(message, place)
         return position % size
     if parts[2:] == [0]:
-        raise reader.complaint("a slice cannot step by 0", place)
+        raise reader.complaint("the step of a slice cannot be 0", place)
     chosen = range(*slice(*parts).indices(size))
     if not chosen:
-        raise reader.complaint(f"this slice of an axis of size {size} selects nothing", place)
+        raise reader.complaint(f"this slice of an axis of size {size} is empty", place)
     return (chosen.start, chosen.stop if chosen.stop >= 0 else None, chosen.step)

@@ -1,7 +1,8 @@
-"""The language's functions of arrays: what each word is, how many arguments, what stands in [ ].
+"""The language's array functions: arguments, bracketed integers and implementation of each.
 
-Static integers (axes, sizes, places) stand in brackets behind the arguments: ``sum(x, [0])``.
-The words are functions only before a parenthesis, so that a variable may be called `mean`.
+Static integers (axes, sizes, indices) are written in brackets after the arguments:
+``sum(x, [0])``. The names are functions only before a parenthesis, so that a variable may be
+called `mean`.
 """
 
 from __future__ import annotations
@@ -15,28 +16,28 @@ from difflab.errors import ShapeError
 from difflab.graph.node import Node
 from difflab.primitives import maximum, minimum
 
-__all__ = ["CALLS", "Call"]
+__all__ = ["CALLS", "ArrayCall"]
 
 Compute = Callable[..., Any]
 Integers = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A word of the language.
+class ArrayCall:
+    """An array function of the language.
 
     Attributes
     ----------
     name : str
-        The word.
+        The name in the language.
     compute : callable
-        ``(nodes, integers) -> node``; `integers` is None where no brackets were written.
+        ``(nodes, integers) -> node``; `integers` is None if there are no brackets.
     least, most : int, int or None
-        How many arguments it takes; None is any number.
+        Minimum and maximum number of arguments; None is unlimited.
     lists : str
-        What the brackets hold, such as ``"axes"``; empty where none can be written.
+        Meaning of the integers in brackets, such as ``"axes"``; empty if none are allowed.
     needs_list : bool
-        Whether the brackets must be written.
+        Whether the brackets are required.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Call:
 
     @property
     def takes(self) -> str:
-        """How many arguments it takes, in words."""
+        """The number of arguments, in words."""
         if self.most is None:
             return f"at least {self.least} argument{'s' * (self.least > 1)}"
         if self.most > self.least:
@@ -56,31 +57,33 @@ class Call:
         return f"{self.least} argument{'s' * (self.least > 1)}"
 
 
-def _along(name: str, compute: Compute) -> Call:
-    """Return a reduction, along all axes where none are given."""
-    return Call(name, lambda nodes, axes: compute(nodes[0], axes), 1, 1, "axes")
+def _reduction(name: str, compute: Compute) -> ArrayCall:
+    """Return a reduction, along all axes by default."""
+    return ArrayCall(name, lambda nodes, axes: compute(nodes[0], axes), 1, 1, "axes")
 
 
-def _mixing(name: str, compute: Compute) -> Call:
-    """Return what keeps the shape, along the last axis where none is given."""
-    return Call(name, lambda nodes, axes: compute(nodes[0], axes or (-1,)), 1, 1, "axes")
+def _normalization(name: str, compute: Compute) -> ArrayCall:
+    """Return a function that keeps the shape, along the last axis by default."""
+    return ArrayCall(name, lambda nodes, axes: compute(nodes[0], axes or (-1,)), 1, 1, "axes")
 
 
-def _plain(name: str, compute: Compute, least: int, most: int | None = None) -> Call:
-    return Call(name, lambda nodes, _: compute(*nodes), least, most or least)
+def _plain(name: str, compute: Compute, least: int, most: int | None = None) -> ArrayCall:
+    return ArrayCall(name, lambda nodes, _: compute(*nodes), least, most or least)
 
 
-def _joined(name: str, compute: Compute) -> Call:
-    """Return what joins arrays, along the first axis where none is given."""
-    return Call(name, lambda nodes, axes: compute(nodes, (axes or (0,))[0]), 1, None, "the axis")
+def _joining(name: str, compute: Compute) -> ArrayCall:
+    """Return a function that joins arrays, along the first axis by default."""
+    return ArrayCall(
+        name, lambda nodes, axes: compute(nodes, (axes or (0,))[0]), 1, None, "the axis"
+    )
 
 
-def _given(name: str, compute: Compute, what: str) -> Call:
-    return Call(name, lambda nodes, integers: compute(nodes[0], integers), 1, 1, what, True)
+def _with_integers(name: str, compute: Compute, what: str) -> ArrayCall:
+    return ArrayCall(name, lambda nodes, integers: compute(nodes[0], integers), 1, 1, what, True)
 
 
-def _extreme(name: str, compute: Compute, pairwise: Compute) -> Call:
-    """Return max or min: of one array a reduction, of several values elementwise."""
+def _extreme(name: str, compute: Compute, pairwise: Compute) -> ArrayCall:
+    """Return max or min: a reduction of one array, elementwise for several values."""
 
     def extreme(nodes: Sequence[Node], axes: Integers | None) -> Any:
         if len(nodes) == 1:
@@ -92,14 +95,14 @@ def _extreme(name: str, compute: Compute, pairwise: Compute) -> Call:
             found = pairwise(found, other)
         return found
 
-    return Call(name, extreme, 1, None, "axes")
+    return ArrayCall(name, extreme, 1, None, "axes")
 
 
-def _turned(nodes: Sequence[Node], axes: Integers | None) -> Any:
+def _transpose(nodes: Sequence[Node], axes: Integers | None) -> Any:
     return arrays.transpose(nodes[0], axes)
 
 
-def _entropy(nodes: Sequence[Node], classes: Integers | None) -> Any:
+def _cross_entropy(nodes: Sequence[Node], classes: Integers | None) -> Any:
     if (classes is None) != (len(nodes) == 2):
         raise ShapeError(
             "cross_entropy takes the classes in brackets, or an array of probabilities",
@@ -108,24 +111,24 @@ def _entropy(nodes: Sequence[Node], classes: Integers | None) -> Any:
     return arrays.cross_entropy(nodes[0], nodes[1] if classes is None else classes)
 
 
-def _pooled(nodes: Sequence[Node], size: Integers | None) -> Any:
+def _max_pool(nodes: Sequence[Node], size: Integers | None) -> Any:
     if size is None or len(size) > 2 or min(size) < 1:
-        raise ShapeError("max_pool takes a size and a stride, both at least 1")
+        raise ShapeError("max_pool takes a size and an optional stride, both at least 1")
     return arrays.max_pool(nodes[0], *size)
 
 
 def _single(compute: Compute) -> Callable[[Sequence[Node], Integers | None], Any]:
-    """Return what works along one axis, or on all numbers in order."""
+    """Return a function that works along one axis, or on all elements in row-major order."""
 
     def computed(nodes: Sequence[Node], axes: Integers | None) -> Any:
         if axes is not None and len(axes) > 1:
-            raise ShapeError(f"one axis is taken, not {len(axes)}")
+            raise ShapeError(f"expected one axis, not {len(axes)}")
         return compute(nodes[0], None if axes is None else axes[0])
 
     return computed
 
 
-def _table(*calls: Call) -> Mapping[str, Call]:
+def _table(*calls: ArrayCall) -> Mapping[str, ArrayCall]:
     return {call.name: call for call in calls}
 
 
@@ -135,19 +138,19 @@ RECIPROCALS = (
 )
 """Functions of `arrays.trigonometric`, under their own names."""
 
-CALLS: Mapping[str, Call] = _table(
-    _along("sum", arrays.sum),
-    _along("prod", arrays.prod),
-    _along("mean", arrays.mean),
-    _along("norm", arrays.norm),
-    _along("logsumexp", arrays.logsumexp),
-    _along("squeeze", arrays.squeeze),
+CALLS: Mapping[str, ArrayCall] = _table(
+    _reduction("sum", arrays.sum),
+    _reduction("prod", arrays.prod),
+    _reduction("mean", arrays.mean),
+    _reduction("norm", arrays.norm),
+    _reduction("logsumexp", arrays.logsumexp),
+    _reduction("squeeze", arrays.squeeze),
     _extreme("max", arrays.max, maximum),
     _extreme("min", arrays.min, minimum),
-    Call("argmax", _single(arrays.argmax), 1, 1, "the axis"),
-    Call("cumsum", _single(arrays.cumsum), 1, 1, "the axis"),
-    _mixing("softmax", arrays.softmax),
-    _mixing("log_softmax", arrays.log_softmax),
+    ArrayCall("argmax", _single(arrays.argmax), 1, 1, "the axis"),
+    ArrayCall("cumsum", _single(arrays.cumsum), 1, 1, "the axis"),
+    _normalization("softmax", arrays.softmax),
+    _normalization("log_softmax", arrays.log_softmax),
     _plain("dot", arrays.dot, 2),
     _plain("matmul", arrays.matmul, 2),
     _plain("outer", arrays.outer, 2),
@@ -160,19 +163,19 @@ CALLS: Mapping[str, Call] = _table(
     _plain("trace", arrays.trace, 1),
     _plain("diag", arrays.diag, 1),
     _plain("diagonal", arrays.diagonal, 1),
-    Call("transpose", _turned, 1, 1, "the order of the axes"),
-    _given("reshape", arrays.reshape, "the shape"),
-    _given("broadcast", arrays.broadcast_to, "the shape"),
-    _given("take", arrays.take, "the places"),
-    _joined("concatenate", arrays.concatenate),
-    _joined("stack", arrays.stack),
+    ArrayCall("transpose", _transpose, 1, 1, "the order of the axes"),
+    _with_integers("reshape", arrays.reshape, "the shape"),
+    _with_integers("broadcast", arrays.broadcast_to, "the shape"),
+    _with_integers("take", arrays.take, "the indices"),
+    _joining("concatenate", arrays.concatenate),
+    _joining("stack", arrays.stack),
     _plain("leaky_relu", arrays.leaky_relu, 1),
     _plain("gelu", arrays.gelu, 1),
     _plain("mse", arrays.mse, 2),
     *(_plain(name, getattr(arrays, name), 1) for name in RECIPROCALS),
-    Call("cross_entropy", _entropy, 1, 2, "the classes"),
+    ArrayCall("cross_entropy", _cross_entropy, 1, 2, "the classes"),
     _plain("layer_norm", arrays.layer_norm, 1, 3),
     _plain("batch_norm", arrays.batch_norm, 1, 3),
     _plain("conv2d", arrays.conv2d, 2, 3),
-    Call("max_pool", _pooled, 1, 1, "the size", True),
+    ArrayCall("max_pool", _max_pool, 1, 1, "the size", True),
 )

@@ -1,7 +1,7 @@
-"""What the language says about text that is not a program: one function per complaint.
+"""Syntax errors of the language: one function per error.
 
-Every complaint names its place and, where there is one, what to write instead. Shown pieces of
-the user's text are cut, so that ten megabytes of noise still get a short message.
+Every error marks its span and, where possible, suggests what to write instead. Quoted user text is
+truncated, so that ten megabytes of noise still get a short message.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from difflab.primitives import by_spelling
 
 __all__ = [
     "adjacent",
+    "after_list",
+    "after_statement",
     "assignment",
-    "behind",
-    "behind_list",
     "chained",
     "comma",
     "empty",
@@ -38,7 +38,8 @@ __all__ = [
     "wrong_list",
 ]
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
+"""Start and end of a piece of the text, as indices of characters."""
 
 _SHOWN = 40
 _CONTROLS = {
@@ -50,7 +51,7 @@ _CONTROLS = {
     27: "escape",
 }
 _INSTEAD = {
-    ".": "names hold letters, digits and _; a decimal point needs a digit beside it",
+    ".": "names contain letters, digits and _; a decimal point needs a digit beside it",
     "%": "write mod(a, b)",
     "!": "write not a, or a != b; for n! write gamma(n + 1)",
     "&": "write a and b",
@@ -60,7 +61,7 @@ _INSTEAD = {
     "}": "write parentheses ( )",
     "'": "text in quotes is not part of the language",
     '"': "text in quotes is not part of the language",
-    "′": "a derivative is asked for by difflab's commands, not written in the formula",
+    "′": "derivatives are computed by difflab's commands, not written in the formula",
     "\\": "write the formula as plain text, not as LaTeX",
 }
 _REWRITES = {
@@ -73,7 +74,7 @@ _REWRITES = {
 
 
 def shown(text: str) -> str:
-    """Return a piece of the user's text, cut to what a message can hold.
+    """Return a piece of the user's text, truncated to the length that a message allows.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def shown(text: str) -> str:
 
 
 def stray(text: str, start: int) -> ParseError:
-    """Complain about a character that begins no token."""
+    """Return the error for a character that begins no token."""
     character = text[start]
     code = ord(character)
     category = unicodedata.category(character)
@@ -99,8 +100,8 @@ def stray(text: str, start: int) -> ParseError:
     return ParseError(message, text=text, span=(start, start + 1), hint=hint)
 
 
-def unknown_function(text: str, span: Span) -> ParseError:
-    """Complain about a call of something that is no function, naming the nearest one."""
+def unknown_function(text: str, span: TextSpan) -> ParseError:
+    """Return the error for a call of an unknown function, with the nearest known name."""
     name = text[slice(*span)]
     message = f"unknown function '{shown(name)}'"
     nearest = _nearest(name, (*by_spelling, *CALLS))
@@ -115,14 +116,14 @@ def unknown_function(text: str, span: Span) -> ParseError:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name nearest to `name`; long names are not worth the search."""
+    """Return the known name nearest to `name`; long names are not searched for."""
     if len(name) > _SHOWN:
         return None
     return next(iter(difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)), None)
 
 
-def adjacent(text: str, left: Span, right: Span) -> ParseError:
-    """Complain about two values side by side, as in ``2x``, ``2(x)`` and ``(a)(b)``."""
+def adjacent(text: str, left: TextSpan, right: TextSpan) -> ParseError:
+    """Return the error for two values side by side, as in ``2x``, ``2(x)`` and ``(a)(b)``."""
     tail = re.search(r"[\w.]+$|.$", text[max(left[0], left[1] - _SHOWN) : left[1]], re.DOTALL)
     last = tail[0] if tail else ""
     place = (left[1] - len(last), right[1])
@@ -134,36 +135,36 @@ def adjacent(text: str, left: Span, right: Span) -> ParseError:
     return ParseError(message, text=text, span=place, hint=hint)
 
 
-def expected_expression(text: str, span: Span, opener: int | None) -> ParseError:
-    """Complain that a value should stand here."""
+def expected_expression(text: str, span: TextSpan, opener: int | None) -> ParseError:
+    """Return the error for a token where an expression is expected."""
     token = text[slice(*span)]
     if token == ")" and opener is None:
-        return ParseError("')' closes nothing", text=text, span=span)
+        return ParseError("unmatched ')'", text=text, span=span)
     if token == ")" and text[opener : span[0]].strip() == "(":
-        message = "nothing between the parentheses"
+        message = "empty parentheses"
     elif token == "]" and opener is not None and text[opener : span[0]].strip() == "[":
-        message = "nothing between the brackets"
+        message = "empty brackets"
     elif token == "=":
         message = "'=' has no name to its left"
         hint = "write name = expression"
         return ParseError(message, text=text, span=span, hint=hint)
     elif not token.strip():
-        message = "the text ends where an expression should follow"
+        message = "the text ends where an expression is expected"
     else:
-        message = f"an expression should stand before '{shown(token)}'"
+        message = f"expected an expression before '{shown(token)}'"
     return ParseError(message, text=text, span=span)
 
 
 def unclosed(text: str, opener: int) -> ParseError:
-    """Complain about a parenthesis or bracket that is never closed."""
+    """Return the error for a parenthesis or bracket that is never closed."""
     message = f"this '{text[opener]}' is never closed"
     return ParseError(message, text=text, span=(opener, opener + 1))
 
 
-def function_without_call(text: str, span: Span, token: str) -> ParseError:
-    """Complain about a function's name that stands without its parentheses."""
+def function_without_call(text: str, span: TextSpan, token: str) -> ParseError:
+    """Return the error for the name of a function that is not called."""
     name = text[slice(*span)]
-    message = f"'{name}' is a function and stands here without an argument"
+    message = f"'{name}' is a function and needs an argument"
     if re.fullmatch(r"[⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", token):
         hint = f"write {name}(x){shown(token)}"
     elif re.fullmatch(r"[\w.]+", token):
@@ -173,41 +174,41 @@ def function_without_call(text: str, span: Span, token: str) -> ParseError:
     return ParseError(message, text=text, span=span, hint=hint)
 
 
-def wrong_count(text: str, span: Span, takes: str, count: int) -> ParseError:
-    """Complain about a call with too few or too many arguments."""
+def wrong_count(text: str, span: TextSpan, takes: str, count: int) -> ParseError:
+    """Return the error for a call with too few or too many arguments."""
     name = text[span[0] :].split("(", 1)[0].strip()
     return ParseError(f"{shown(name)} takes {takes}, not {count}", text=text, span=span)
 
 
-def wrong_list(text: str, span: Span, lists: str, missing: bool) -> ParseError:
-    """Complain about brackets in a call, missing or too many."""
+def wrong_list(text: str, span: TextSpan, lists: str, missing: bool) -> ParseError:
+    """Return the error for missing or superfluous brackets in a call."""
     name = shown(text[span[0] :].split("(", 1)[0].strip())
     if missing:
         hint = f"write {name}(x, [2, 3])"
         return ParseError(f"{name} needs {lists} in brackets", text=text, span=span, hint=hint)
-    return ParseError(f"{name} takes no list", text=text, span=span)
+    return ParseError(f"{name} takes no integers in brackets", text=text, span=span)
 
 
-def chained(text: str, span: Span) -> ParseError:
-    """Complain about ``a < b < c``."""
+def chained(text: str, span: TextSpan) -> ParseError:
+    """Return the error for ``a < b < c``."""
     message = "comparisons cannot be chained"
     return ParseError(message, text=text, span=span, hint="write a < b and b < c")
 
 
-def reserved(text: str, span: Span, name: str, what: str) -> ParseError:
-    """Complain about giving a value to a name of the language."""
-    message = f"'{name}' is {what} and cannot be given a value"
+def reserved(text: str, span: TextSpan, name: str, what: str) -> ParseError:
+    """Return the error for an assignment to a name that the language reserves."""
+    message = f"'{name}' is {what} and cannot be assigned a value"
     return ParseError(message, text=text, span=span, hint="choose another name")
 
 
-def unraised(text: str, span: Span) -> ParseError:
-    """Complain about a raised name that is a function."""
-    message = "a function cannot stand as an exponent without an argument"
+def unraised(text: str, span: TextSpan) -> ParseError:
+    """Return the error for a superscript that names a function."""
+    message = "a function used as an exponent needs an argument"
     return ParseError(message, text=text, span=span, hint="write x^(…)")
 
 
-def comma(text: str, span: Span) -> ParseError:
-    """Complain about a comma that separates nothing."""
+def comma(text: str, span: TextSpan) -> ParseError:
+    """Return the error for a comma that separates nothing."""
     message = "a comma separates the arguments of a function or the outputs in [a, b]"
     around = text[span[0] - 1 : span[0]] + text[span[1] : span[1] + 1]
     decimal = len(around) == 2 and around.isdigit()
@@ -215,54 +216,54 @@ def comma(text: str, span: Span) -> ParseError:
     return ParseError(message, text=text, span=span, hint=hint)
 
 
-def unopened(text: str, span: Span, opener: int | None) -> ParseError:
-    """Complain about a closing parenthesis or bracket that fits no opening one."""
+def unopened(text: str, span: TextSpan, opener: int | None) -> ParseError:
+    """Return the error for a closing parenthesis or bracket that matches no opening one."""
     token = text[slice(*span)]
     if opener is None:
-        message = f"'{token}' closes nothing"
+        message = f"unmatched '{token}'"
     else:
-        message = f"'{token}' cannot close the '{text[opener]}' at character {opener + 1}"
+        message = f"'{token}' does not match the '{text[opener]}' at character {opener + 1}"
     return ParseError(message, text=text, span=span)
 
 
-def behind_list(text: str, span: Span) -> ParseError:
-    """Complain about something behind the list in a call."""
-    message = "a list of integers comes last in a call"
-    return ParseError(message, text=text, span=span, hint="close the parenthesis behind it: )")
+def after_list(text: str, span: TextSpan) -> ParseError:
+    """Return the error for an argument after the list in a call."""
+    message = "a list of integers must be the last argument of a call"
+    return ParseError(message, text=text, span=span, hint="close the parenthesis after it: )")
 
 
-def stray_list(text: str, span: Span) -> ParseError:
-    """Complain about a list where none can stand."""
-    message = "a list can only be the last line, where it holds the outputs"
+def stray_list(text: str, span: TextSpan) -> ParseError:
+    """Return the error for a list where none is allowed."""
+    message = "a list is only allowed on the last line, where it holds the outputs"
     hint = "an array input is declared by a line such as x: [3]"
     return ParseError(message, text=text, span=span, hint=hint)
 
 
 def empty(text: str) -> ParseError:
-    """Complain about a program without an expression."""
+    """Return the error for a program without an expression."""
     problem = "there is no expression to compute" if text.strip() else "the text is empty"
     hint = "write an expression, such as ln(x1) + x1*x2 - sin(x2)"
     return ParseError(problem, text=text, span=(len(text), len(text)), hint=hint)
 
 
-def assignment(text: str, span: Span) -> ParseError:
-    """Complain about ``=`` and ``:`` elsewhere than behind a statement's first name."""
+def assignment(text: str, span: TextSpan) -> ParseError:
+    """Return the error for ``=`` or ``:`` elsewhere than after a statement's first name."""
     if text[slice(*span)] == ":":
-        message = "a ':' declares an input or cuts a slice, and cannot stand here"
+        message = "a ':' declares an input or forms a slice, and is not allowed here"
         hint = "declare an input on a line of its own: x: [100]"
     else:
-        message = "only a name at the start of a line can be given a value"
+        message = "only a name at the start of a line can be assigned a value"
         hint = "to compare, write =="
     return ParseError(message, text=text, span=span, hint=hint)
 
 
-def behind(text: str, span: Span) -> ParseError:
-    """Complain about something behind a complete statement."""
-    message = f"the line is complete before '{shown(text[slice(*span)])}'"
+def after_statement(text: str, span: TextSpan) -> ParseError:
+    """Return the error for a token after a complete statement."""
+    message = f"unexpected '{shown(text[slice(*span)])}' after a complete line"
     return ParseError(message, text=text, span=span, hint="begin a new line, or write ;")
 
 
 def too_deep(text: str, start: int, limit: int) -> ParseError:
-    """Complain about parentheses without end."""
-    message = f"more than {limit:,} parentheses are open here"
+    """Return the error for too many open parentheses."""
+    message = f"more than {limit:,} parentheses are open at once"
     return ParseError(message, text=text, span=(start, start + 1))

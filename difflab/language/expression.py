@@ -1,9 +1,9 @@
 """Expressions to nodes: an operator-precedence parser with explicit stacks.
 
-There is no syntax tree. Operands are three columns of integers (node, start, end), operators
-two (kind, place), and reducing an operator emits a node. Every token is handled once, by a
-table indexed by its kind, and there is a table per thing that may stand next; so parsing is
-linear in the text and nothing recurses. The method is Dijkstra's shunting-yard (Mathematisch
+There is no syntax tree. Operands are three stacks of integers (node, start, end), operators
+two (kind, position), and reducing an operator emits a node. Every token is handled once, by a
+table indexed by its kind, with one table per parser state; so parsing is linear in the length
+of the text and nothing recurses. The method is Dijkstra's shunting-yard (Mathematisch
 Centrum report MR 34/61, 1961).
 """
 
@@ -20,8 +20,8 @@ from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, Source
 from difflab.language import complaints
 from difflab.language.brackets import read_integers, read_key
-from difflab.language.calls import CALLS, Call
-from difflab.language.lexer import Kind, clean_name, number, superscript, tokens
+from difflab.language.calls import CALLS, ArrayCall
+from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
 from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, UNARY
 from difflab.language.scope import Scope
 from difflab.primitives import by_spelling, index, negative, power
@@ -30,33 +30,33 @@ __all__ = ["ExpressionParser", "Handler", "table"]
 
 Handler = Callable[[int, int, int], None]
 
-_OPENERS = frozenset({int(Kind.OPEN), int(Kind.BRACKET)})
+_OPENERS = frozenset({int(TokenKind.OPEN), int(TokenKind.BRACKET)})
 _DEEPEST = 1_000_000
-"""Parentheses open at once; ten megabytes of `(` are noise."""
+"""Maximum number of open parentheses, against megabytes of `(`."""
 
 _BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
 
-# Plain integers: looking a member up on the enumeration costs more than what is done with it.
-_OPEN, _MATMUL = int(Kind.OPEN), int(Kind.MATMUL)
-_KINDS = tuple(map(int, Kind))
+# Plain integers: looking a member up on the enumeration costs more than using it.
+_OPEN, _MATMUL = int(TokenKind.OPEN), int(TokenKind.MATMUL)
+_KINDS = tuple(map(int, TokenKind))
 
 
 class Frame(NamedTuple):
-    """What is open: a call's row, the operands below it, where it and its bracket start."""
+    """An open bracket: its function, the operands below it, starts of call and bracket."""
 
-    row: Primitive | Call | None
+    row: Primitive | ArrayCall | None
     base: int
     start: int
     opener: int
 
 
 def table(handlers: dict[int, Handler], otherwise: Handler) -> list[Handler]:
-    """Return the handlers as a list that is indexed by the kind of a token."""
+    """Return the handlers as a list indexed by token kind."""
     return [handlers.get(kind, otherwise) for kind in _KINDS]
 
 
 class ExpressionParser:
-    """The stacks, and one method per thing that a token can mean in an expression.
+    """Parser of expressions: the stacks, and one method per meaning of a token.
 
     Parameters
     ----------
@@ -72,64 +72,81 @@ class ExpressionParser:
         self.nodes: list[int] = []
         self.starts: list[int] = []
         self.ends: list[int] = []
-        self.operators: list[int] = [int(Kind.END)]
-        self.places: list[int] = [0]
+        self.operators: list[int] = [int(TokenKind.END)]
+        self.positions: list[int] = [0]
         self.frames: list[Frame] = []
         self.literals: dict[str, int] = {}
         self.elements: dict[str, int] = {}
-        self.function: tuple[Primitive | Call, int, int] | None = None
+        self.function: tuple[Primitive | ArrayCall, int, int] | None = None
         self.integers: tuple[int, ...] | None = None
         self.target: str | None = None
         self.line = -1
         self.at_operand = table(self.operand_handlers(), self._no_expression)
         self.at_operator = table(self.operator_handlers(), self._no_expression)
-        self.at_call = table({Kind.OPEN: self._call, Kind.BAD: self.stray}, self._no_call)
-        closing: dict[int, Handler] = {Kind.CLOSE: self._close, Kind.NEWLINE: self.nothing}
-        self.at_close = table(closing | {Kind.BAD: self.stray}, self._list_is_last)
+        self.at_call = table({TokenKind.OPEN: self._call, TokenKind.BAD: self.stray}, self._no_call)
+        closing: dict[int, Handler] = {
+            TokenKind.CLOSE: self._close,
+            TokenKind.NEWLINE: self.nothing,
+        }
+        self.at_close = table(closing | {TokenKind.BAD: self.stray}, self._list_is_last)
         self.state = self.at_operand
 
     def operand_handlers(self) -> dict[int, Handler]:
-        """Return what tokens mean where a value should stand."""
+        """Return the handlers of tokens where an operand is expected."""
         return {
-            Kind.NUMBER: self._number,
-            Kind.NAME: self.name,
-            Kind.ELEMENT: self._element,
-            Kind.MINUS: self._minus,
-            Kind.PLUS: self.nothing,
-            Kind.OPEN: self._open,
-            Kind.CLOSE: self._close_empty,
-            Kind.BRACKET: self._list,
-            Kind.NOT: self._not,
-            Kind.ROOT: self._prefix,
-            Kind.CUBE_ROOT: self._prefix,
-            Kind.NEWLINE: self.nothing,
-            Kind.BAD: self.stray,
+            TokenKind.NUMBER: self._number,
+            TokenKind.NAME: self.name,
+            TokenKind.ELEMENT: self._element,
+            TokenKind.MINUS: self._minus,
+            TokenKind.PLUS: self.nothing,
+            TokenKind.OPEN: self._open,
+            TokenKind.CLOSE: self._close_empty,
+            TokenKind.BRACKET: self._list,
+            TokenKind.NOT: self._not,
+            TokenKind.ROOT: self._prefix,
+            TokenKind.CUBE_ROOT: self._prefix,
+            TokenKind.NEWLINE: self.nothing,
+            TokenKind.BAD: self.stray,
         }
 
     def operator_handlers(self) -> dict[int, Handler]:
-        """Return what tokens mean behind a value."""
-        named = (Kind.NAME, Kind.ELEMENT)
-        values = (Kind.NUMBER, *named, Kind.OPEN, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT)
-        arithmetic = (Kind.PLUS, Kind.MINUS, Kind.TIMES, Kind.DIVIDE, Kind.MATMUL, Kind.POWER)
-        binary = (*arithmetic, Kind.AND, Kind.OR)
+        """Return the handlers of tokens after an operand."""
+        named = (TokenKind.NAME, TokenKind.ELEMENT)
+        values = (
+            TokenKind.NUMBER,
+            *named,
+            TokenKind.OPEN,
+            TokenKind.NOT,
+            TokenKind.ROOT,
+            TokenKind.CUBE_ROOT,
+        )
+        arithmetic = (
+            TokenKind.PLUS,
+            TokenKind.MINUS,
+            TokenKind.TIMES,
+            TokenKind.DIVIDE,
+            TokenKind.MATMUL,
+            TokenKind.POWER,
+        )
+        binary = (*arithmetic, TokenKind.AND, TokenKind.OR)
         handlers: dict[int, Handler] = dict.fromkeys(binary, self._binary)
         handlers |= dict.fromkeys(COMPARISONS, self._comparison)
         handlers |= dict.fromkeys(values, self._adjacent)
         return handlers | {
-            Kind.SUPERSCRIPT: self._superscript,
-            Kind.BRACKET: self._index,
-            Kind.CLOSE: self._close,
-            Kind.COMMA: self._comma,
-            Kind.BAD: self.stray,
+            TokenKind.SUPERSCRIPT: self._superscript,
+            TokenKind.BRACKET: self._index,
+            TokenKind.CLOSE: self._close,
+            TokenKind.COMMA: self._comma,
+            TokenKind.BAD: self.stray,
         }
 
-    # Where a value should stand.
+    # Handlers where an operand is expected.
 
     def nothing(self, kind: int, start: int, end: int) -> None:
-        """Pass over a token that changes nothing."""
+        """Skip a token that changes nothing."""
 
     def push(self, node: int, start: int, end: int) -> None:
-        """Put a value on the stack; an operator comes next."""
+        """Push an operand; an operator is expected next."""
         self.nodes.append(node)
         self.starts.append(start)
         self.ends.append(end)
@@ -144,11 +161,11 @@ class ExpressionParser:
         self.push(node, start, end)
 
     def name(self, kind: int, start: int, end: int) -> None:
-        """Read a variable, a constant or the name of a function that is called."""
+        """Read the name of a variable, a constant or a called function."""
         node = self.scope.spellings.get(self.text[start:end])
         if node is None:
             name = clean_name(self.text, start, end)
-            row: Primitive | Call | None = by_spelling.get(name)
+            row: Primitive | ArrayCall | None = by_spelling.get(name)
             if name in CALLS and (row is not None or _BEFORE_CALL.match(self.text, end)):
                 row = CALLS[name]
             if row is not None:
@@ -159,7 +176,7 @@ class ExpressionParser:
         self.push(node, start, end)
 
     def _element(self, kind: int, start: int, end: int) -> None:
-        """Read a number of a vector, such as ``x[12]``, as it was read before."""
+        """Read an element of a vector, such as ``x[12]``; reuse its node if it was read before."""
         node = self.elements.get(self.text[start:end])
         if node is None:
             self._new_element(start, end)
@@ -167,9 +184,9 @@ class ExpressionParser:
             self.push(node, start, end)
 
     def _new_element(self, start: int, end: int) -> None:
-        """Read a name and what stands in brackets behind it."""
+        """Read a name and the indices in brackets after it."""
         opener = self.text.index("[", start)
-        self.state[Kind.NAME](Kind.NAME, start, opener)
+        self.state[TokenKind.NAME](TokenKind.NAME, start, opener)
         if self.state is self.at_operator:
             node, position = self.nodes[-1], int(self.text[opener + 1 : end - 1])
             shape = self.builder.shape(node)
@@ -178,24 +195,24 @@ class ExpressionParser:
                 self.nodes[-1] = self.elements[self.text[start:end]] = found
                 self.ends[-1] = end
                 return
-        behind, self.tokens = self.tokens, tokens(self.text, opener + 1)
-        self.state[Kind.BRACKET](Kind.BRACKET, opener, opener + 1)
-        self.tokens = behind
+        following, self.tokens = self.tokens, tokens(self.text, opener + 1)
+        self.state[TokenKind.BRACKET](TokenKind.BRACKET, opener, opener + 1)
+        self.tokens = following
 
     def _minus(self, kind: int, start: int, end: int) -> None:
         self.operators.append(NEGATE)
-        self.places.append(start)
+        self.positions.append(start)
         self.state = self.at_operand
 
     def _prefix(self, kind: int, start: int, end: int) -> None:
         self.operators.append(kind)
-        self.places.append(start)
+        self.positions.append(start)
         self.state = self.at_operand
 
     def _not(self, kind: int, start: int, end: int) -> None:
         if LEVEL[self.operators[-1]] > LEVEL[kind]:
             hint = "write parentheses around it: (not …)"
-            message = "'not' binds looser than the operator before it"
+            message = "'not' has lower precedence than the operator before it"
             raise ParseError(message, text=self.text, span=(start, end), hint=hint)
         self._prefix(kind, start, end)
 
@@ -218,44 +235,44 @@ class ExpressionParser:
             raise complaints.wrong_count(self.text, (frame.start, end), _takes(frame.row), 0)
         self._no_expression(kind, start, end)
 
-    # Behind a value.
+    # Handlers after an operand.
 
     def reduce(self, floor: int) -> None:
-        """Emit the operators on the stack that bind at least as tightly as `floor`."""
+        """Emit the operators on the stack whose precedence is at least `floor`."""
         operators, nodes, starts, ends = self.operators, self.nodes, self.starts, self.ends
         while LEVEL[operators[-1]] >= floor:
             kind = operators.pop()
-            place = self.places.pop()
+            start = self.positions.pop()
             row = ROW[kind]
             assert row is not None
             if UNARY[kind]:
-                nodes[-1] = self._emit_prefix(row, place)
-                starts[-1] = place
+                nodes[-1] = self._emit_prefix(row, start)
+                starts[-1] = start
             else:
                 right, end = nodes.pop(), ends.pop()
                 starts.pop()
                 span = (starts[-1], end)
                 if kind == _MATMUL:
-                    nodes[-1] = self._emit_words(CALLS["matmul"], (nodes[-1], right), span)
+                    nodes[-1] = self._emit_array_call(CALLS["matmul"], (nodes[-1], right), span)
                 else:
                     nodes[-1] = self.builder.emit(row, (nodes[-1], right), (), span)
                 ends[-1] = end
 
-    def _emit_prefix(self, row: Primitive, place: int) -> int:
-        """Emit a prefix operator; a minus before a literal is a part of the number."""
-        node, start, end = self.nodes[-1], self.starts[-1], self.ends[-1]
-        if row is negative and self.text[start] in "0123456789.":
+    def _emit_prefix(self, row: Primitive, start: int) -> int:
+        """Emit a prefix operator; a minus before a literal becomes its sign."""
+        node, operand, end = self.nodes[-1], self.starts[-1], self.ends[-1]
+        if row is negative and self.text[operand] in "0123456789.":
             constant = self.builder.constants.get(node)
             if constant is not None:
-                return self.builder.constant(-constant[0], None, (place, end))
-        return self.builder.emit(row, (node,), (), (place, end))
+                return self.builder.constant(-constant[0], None, (start, end))
+        return self.builder.emit(row, (node,), (), (start, end))
 
     def _binary(self, kind: int, start: int, end: int) -> None:
         floor = FLOOR[kind]
         if LEVEL[self.operators[-1]] >= floor:
             self.reduce(floor)
         self.operators.append(kind)
-        self.places.append(start)
+        self.positions.append(start)
         self.state = self.at_operand
 
     def _comparison(self, kind: int, start: int, end: int) -> None:
@@ -265,8 +282,8 @@ class ExpressionParser:
         self._prefix(kind, start, end)
 
     def _superscript(self, kind: int, start: int, end: int) -> None:
-        """Apply a raised exponent, as in x² and e⁻ˣ, to the value before it."""
-        self.reduce(LEVEL[Kind.POWER] + 1)
+        """Apply a superscript exponent, as in x² and e⁻ˣ, to the operand before it."""
+        self.reduce(LEVEL[TokenKind.POWER] + 1)
         minus, plain = superscript(self.text, start, end)
         if plain.isdigit():
             value = number(plain, 0, len(plain))
@@ -303,7 +320,7 @@ class ExpressionParser:
             opener = self.frames[-1].opener if self.frames else None
             raise complaints.unopened(self.text, (start, end), opener)
         self.operators.pop()
-        self.places.pop()
+        self.positions.pop()
         frame = self.frames.pop()
         if frame.row is None:
             self.starts[-1] = frame.start
@@ -315,9 +332,9 @@ class ExpressionParser:
         self.push(node, frame.start, end)
 
     def _list(self, kind: int, start: int, end: int) -> None:
-        """Read the integers that come last in a call of a function of arrays."""
+        """Read the integers in brackets, the last argument of an array function."""
         row = self.frames[-1].row if self.frames else None
-        if not isinstance(row, Call) or self.operators[-1] != _OPEN:
+        if not isinstance(row, ArrayCall) or self.operators[-1] != _OPEN:
             raise complaints.stray_list(self.text, (start, end))
         self.integers, stop = read_integers(self.text, self.tokens, start)
         if not row.lists:
@@ -326,23 +343,25 @@ class ExpressionParser:
         self.state = self.at_close
 
     def _emit_call(
-        self, row: Primitive | Call, args: tuple[int, ...], span: tuple[int, int]
+        self, row: Primitive | ArrayCall, args: tuple[int, ...], span: tuple[int, int]
     ) -> int:
-        """Emit a function of the table, or what a function of arrays is made of."""
-        if isinstance(row, Call):
+        """Emit a primitive, or the operations of an array function."""
+        if isinstance(row, ArrayCall):
             most = len(args) if row.most is None else row.most
             single = row.most is None and row.lists == "axes" and len(args) == 1
             scalar = single and not self.builder.shape(args[0])
             if scalar or not row.least <= len(args) <= most:
                 takes = "at least 2 arguments" if scalar else row.takes
                 raise complaints.wrong_count(self.text, span, takes, len(args))
-            return self._emit_words(row, args, span)
+            return self._emit_array_call(row, args, span)
         if row.arity is not None and len(args) != row.arity:
             raise complaints.wrong_count(self.text, span, _takes(row), len(args))
         return self.builder.emit(row, args, (), span)
 
-    def _emit_words(self, call: Call, args: tuple[int, ...], span: tuple[int, int]) -> int:
-        """Emit the operations of a function of arrays; all of them have its place."""
+    def _emit_array_call(
+        self, call: ArrayCall, args: tuple[int, ...], span: tuple[int, int]
+    ) -> int:
+        """Emit the operations of an array function; all of them have the span of the call."""
         integers, self.integers = self.integers, None
         if call.needs_list and integers is None:
             raise complaints.wrong_list(self.text, span, call.lists, missing=True)
@@ -356,15 +375,15 @@ class ExpressionParser:
             builder.span = NOWHERE
         return found.id
 
-    # What cannot stand where it stands.
+    # Handlers of unexpected tokens.
 
     def stray(self, kind: int, start: int, end: int) -> None:
-        """Complain about a character of no token."""
+        """Raise the error for a character that begins no token."""
         raise complaints.stray(self.text, start)
 
     def _no_expression(self, kind: int, start: int, end: int) -> None:
         opener = self.frames[-1].opener if self.frames else None
-        if opener is not None and kind in {Kind.END, Kind.SEMICOLON}:
+        if opener is not None and kind in {TokenKind.END, TokenKind.SEMICOLON}:
             raise complaints.unclosed(self.text, opener)
         raise complaints.expected_expression(self.text, (start, end), opener)
 
@@ -375,22 +394,22 @@ class ExpressionParser:
         raise complaints.function_without_call(self.text, (name_start, name_end), token)
 
     def _adjacent(self, kind: int, start: int, end: int) -> None:
-        """Complain about a value behind a value: ``2x``, ``f(x)``, a line that ended early."""
+        """Raise the error for adjacent operands: ``2x``, ``f(x)``, a line that ended early."""
         left = (self.starts[-1], self.ends[-1])
         if self.frames and self.line >= left[1]:
             raise complaints.unclosed(self.text, self.frames[-1].opener)
-        if kind == Kind.OPEN and self.scope.variable(left, self.nodes[-1]) is not None:
+        if kind == TokenKind.OPEN and self.scope.variable(left, self.nodes[-1]) is not None:
             raise complaints.unknown_function(self.text, left)
         raise complaints.adjacent(self.text, left, (start, end))
 
     def _list_is_last(self, kind: int, start: int, end: int) -> None:
-        if kind in {Kind.END, Kind.SEMICOLON}:
+        if kind in {TokenKind.END, TokenKind.SEMICOLON}:
             raise complaints.unclosed(self.text, self.frames[-1].opener)
-        raise complaints.behind_list(self.text, (start, end))
+        raise complaints.after_list(self.text, (start, end))
 
 
-def _takes(row: Primitive | Call) -> str:
-    """Return how many arguments a function takes, in words."""
-    if isinstance(row, Call):
+def _takes(row: Primitive | ArrayCall) -> str:
+    """Return the number of arguments of a function, in words."""
+    if isinstance(row, ArrayCall):
         return row.takes
     return f"{row.arity} argument{'' if row.arity == 1 else 's'}"

@@ -1,8 +1,8 @@
 """The lexer: text to tokens ``(kind, start, end)``, lazily.
 
-A token is three integers, not an object: a million of them are an ordinary input. They are
-produced one at a time, so that ten megabytes of noise fail at the first wrong token. What
-papers print is understood here: ``×``, ``·``, ``−``, ``≤``, ``x₁`` (the name ``x1``), ``x²``.
+A token is three integers, not an object: inputs of a million tokens are ordinary. Tokens are
+produced one at a time, so that ten megabytes of noise fail at the first wrong token. The
+notation of papers is accepted: ``×``, ``·``, ``−``, ``≤``, ``x₁`` (the name ``x1``), ``x²``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from enum import IntEnum
 
 from difflab.errors import ParseError
 
-__all__ = ["NAME_LIMIT", "Kind", "clean_name", "is_name", "number", "superscript", "tokens"]
+__all__ = ["NAME_LIMIT", "TokenKind", "clean_name", "is_name", "number", "superscript", "tokens"]
 
 NAME_LIMIT = 1000
-"""A longer name is noise, and would fill every table and picture."""
+"""Maximum length of a name: longer ones would fill every table and picture."""
 
 _FLOAT_DIGITS = 309
 """No float64 has more digits before its decimal point."""
 
 
-class Kind(IntEnum):
-    """What a token is. Operators are kinds of their own, so that tables can be indexed."""
+class TokenKind(IntEnum):
+    """The kind of a token. Every operator is a kind, so that tables can be indexed by kind."""
 
     END = 0
     BAD = 1
@@ -61,37 +61,37 @@ class Kind(IntEnum):
 
 
 _SPELLINGS = {
-    Kind.SEMICOLON: ";",
-    Kind.COMMA: ",",
-    Kind.COLON: ":",
-    Kind.ASSIGN: "=",
-    Kind.OPEN: "(",
-    Kind.CLOSE: ")",
-    Kind.BRACKET: "[",
-    Kind.UNBRACKET: "]",
-    Kind.PLUS: "+ ＋",
-    Kind.MINUS: "- − – — ‐ ‑ ﹣ －",
-    Kind.TIMES: "* × · ⋅ ∗ ∙",
-    Kind.DIVIDE: "/ ÷ ∕ ⁄",
-    Kind.POWER: "^ **",
-    Kind.MATMUL: "@",
-    Kind.LESS: "<",
-    Kind.LESS_EQUAL: "<= ≤ ⩽",
-    Kind.GREATER: ">",
-    Kind.GREATER_EQUAL: ">= ≥ ⩾",
-    Kind.EQUAL: "==",
-    Kind.NOT_EQUAL: "!= ≠",
-    Kind.AND: "∧",
-    Kind.OR: "∨",
-    Kind.NOT: "¬",
-    Kind.ROOT: "√",
-    Kind.CUBE_ROOT: "∛",
+    TokenKind.SEMICOLON: ";",
+    TokenKind.COMMA: ",",
+    TokenKind.COLON: ":",
+    TokenKind.ASSIGN: "=",
+    TokenKind.OPEN: "(",
+    TokenKind.CLOSE: ")",
+    TokenKind.BRACKET: "[",
+    TokenKind.UNBRACKET: "]",
+    TokenKind.PLUS: "+ ＋",
+    TokenKind.MINUS: "- − – — ‐ ‑ ﹣ －",
+    TokenKind.TIMES: "* × · ⋅ ∗ ∙",
+    TokenKind.DIVIDE: "/ ÷ ∕ ⁄",
+    TokenKind.POWER: "^ **",
+    TokenKind.MATMUL: "@",
+    TokenKind.LESS: "<",
+    TokenKind.LESS_EQUAL: "<= ≤ ⩽",
+    TokenKind.GREATER: ">",
+    TokenKind.GREATER_EQUAL: ">= ≥ ⩾",
+    TokenKind.EQUAL: "==",
+    TokenKind.NOT_EQUAL: "!= ≠",
+    TokenKind.AND: "∧",
+    TokenKind.OR: "∨",
+    TokenKind.NOT: "¬",
+    TokenKind.ROOT: "√",
+    TokenKind.CUBE_ROOT: "∛",
 }
 _SYMBOLS = {symbol: int(kind) for kind, symbols in _SPELLINGS.items() for symbol in symbols.split()}
-_WORDS = {"and": int(Kind.AND), "or": int(Kind.OR), "not": int(Kind.NOT)}
+_WORDS = {"and": int(TokenKind.AND), "or": int(TokenKind.OR), "not": int(TokenKind.NOT)}
 
-# The pattern matches wherever it is tried: the blanks before a token are possessive, and one of
-# the alternatives always fits. A search that could fail would be repeated at every blank.
+# The pattern matches at every position: the blanks before a token are possessive, and one of
+# the alternatives always matches. A search that could fail would be repeated at every blank.
 # Spaces of every width, the byte-order mark, and the invisible marks that MathML pastes in.
 _BLANKS = " \t\xa0\u1680\u2000-\u200b\u202f\u205f\u2060\u2061\u3000\ufeff"
 _RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -118,19 +118,19 @@ _NUMBER, _NAMED, _ELEMENT, _SYMBOL, _LINE, _SUPERSCRIPT, _COMMENT, _END, _STRAY 
 
 
 def tokens(text: str, start: int = 0) -> Iterator[tuple[int, int, int]]:
-    """Yield ``(kind, start, end)`` for each token of `text`; the last is ``Kind.END``.
+    """Yield ``(kind, start, end)`` for each token of `text`; the last is ``TokenKind.END``.
 
-    What large programs are full of, a number of a vector such as ``x[12]``, is one token.
+    An element of a vector, such as ``x[12]``, is one token, since large programs consist of them.
 
     Examples
     --------
-    >>> [(Kind(kind).name, start) for kind, start, end in tokens("x₁·2")]
+    >>> [(TokenKind(kind).name, start) for kind, start, end in tokens("x₁·2")]
     [('NAME', 0), ('TIMES', 2), ('NUMBER', 3), ('END', 4)]
     """
     symbols, words = _SYMBOLS, _WORDS
     # Plain integers: looking a member up on the enumeration costs more than the match.
-    number, name, newline = int(Kind.NUMBER), int(Kind.NAME), int(Kind.NEWLINE)
-    element = int(Kind.ELEMENT)
+    number, name, newline = int(TokenKind.NUMBER), int(TokenKind.NAME), int(TokenKind.NEWLINE)
+    element = int(TokenKind.ELEMENT)
     for match in _TOKEN.finditer(text, start):
         group = match.lastindex or _STRAY
         start, end = match.span(group)
@@ -145,19 +145,19 @@ def tokens(text: str, start: int = 0) -> Iterator[tuple[int, int, int]]:
         elif group == _LINE:
             yield newline, start, end
         elif group == _END:
-            yield Kind.END, start, end
+            yield TokenKind.END, start, end
             return
         elif group != _COMMENT:
-            yield (Kind.SUPERSCRIPT if group == _SUPERSCRIPT else Kind.BAD), start, end
+            yield (TokenKind.SUPERSCRIPT if group == _SUPERSCRIPT else TokenKind.BAD), start, end
 
 
 def clean_name(text: str, start: int, end: int) -> str:
-    """Return the name at ``text[start:end]`` as it is known: ``x₁`` is ``x1``.
+    """Return the normalized name at ``text[start:end]``: ``x₁`` is ``x1``.
 
     Raises
     ------
     ParseError
-        If the name is too long, or holds something other than letters, digits and ``_``.
+        If the name is too long, or contains anything other than letters, digits and ``_``.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def clean_name(text: str, start: int, end: int) -> str:
     for position, character in enumerate(name, start):
         if not is_name("x" + unicodedata.normalize("NFKC", character)):
             message = f"'{character}' cannot be part of a name"
-            hint = "names are made of letters, digits and _"
+            hint = "names contain letters, digits and _"
             raise ParseError(message, text=text, span=(position, position + 1), hint=hint)
     name = unicodedata.normalize("NFKC", name)
     if is_name(name):
@@ -182,7 +182,7 @@ def clean_name(text: str, start: int, end: int) -> str:
 
 
 def is_name(name: str) -> bool:
-    """Return whether `name` is spelled as the language spells names.
+    """Return whether `name` is a valid name of the language.
 
     Examples
     --------
@@ -193,12 +193,12 @@ def is_name(name: str) -> bool:
 
 
 def number(text: str, start: int, end: int) -> float | int:
-    """Return the value of the literal at ``text[start:end]``, an int if it is written as one.
+    """Return the value of the literal at ``text[start:end]``, an int for an integer.
 
     Raises
     ------
     ParseError
-        If no float64 can hold it: ``1e999`` is too large, ``1e-999`` would become zero.
+        If it is outside the range of float64: ``1e999`` is too large, ``1e-999`` would become zero.
 
     Examples
     --------
@@ -208,15 +208,15 @@ def number(text: str, start: int, end: int) -> float | int:
     literal = text[start:end]
     whole = literal.isdigit()
     digits = literal.lstrip("0") if whole else ""
-    # int() refuses, and would be quadratic on, digits by the thousand.
+    # int() refuses thousands of digits, and would be quadratic in their number.
     value = float("inf") if len(digits) > _FLOAT_DIGITS else float(literal)
     if value == float("inf"):
-        problem = "too large for a float64, which ends at 1.797e308"
+        problem = "too large for a float64, whose largest value is 1.797e308"
     elif value == 0.0 and re.match(r"[0.]*[1-9]", literal):
-        problem = "too small for a float64, which would make it zero"
+        problem = "too small for a float64 and would become zero"
     else:
         return int(digits or "0") if whole else value
-    shown = literal if len(literal) <= 40 else f"a number of {len(literal):,} characters"
+    shown = literal if len(literal) <= 40 else f"a literal of {len(literal):,} characters"
     raise ParseError(f"{shown} is {problem}", text=text, span=(start, end))
 
 
@@ -236,6 +236,6 @@ def superscript(text: str, start: int, end: int) -> tuple[bool, str]:
     raised = text[start:end]
     if _EXPONENT.fullmatch(raised) is None:
         hint = "write the exponent with ^, as in x^(n - 1)"
-        message = "only a number or a name can be raised"
+        message = "a superscript must be a number or a name"
         raise ParseError(message, text=text, span=(start, end), hint=hint)
     return raised[0] == "⁻", unicodedata.normalize("NFKC", raised.lstrip("⁺⁻"))

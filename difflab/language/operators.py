@@ -1,53 +1,53 @@
-"""The operators: how tightly each binds, and its row of the table.
+"""The operators: the precedence of each, and the primitive that it applies.
 
-From loose to tight::
+From lowest to highest precedence::
 
     or < and < not < comparisons < + - < * / @ < unary minus < ^ < √
 
 ``^`` is right-associative and comparisons do not chain. A prefix operator may follow any
-operator that binds looser, and unary minus and ``√`` any at all: ``2^-3``.
+operator of lower precedence, and unary minus and ``√`` any operator: ``2^-3``.
 """
 
 from __future__ import annotations
 
 from difflab.core.primitive import Primitive
-from difflab.language.lexer import Kind
+from difflab.language.lexer import TokenKind
 from difflab.primitives import TABLE
 
 __all__ = ["COMPARISONS", "FLOOR", "LEVEL", "LEVEL_OF", "NEGATE", "ROW", "UNARY"]
 
-NEGATE = len(Kind)
-"""Unary minus on the operator stack; as tokens both minuses are `Kind.MINUS`."""
+NEGATE = len(TokenKind)
+"""Unary minus on the operator stack; as tokens both minuses are `TokenKind.MINUS`."""
 
-COMPARISONS = range(int(Kind.LESS), int(Kind.NOT_EQUAL) + 1)
+COMPARISONS = range(int(TokenKind.LESS), int(TokenKind.NOT_EQUAL) + 1)
 
 _LEVELS: tuple[dict[int, str], ...] = (
-    {Kind.OR: "logical_or"},
-    {Kind.AND: "logical_and"},
-    {Kind.NOT: "logical_not"},
+    {TokenKind.OR: "logical_or"},
+    {TokenKind.AND: "logical_and"},
+    {TokenKind.NOT: "logical_not"},
     {
-        Kind.LESS: "less",
-        Kind.LESS_EQUAL: "less_equal",
-        Kind.GREATER: "greater",
-        Kind.GREATER_EQUAL: "greater_equal",
-        Kind.EQUAL: "equal",
-        Kind.NOT_EQUAL: "not_equal",
+        TokenKind.LESS: "less",
+        TokenKind.LESS_EQUAL: "less_equal",
+        TokenKind.GREATER: "greater",
+        TokenKind.GREATER_EQUAL: "greater_equal",
+        TokenKind.EQUAL: "equal",
+        TokenKind.NOT_EQUAL: "not_equal",
     },
-    {Kind.PLUS: "add", Kind.MINUS: "subtract"},
-    {Kind.TIMES: "multiply", Kind.DIVIDE: "divide", Kind.MATMUL: "matmul"},
+    {TokenKind.PLUS: "add", TokenKind.MINUS: "subtract"},
+    {TokenKind.TIMES: "multiply", TokenKind.DIVIDE: "divide", TokenKind.MATMUL: "matmul"},
     {NEGATE: "negative"},
-    {Kind.POWER: "power"},
-    {Kind.ROOT: "sqrt", Kind.CUBE_ROOT: "cbrt"},
+    {TokenKind.POWER: "power"},
+    {TokenKind.ROOT: "sqrt", TokenKind.CUBE_ROOT: "cbrt"},
 )
 
 LEVEL: list[int] = [0] * (NEGATE + 1)
-"""How tightly each kind binds; 0 for what is no operator, such as a parenthesis."""
+"""The precedence of each kind; 0 for kinds that are no operators, such as parentheses."""
 
 ROW: list[Primitive | None] = [None] * (NEGATE + 1)
-"""The row that each kind applies."""
+"""The primitive that each kind applies."""
 
 LEVEL_OF: dict[str, int] = {}
-"""The level of each row that is printed as an operator, by its name."""
+"""The precedence of each primitive that is printed as an operator, by name."""
 
 for _level, _rows in enumerate(_LEVELS, 1):
     for _kind, _name in _rows.items():
@@ -56,7 +56,10 @@ for _level, _rows in enumerate(_LEVELS, 1):
         LEVEL_OF[_name] = _level
 del LEVEL_OF["sqrt"], LEVEL_OF["cbrt"]
 
-UNARY = [kind in {NEGATE, Kind.NOT, Kind.ROOT, Kind.CUBE_ROOT} for kind in range(NEGATE + 1)]
+UNARY = [
+    kind in {NEGATE, TokenKind.NOT, TokenKind.ROOT, TokenKind.CUBE_ROOT}
+    for kind in range(NEGATE + 1)
+]
 
-FLOOR = [level + (kind == Kind.POWER) for kind, level in enumerate(LEVEL)]
-"""What a new operator reduces first: everything of its level, but ``^`` leaves ``^`` open."""
+FLOOR = [level + (kind == TokenKind.POWER) for kind, level in enumerate(LEVEL)]
+"""Lowest precedence that a new operator reduces first; ``^`` is right-associative."""

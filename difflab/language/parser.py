@@ -9,14 +9,13 @@ from difflab.graph.function import Function
 from difflab.graph.names import natural_order, output_names
 from difflab.language import complaints
 from difflab.language.brackets import read_shape
+from difflab.language.complaints import TextSpan
 from difflab.language.expression import ExpressionParser, Frame, Handler, table
-from difflab.language.lexer import Kind
+from difflab.language.lexer import TokenKind
 
 __all__ = ["parse"]
 
-Span = tuple[int, int]
-
-# What follows a statement's first name tells a definition and a declaration from a use.
+# The symbol after a statement's first name: a definition, a declaration, or a use if none.
 _AFTER_NAME = re.compile(r"[ \t\xa0]*(:|=(?!=))?")
 
 
@@ -33,16 +32,16 @@ def parse(text: str) -> Function:
     Returns
     -------
     Function
-        Its graph carries the place in `text` of every node.
+        Its graph records the span in `text` of every node.
 
     Raises
     ------
     ParseError
-        The text is not a program; the error holds the place.
+        The text is not a valid program; the error has the span.
     InputError
-        It is no text.
+        `text` is not a string.
     ShapeError
-        The shapes of an operation's arguments do not fit.
+        The shapes of an operation's arguments are incompatible.
 
     Examples
     --------
@@ -64,35 +63,35 @@ def parse(text: str) -> Function:
 
 
 class _ProgramParser(ExpressionParser):
-    """What tokens mean at the start and at the end of a statement."""
+    """Parser of statements: handles tokens at the start and at the end of each."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         starts = self.operand_handlers() | {
-            Kind.NAME: self._first_name,
-            Kind.BRACKET: self._open_list,
-            Kind.SEMICOLON: self.nothing,
-            Kind.END: self.nothing,
+            TokenKind.NAME: self._first_name,
+            TokenKind.BRACKET: self._open_list,
+            TokenKind.SEMICOLON: self.nothing,
+            TokenKind.END: self.nothing,
         }
-        ends = (Kind.NEWLINE, Kind.SEMICOLON, Kind.END)
-        behind: dict[int, Handler] = {Kind.BAD: self.stray, **dict.fromkeys(ends, self._end)}
+        ends = (TokenKind.NEWLINE, TokenKind.SEMICOLON, TokenKind.END)
+        after: dict[int, Handler] = {TokenKind.BAD: self.stray, **dict.fromkeys(ends, self._end)}
         self.at_start = table(starts, self._no_expression)
-        self.at_end = table(behind, self._behind_statement)
+        self.at_end = table(after, self._after_statement)
         self.state = self.at_start
-        self.target_span: Span | None = None
+        self.target_span: TextSpan | None = None
         self.outputs: list[tuple[int, int, int]] = []
         self.defined: tuple[int, int, int] | None = None
-        self.closing: Span | None = None
+        self.closing: TextSpan | None = None
 
     def operator_handlers(self) -> dict[int, Handler]:
-        """Return what tokens mean behind a value, statements' ends among them."""
+        """Return the handlers of tokens after a value, ends of statements among them."""
         return super().operator_handlers() | {
-            Kind.UNBRACKET: self._close_list,
-            Kind.NEWLINE: self._end_of_line,
-            Kind.SEMICOLON: self._end_of_expression,
-            Kind.END: self._end_of_expression,
-            Kind.ASSIGN: self._stray_assignment,
-            Kind.COLON: self._stray_assignment,
+            TokenKind.UNBRACKET: self._close_list,
+            TokenKind.NEWLINE: self._end_of_line,
+            TokenKind.SEMICOLON: self._end_of_expression,
+            TokenKind.END: self._end_of_expression,
+            TokenKind.ASSIGN: self._stray_assignment,
+            TokenKind.COLON: self._stray_assignment,
         }
 
     def result(self) -> Function:
@@ -124,13 +123,13 @@ class _ProgramParser(ExpressionParser):
             self.name(kind, start, end)
 
     def _declare(self, start: int, end: int) -> None:
-        """Read ``x: [100]`` whole."""
+        """Read a declaration, such as ``x: [100]``."""
         next(self.tokens)
-        kind, opener, after = next(self.tokens)
-        if kind != Kind.BRACKET:
-            hint = "write name: [100], name: [4, 3], or name: [] for a number"
+        kind, opener, stop = next(self.tokens)
+        if kind != TokenKind.BRACKET:
+            hint = "write name: [100], name: [4, 3], or name: [] for a scalar"
             message = "a declaration needs a shape in brackets"
-            raise ParseError(message, text=self.text, span=(start, after), hint=hint)
+            raise ParseError(message, text=self.text, span=(start, stop), hint=hint)
         shape, _ = read_shape(self.text, self.tokens, opener)
         self.scope.declare((start, end), shape)
         self.state = self.at_end
@@ -141,11 +140,11 @@ class _ProgramParser(ExpressionParser):
 
     def _close_list(self, kind: int, start: int, end: int) -> None:
         self.reduce(1)
-        if self.operators[-1] != Kind.BRACKET:
+        if self.operators[-1] != TokenKind.BRACKET:
             opener = self.frames[-1].opener if self.frames else None
             raise complaints.unopened(self.text, (start, end), opener)
         self.operators.pop()
-        self.places.pop()
+        self.positions.pop()
         opener = self.frames.pop().opener
         self._only_last()
         self.outputs = list(zip(self.nodes, self.starts, self.ends, strict=True))
@@ -175,7 +174,7 @@ class _ProgramParser(ExpressionParser):
         self.state = self.at_start
 
     def _clear(self) -> None:
-        """Make ready for the next statement."""
+        """Prepare for the next statement."""
         self.target = self.target_span = None
         self.nodes.clear()
         self.starts.clear()
@@ -185,7 +184,7 @@ class _ProgramParser(ExpressionParser):
         self.state = self.at_start
 
     def _only_last(self) -> None:
-        """Complain if an expression was read already: only the last one is the output."""
+        """Raise if an expression was read already: only the last one is the output."""
         if self.closing is not None:
             message = "an expression before the last line is not used"
             hint = "give it a name: a = …; for several outputs write [a, b] on the last line"
@@ -194,5 +193,5 @@ class _ProgramParser(ExpressionParser):
     def _stray_assignment(self, kind: int, start: int, end: int) -> None:
         raise complaints.assignment(self.text, (start, end))
 
-    def _behind_statement(self, kind: int, start: int, end: int) -> None:
-        raise complaints.behind(self.text, (start, end))
+    def _after_statement(self, kind: int, start: int, end: int) -> None:
+        raise complaints.after_statement(self.text, (start, end))

@@ -1,4 +1,4 @@
-"""The names of a program: what each stands for, and who may be given a value."""
+"""The names of a program: the node of each, and which may be assigned a value."""
 
 from __future__ import annotations
 
@@ -7,32 +7,30 @@ import math
 from difflab.errors import ParseError
 from difflab.graph.builder import Builder
 from difflab.graph.copying import label
-from difflab.language.complaints import reserved, shown
+from difflab.language.complaints import TextSpan, reserved, shown
 from difflab.language.lexer import clean_name
 from difflab.primitives import by_spelling
 
 __all__ = ["CONSTANTS", "KEYWORDS", "Scope"]
-
-Span = tuple[int, int]
 
 CONSTANTS = {"pi": ("pi", math.pi), "π": ("pi", math.pi), "e": ("e", math.e)}
 KEYWORDS = frozenset({"and", "or", "not"})
 
 
 class Scope:
-    """Names to nodes, filled as the program is read.
+    """Map from names to nodes, filled as the program is read.
 
     Parameters
     ----------
     text : str
         The program.
     builder : Builder
-        Where inputs and constants are made.
+        The builder that creates inputs and constants.
 
     Attributes
     ----------
     spellings : dict of str to int
-        Nodes by the name *as written*, so that a name met again costs one look-up.
+        Nodes by the name *as written*, so that a repeated name costs one look-up.
     nodes : dict of str to int
         Nodes of inputs and variables by their names.
     """
@@ -45,17 +43,17 @@ class Scope:
         self.spellings: dict[str, int] = {}
         self.nodes: dict[str, int] = {}
         self._assigned: set[str] = set()
-        self._first: dict[str, Span] = {}
+        self._first: dict[str, TextSpan] = {}
 
-    def resolve(self, name: str, span: Span, target: str | None) -> int:
-        """Return the node of `name`, a new input if it is not known yet."""
+    def resolve(self, name: str, span: TextSpan, target: str | None) -> int:
+        """Return the node of `name`; create an input if the name is new."""
         node = self.nodes.get(name)
         if node is None:
             if name in CONSTANTS:
                 known, value = CONSTANTS[name]
                 node = self.builder.constant(value, known, span)
             elif name == target:
-                message = f"'{shown(name)}' is defined by itself"
+                message = f"'{shown(name)}' is defined in terms of itself"
                 raise ParseError(message, text=self.text, span=span)
             else:
                 node = self.nodes[name] = self.builder.input(name, (), span)
@@ -63,27 +61,27 @@ class Scope:
         self.spellings[self.text[slice(*span)]] = node
         return node
 
-    def declare(self, span: Span, shape: tuple[int, ...]) -> None:
-        """Make the input at `span`, of that shape."""
+    def declare(self, span: TextSpan, shape: tuple[int, ...]) -> None:
+        """Create the input named at `span`, of the given shape."""
         name = self.new_name(span)
         self.nodes[name] = self.builder.input(name, shape, span)
         self._first[name] = span
         self._assigned.add(name)
 
-    def assign(self, span: Span, node: int) -> None:
-        """Give `node` the name at `span`."""
+    def assign(self, span: TextSpan, node: int) -> None:
+        """Assign `node` to the name at `span`."""
         name = clean_name(self.text, *span)
         self.nodes[name] = self.spellings[self.text[slice(*span)]] = node
         label(self.builder, node, name)
         self._assigned.add(name)
 
-    def new_name(self, span: Span) -> str:
-        """Return the name at `span`, which must be free to be given a meaning.
+    def new_name(self, span: TextSpan) -> str:
+        """Return the name at `span`, checked to be free.
 
         Raises
         ------
         ParseError
-            If it is reserved, given a meaning before, or used before.
+            If it is reserved, defined before, or used before.
         """
         name = clean_name(self.text, *span)
         if name in CONSTANTS:
@@ -92,17 +90,17 @@ class Scope:
         if name in by_spelling:
             raise reserved(self.text, span, name, "a function")
         if name in self._assigned:
-            message = f"'{shown(name)}' is given a meaning twice"
+            message = f"'{shown(name)}' is defined twice"
             hint = "use a new name for the new value"
             raise ParseError(message, text=self.text, span=span, hint=hint)
         if name in self.nodes:
-            message = f"'{shown(name)}' is used here, before it is given a meaning"
+            message = f"'{shown(name)}' is used before it is defined"
             hint = f"move the line that defines '{shown(name)}' up"
             raise ParseError(message, text=self.text, span=self._first[name], hint=hint)
         return name
 
-    def variable(self, span: Span, node: int) -> str | None:
-        """Return the input's or variable's name if the text at `span` is just that."""
+    def variable(self, span: TextSpan, node: int) -> str | None:
+        """Return the name if the text at `span` is exactly an input or a variable, else None."""
         written = self.text[slice(*span)]
         if self.spellings.get(written) != node:
             return None

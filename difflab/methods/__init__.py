@@ -1,7 +1,7 @@
-"""Differentiation methods, one a file, behind the protocol of `protocol.py`.
+"""Differentiation methods, one per file, behind the protocol of `protocol.py`.
 
- ``difflab.methods()`` lists what is installed: the package itself can be called,
-because the import system gives the name ``difflab.methods`` to the package in any case.
+``difflab.methods()`` lists the installed methods: the package itself is callable, because the
+import system binds the name ``difflab.methods`` to the package in any case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class _Callable(ModuleType):
     """A package that lists the methods when it is called."""
 
     def __call__(self) -> list[Description]:
-        """Return a row for every method: name, family, orders, summary, what is missing.
+        """Return a description of every method: name, family, orders, summary, what is missing.
 
         Examples
         --------

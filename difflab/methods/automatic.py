@@ -1,6 +1,6 @@
 """Automatic differentiation by difflab's own graph engine, forward and reverse.
 
-The derivative is a graph, which is compiled and called at the point.
+The derivative is a graph, which is compiled and evaluated at the point.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["FORWARD", "REVERSE", "Automatic", "AutomaticDerivative"]
 
 Mode = Literal["forward", "reverse"]
 
-# What a sweep takes for a node that it passes and for one that it differentiates, measured on
-# one core; and how many times the time limit may be exceeded before it is not even begun.
+# Seconds per node that a sweep visits and per node that it differentiates, measured on one core;
+# and the factor by which an estimate must exceed the time limit for the method not to start.
 SECONDS_PASSED = 4e-7
 SECONDS_APPENDED = 1e-5
 PATIENCE = 4.0
@@ -52,7 +52,7 @@ class Automatic:
         self._mode: Mode = mode
 
     def missing(self) -> str | None:
-        """Return None: it needs nothing that difflab does not."""
+        """Return None: it has no requirements beyond those of difflab."""
         return None
 
     def prepare(self, problem: Problem) -> Prepared:
@@ -76,16 +76,16 @@ class Automatic:
         if problem.order == 1:
             return jacobian(function, mode=self._mode)
         # The Hessian is the Jacobian of the gradient, whose rows cost a sweep each in either
-        # mode: forward over reverse is what `hessian` does, so reverse keeps to that where it can.
-        # As the only row of a Jacobian it is made of numbers, however large the function is, and
-        # not on vectors: sizes and operations mean the same everywhere.
+        # mode: `hessian` uses forward over reverse, so the method `reverse` does too where it can.
+        # As the only row of a Jacobian it consists of scalar operations, however large the function
+        # is, and not of vector operations: sizes and counts are comparable everywhere.
         slope = jacobian(function, mode=self._mode)
         _refuse_endless(slope, "forward", problem.timeout)
         return jacobian(slope, mode="forward" if goes_forward(slope) else "reverse")
 
 
 class AutomaticDerivative:
-    """The graph of a derivative, compiled."""
+    """The compiled graph of a derivative."""
 
     def __init__(self, derivative: Function, target: str = "auto") -> None:
         from difflab.execute import compile
@@ -96,22 +96,22 @@ class AutomaticDerivative:
         self.size = Size(tree=counts.tree, dag=counts.dag)
         self.function = derivative
         self.fast = compile(derivative, target, packed=True)
-        self.there = target == "cupy"
+        self.on_gpu = target == "cupy"
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
-        """Return the derivative at `x`, which a GPU is given and asked back by copies."""
-        if self.there:
+        """Return the derivative at `x`; for a GPU, `x` and the result are copied."""
+        if self.on_gpu:
             cupy = import_module("cupy")
             return Estimate(on_host(self.fast(cupy.asarray(x))), None, 0)
         return Estimate(self.fast(x), None, 0)
 
 
 def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
-    """Raise where building the derivative would take far longer than `timeout`.
+    """Raise if building the derivative would take far longer than `timeout`.
 
-    Nothing can stop a sweep half-way, so the sweeps are counted before: each passes every node
-    of the graph and appends operations for those between its input and the outputs. That is an
-    estimate, and only what exceeds the time several times over is not begun.
+    A sweep cannot be interrupted, so its cost is estimated in advance: each sweep visits every node
+    of the graph and appends operations for those between its input and the outputs. Only estimates
+    that exceed the limit several times over are refused.
     """
     sweeps = function.n if mode == "forward" else function.m
     passed = sweeps * len(function.graph)
@@ -129,8 +129,8 @@ def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
 def _active(function: Function, mode: Mode) -> int:
     """Count the nodes that each sweep differentiates, over all sweeps.
 
-    Every sweep is a bit; the bits of a node's arguments (forward) or of its users (reverse)
-    come together in it.
+    Every sweep is a bit; the mask of a node is the union of the masks of its arguments (forward)
+    or of its users (reverse).
     """
     forward = mode == "forward"
     graph = function.graph
@@ -158,8 +158,8 @@ def _active(function: Function, mode: Mode) -> int:
 def _traced(problem: Problem) -> Function:
     """Record Python code as a graph.
 
-    Values that wrap Python code carry it as ``f``, and the shape of its argument as ``into``;
-    others are taken at a batch of one point.
+    Values that wrap Python code have it as the attribute ``f``, and the shape of its argument as
+    ``into``; others are called with a batch of one point.
     """
     from difflab.graph.trace import trace
 
@@ -171,7 +171,7 @@ def _traced(problem: Problem) -> Function:
         hint = f" ({error.hint})" if error.hint else ""
         text = f"the Python code cannot be traced: {error.message}{hint}"
         raise UnsupportedError(text) from error
-    except Exception as error:  # the user's code may fail in any way on values it has not met
+    except Exception as error:  # the user's code may raise anything on traced values
         text = printable(f"{type(error).__name__}: {error}")
         raise UnsupportedError(f"the Python code cannot be traced: {text}") from error
 

@@ -1,4 +1,4 @@
-"""The seconds that a method may take."""
+"""Time limit of a method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Deadline"]
 
 
 class Deadline:
-    """A number of seconds that runs only inside of ``with``.
+    """A time limit that elapses only inside of ``with``.
 
     Examples
     --------
@@ -43,11 +43,11 @@ class Deadline:
         self._began = None
 
     def remaining(self) -> float:
-        """Return the seconds that are left, 0 when it is over."""
+        """Return the remaining seconds, 0 once the limit is reached."""
         spent = 0.0 if self._began is None else monotonic() - self._began
         return max(self._left - spent, 0.0)
 
     def check(self) -> None:
-        """Raise `MethodTimeout` when it is over."""
+        """Raise `MethodTimeout` if the limit is reached."""
         if self.remaining() == 0:
             raise MethodTimeout(f"stopped after {self.seconds:g} s")

@@ -15,31 +15,31 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import missing_values
 from difflab.methods.numeric.repeated import Repeated
-from difflab.methods.numeric.rules import Rule
+from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.protocol import Problem
 from difflab.methods.registry import find
 
-__all__ = ["Derivative", "differentiate"]
+__all__ = ["PointDerivative", "differentiate"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Derivative:
-    """A derivative at a point, how far off it may be, and what it took.
+class PointDerivative:
+    """A derivative at a point, an estimate of its error, and its cost.
 
     Attributes
     ----------
     value : float or ndarray
         The derivative; its shape is that of the function's value followed by that of x
-        (by that of x twice for second derivatives).
+        (for second derivatives, that of x twice).
     error : float, ndarray or None
-        The method's estimate of ``|value - truth|``, entry by entry: inf where it found no
-        derivative, None where the method gives no estimate.
+        The method's elementwise estimate of ``|value - truth|``: inf where it found no
+        derivative, None if the method gives no estimate.
     evaluations : int
-        Points at which the function was evaluated for it.
+        Number of points at which the function was evaluated.
     method : str
-        The method that gave it.
+        The name of the method.
     """
 
     value: Any
@@ -53,36 +53,36 @@ def differentiate(
     x: ArrayLike | Mapping[str, ArrayLike],
     method: str = "richardson",
     order: int = 1,
-) -> Derivative:
+) -> PointDerivative:
     r"""Differentiate `f` at `x` by any method, with an estimate of the error.
 
     Parameters
     ----------
     f : Function or callable
         A `Function`, or Python code that takes one argument of the shape of `x` and returns
-        a number or an array. A callable is not taken to be vectorised: it is called point
-        by point. ``ValueError`` and ``ArithmeticError`` that it raises beside `x` mean that
+        a scalar or an array. A callable is not assumed to be vectorised: it is called once
+        per point. ``ValueError`` and ``ArithmeticError`` that it raises near `x` mean that
         the point is outside its domain.
-    x : number, array, or mapping
-        The point. For a `Function` its inputs flattened into one array ``(n,)``, a number
-        where there is one input, or a mapping from names to values.
+    x : scalar, array, or mapping
+        The point. For a `Function` its inputs flattened into one array ``(n,)``, a scalar
+        if there is one input, or a mapping from names to values.
     method : str, optional
-        A name of `difflab.methods`.
+        A name listed by `difflab.methods`.
     order : int, optional
-        1 for first derivatives, 2 for the Hessian of a function with one value.
+        1 for first derivatives, 2 for the Hessian of a function with one output.
 
     Returns
     -------
-    Derivative
-        ``value`` and ``error`` have the shape ``shape(f(x)) + shape(x)``: a number to a
-        number gives a number, ``(n,)`` to a number the gradient ``(n,)``, ``(n,)`` to
-        ``(m,)`` the Jacobian ``(m, n)``; for order 2 the Hessian ``(n, n)``. The outputs
-        of a `Function` are flattened, unless there is just one number; so are its inputs.
+    PointDerivative
+        ``value`` and ``error`` have the shape ``shape(f(x)) + shape(x)``: a scalar
+        function of a scalar gives a scalar, of ``(n,)`` the gradient ``(n,)``; ``(n,)`` to
+        ``(m,)`` gives the Jacobian ``(m, n)``; order 2 gives the Hessian ``(n, n)``. The
+        outputs of a `Function` are flattened, unless there is only one scalar; so are its inputs.
 
     Raises
     ------
     difflab.errors.InputError
-        There is no such method, `x` is not a finite point, `f` fails there.
+        There is no such method, `x` is not a finite point, or `f` raises at `x`.
     difflab.errors.UnsupportedError
         The method cannot differentiate this function, or is not installed.
 
@@ -91,7 +91,7 @@ def differentiate(
     The default extrapolates central differences :math:`(f(x+h) - f(x-h))/2h` to
     :math:`h = 0`; see `difflab.methods.numeric.richardson` for the mathematics and the sources,
     and `difflab.methods.numeric.finite` and `difflab.methods.numeric.complex_step` for the others.
-    A `Function` that is differentiated by it some hundred times is compiled for that: the
+    After a few hundred calls on the same `Function` the method is compiled for it: the
     derivative may then change by rounding, far less than ``error``.
 
     Examples
@@ -112,29 +112,31 @@ def differentiate(
             hint="difflab.methods() has the names",
         )
     if order == 1 and isinstance(f, Function):
-        often = _often(f, x, method)
-        if often is not None:
-            return often
+        compiled = _compiled_derivative(f, x, method)
+        if compiled is not None:
+            return compiled
     chosen = find(method)
     values, point, out, into, function = _posed(f, x)
     problem = Problem(values, point.size, _size(out), function, order)
     estimate = chosen.prepare(problem)(point)
     shape = out + into if order == 1 else into + into
-    learning = 0 if function is not None else 1
-    return Derivative(
+    shape_calls = 0 if function is not None else 1
+    return PointDerivative(
         _shaped(estimate.value, shape),
         None if estimate.error is None else _shaped(estimate.error, shape),
-        estimate.evaluations + learning,
+        estimate.evaluations + shape_calls,
         method,
     )
 
 
-def _often(f: Function, x: Any, method: str) -> Derivative | None:
-    """Return the derivative by code compiled for `f`, where it has been differentiated often."""
+def _compiled_derivative(f: Function, x: Any, method: str) -> PointDerivative | None:
+    """Return the derivative by code compiled for `f`, if `f` has been differentiated often."""
     repeated = f.derived_cache.get(method)
     if repeated is None:
         rule = getattr(find(method), "rule", None)
-        repeated = f.derived_cache[method] = Repeated(f, rule if isinstance(rule, Rule) else None)
+        repeated = f.derived_cache[method] = Repeated(
+            f, rule if isinstance(rule, DifferenceRule) else None
+        )
     plain = type(x) is np.ndarray and x.shape == (f.n,)
     point, into = (x, x.shape) if plain else _placed(f, x)
     found = repeated(f, point)
@@ -144,14 +146,14 @@ def _often(f: Function, x: Any, method: str) -> Derivative | None:
     if not plain or f.output_shapes != ((),):
         shape = _out(f) + into
         value, error = _shaped(value, shape), _shaped(error, shape)
-    return Derivative(value, error, repeated.evaluations, method)
+    return PointDerivative(value, error, repeated.evaluations, method)
 
 
 _Posed = tuple[Callable[[NDArray[Any]], NDArray[Any]], Array, Shape, Shape, "Function | None"]
 
 
 def _posed(f: Any, x: Any) -> _Posed:
-    """Return values on packed points, the packed point, the shapes, and the graph if any."""
+    """Return the function on packed points, the packed point, the shapes, and the graph if any."""
     if isinstance(f, Function):
         point, into = _placed(f, x)
         return f.values, point, _out(f), into, f
@@ -161,17 +163,17 @@ def _posed(f: Any, x: Any) -> _Posed:
             hint="parse text with dl.parse(...)",
         )
     if isinstance(x, Mapping):
-        raise PointError("a Python callable takes a number or an array, not named values")
+        raise PointError("a Python callable takes a scalar or an array, not named values")
     point = _point(x)
     result = _learn(f, point)
     return _PointByPoint(f, point.shape, result), point.ravel(), result, point.shape, None
 
 
 def _placed(f: Function, x: Any) -> tuple[Array, Shape]:
-    """Return the packed point of a Function, and the shape in which it was given."""
+    """Return the packed point of a Function, and the shape of `x`."""
     point = _pack(f, x) if isinstance(x, Mapping) else _point(x)
     if point.size != f.n:
-        raise PointError(f"the function has {f.n} inputs, but the point has {point.size} numbers")
+        raise PointError(f"the function has {f.n} inputs, but the point has {point.size} elements")
     scalar = point.ndim == 0 and not isinstance(x, Mapping)
     return point.ravel(), () if scalar else (point.size,)
 
@@ -186,7 +188,7 @@ def _point(x: Any) -> Array:
     except (TypeError, ValueError) as error:
         raise PointError(f"the point is not an array of real numbers: {error}") from error
     if not point.size:
-        raise PointError("the point is empty, so there is nothing to differentiate by")
+        raise PointError("the point is empty, so there is nothing to differentiate with respect to")
     if not np.isfinite(point).all():
         raise PointError("the point is not finite")
     return point
@@ -210,7 +212,7 @@ def _pack(f: Function, x: Mapping[str, Any]) -> Array:
 
 
 def _learn(f: Callable[[Any], Any], point: Array) -> Shape:
-    """Call `f` once, for the shape of what it returns."""
+    """Return the shape of the value of `f`, which is called once."""
     with np.errstate(all="ignore"):
         try:
             result = np.asarray(f(point[()] if point.ndim == 0 else point.copy()))
@@ -226,7 +228,7 @@ def _learn(f: Callable[[Any], Any], point: Array) -> Shape:
 
 
 class _PointByPoint:
-    """A Python callable as values on packed points."""
+    """A Python callable as a function on packed points."""
 
     def __init__(self, f: Callable[[Any], Any], into: Shape, out: Shape) -> None:
         self.f = f
@@ -246,7 +248,7 @@ class _PointByPoint:
         else:
             values = np.array([np.ravel(result) for result in results])
         if values.dtype.kind == "c" and not analytic:
-            # As (-1.0)**0.5 in Python: outside of the real domain.
+            # A complex value, such as (-1.0)**0.5 in Python: outside of the real domain.
             values = np.where(values.imag == 0, values.real, np.nan)
         return values if values.dtype.kind in "fc" else values.astype(np.float64)
 
@@ -262,11 +264,11 @@ class _PointByPoint:
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             if analytic:
-                raise UnsupportedError(f"f does not take complex numbers ({text})") from error
-            raise InputError(f"f raised {text} beside the point") from error
+                raise UnsupportedError(f"f does not accept complex numbers ({text})") from error
+            raise InputError(f"f raised {text} near the point") from error
         if np.shape(result) != self.out:
             raise InputError(
-                f"f returns shape {self.out} at the point, but {np.shape(result)} beside it"
+                f"f returns shape {self.out} at the point, but {np.shape(result)} near it"
             )
         return result
 

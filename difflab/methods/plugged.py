@@ -1,4 +1,4 @@
-"""Methods that other packages bring: loaded, checked, and listed with a reason if they break."""
+"""Plug-ins, the methods of other packages: loaded, checked, and listed with a reason if broken."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Broken:
 
     name: str
     reason: str
-    # The family is not known; the numeric methods are those that promise least.
+    # The family is unknown; numeric methods have the weakest guarantees.
     family: Family = Family.NUMERIC
     orders: tuple[int, ...] = ()
     summary: str = "could not be loaded"
 
     def prepare(self, problem: Problem) -> Prepared:
-        """Refuse, with the reason."""
+        """Raise `UnsupportedError` with the reason."""
         raise UnsupportedError(self.reason)
 
     def missing(self) -> str | None:
@@ -34,7 +34,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Description:
-    """What a method says of itself.
+    """Description of a method.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Description:
     orders : tuple of int
         The orders of derivative that the method gives.
     missing : str or None
-        Why it cannot run here and the command that adds it.
+        Why it cannot run in this environment, and the command that installs it.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Description:
 
 
 def describe(method: Method) -> Description:
-    """Return what `method` says of itself, as plain text and numbers."""
+    """Return the description of `method`, in built-in types."""
     missing = method.missing()
     return Description(
         str(method.name),
@@ -65,13 +65,13 @@ def describe(method: Method) -> Description:
 
 
 def load(entry: EntryPoint) -> Method:
-    """Load another package's method; whatever is wrong with it becomes its reason."""
+    """Load a plug-in; return it as `Broken` with the reason if it is not a valid method."""
     try:
         loaded = entry.load()
         method: Method = loaded() if isinstance(loaded, type) else loaded
         complaint = _complaint(entry.name, method)
         if complaint is None:
-            describe(method)  # asked once here, so that it cannot fail in a listing
+            describe(method)  # called once here, so that it cannot fail in a listing
             return method
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way
         complaint = described(error)
@@ -79,7 +79,7 @@ def load(entry: EntryPoint) -> Method:
 
 
 def _complaint(name: str, method: object) -> str | None:
-    """Return what keeps `method` from being a method, or None."""
+    """Return why `method` is not a valid method, or None."""
     if not isinstance(method, Method):
         wanted = ("name", "family", "summary", "orders", "prepare", "missing")
         absent = [part for part in wanted if not hasattr(method, part)]

@@ -1,10 +1,11 @@
-"""What a differentiation method is: prepare once, then call at points.
+"""Protocol of differentiation methods: prepare once, then call at points.
 
 A method is any object with the attributes of `Method`; nothing has to be
-inherited. Give one to difflab from another package by an entry point of the
-group ``difflab.methods``, whose value is the object (or a class that makes it
-without arguments). One that calls other packages names their distributions in
-a tuple `packages`, so that a bench measures anew what other versions gave.
+inherited. Another package registers a method by an entry point of the group
+``difflab.methods``, whose value is the object (or a class whose constructor
+without arguments returns it). A method that calls other packages names their
+distributions in a tuple `packages`, so that a bench does not reuse results of
+other versions.
 """
 
 from __future__ import annotations
@@ -39,27 +40,27 @@ class Problem:
     Attributes
     ----------
     values : callable
-        Packed points of shape ``(N, n)`` to values of shape ``(N, m)``. Where the
+        Maps packed points of shape ``(N, n)`` to values of shape ``(N, m)``. Where the
         function is analytic, complex points give complex values. A point outside
         the domain gives nan or inf, not an exception.
     n, m : int
         The number of flattened inputs and outputs.
     function : Function or None
-        The graph, when there is one. Numeric methods may ask it what it consists
-        of; they never take a derivative from it.
+        The graph, if there is one. Numeric methods may inspect its operations; they
+        never differentiate it.
     order : int
-        1 asks for the Jacobian ``(m, n)``; 2 for the Hessian ``(n, n)``, where ``m == 1``.
+        1 for the Jacobian ``(m, n)``; 2 for the Hessian ``(n, n)``, where ``m == 1``.
     timeout : float
-        Seconds that `Method.prepare` may take.
+        Time limit of `Method.prepare`, in seconds.
     memory_bytes : int
-        Memory that the method may take.
+        Memory limit of the method, in bytes.
     target : str
-        What a method that runs on difflab's graphs compiles them to; see `difflab.compile`.
+        The target for which methods compile difflab's graphs; see `difflab.compile`.
     often : bool
         Whether the derivative will be called many times, so that compiling for it pays.
     deadline : Deadline or None
-        When preparing and calling must be over, both together; None where each may take
-        ``timeout`` seconds.
+        Common time limit of preparing and calling; None if each may take ``timeout``
+        seconds.
     """
 
     values: Callable[[NDArray[Any]], NDArray[Any]]
@@ -74,23 +75,23 @@ class Problem:
     deadline: Deadline | None = None
 
     def seconds_left(self) -> float:
-        """Return how long the next step may take."""
+        """Return the time limit of the next call, in seconds."""
         return self.timeout if self.deadline is None else self.deadline.remaining()
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A derivative, how far off it may be, and what it took.
+    """A derivative, an estimate of its error, and its cost.
 
     Attributes
     ----------
     value : ndarray
         ``(m, n)`` for order 1, ``(n, n)`` for order 2.
     error : ndarray or None
-        The method's own bound on ``|value - truth|``, entry by entry; None where
-        the method has none to give.
+        The method's elementwise bound on ``|value - truth|``; None if the method
+        gives none.
     evaluations : int
-        Points at which the function's values were taken by this call.
+        Number of points at which this call evaluated the function.
     """
 
     value: NDArray[float64]
@@ -100,7 +101,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Size:
-    """Sizes of a derivative as an expression; None where a method has no such notion."""
+    """Sizes of a derivative as an expression; None if not applicable to the method."""
 
     tree: int | None = None
     dag: int | None = None
@@ -110,15 +111,15 @@ class Size:
 
 @runtime_checkable
 class Prepared(Protocol):
-    """A derivative that is ready to be called at points."""
+    """A derivative that can be evaluated at points."""
 
     @property
     def size(self) -> Size | None:
-        """The derivative's size as an expression, where it is one."""
+        """The size of the derivative as an expression, or None."""
 
     @property
     def operations(self) -> int | None:
-        """Arithmetic operations of one call, where they are known."""
+        """The number of arithmetic operations of one call, or None if unknown."""
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at the point `x` of shape ``(n,)``."""
@@ -126,23 +127,23 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Method(Protocol):
-    """One way to differentiate."""
+    """A differentiation method."""
 
     @property
     def name(self) -> str:
-        """The name by which users ask for the method."""
+        """The name by which users select the method."""
 
     @property
     def family(self) -> Family:
-        """Which of the three families it belongs to."""
+        """The family to which it belongs."""
 
     @property
     def summary(self) -> str:
-        """One line on how it works."""
+        """A one-line description."""
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """The orders of derivative it can give."""
+        """The supported orders of derivative."""
 
     def prepare(self, problem: Problem) -> Prepared:
         """Do the work that does not depend on the point.
@@ -156,4 +157,4 @@ class Method(Protocol):
         """
 
     def missing(self) -> str | None:
-        """Return why the method cannot run here and the command that adds it, or None."""
+        """Return why the method cannot run and the command that installs it, or None."""

@@ -1,4 +1,4 @@
-"""Which methods there are: difflab's own, the peers, and those that other packages bring.
+"""Registry of the methods: difflab's own, the peers, and those of other packages.
 
 A package adds a method by an entry point of the group ``difflab.methods``::
 
@@ -6,10 +6,10 @@ A package adds a method by an entry point of the group ``difflab.methods``::
     my-method = "my_package.my_method:METHOD"
 
 whose name is the method's, and whose value satisfies `difflab.methods.protocol.Method`
-(or is a class that makes such an object without arguments). One that cannot be loaded is
-still listed: its row says why.
+(or is a class whose constructor without arguments returns such an object). A method that cannot
+be loaded is still listed, with the reason.
 
-The peers (`difflab.methods.peers`) run only when they are named, or asked for together.
+The peers (`difflab.methods.peers`) run only when they are named, or selected as ``"peers"``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _processes: dict[tuple[str, str], Remote] = {}
 
 
 def own() -> dict[str, Method]:
-    """Return the methods that come with difflab by name, without the peers.
+    """Return difflab's own methods by name, without the peers.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def own() -> dict[str, Method]:
 
 
 def apart(method: Method) -> Method:
-    """Return a method of difflab's in a process of its own; itself where it is none of these.
+    """Return one of difflab's own methods in a process of its own; any other method unchanged.
 
     Examples
     --------
@@ -87,9 +87,9 @@ def apart(method: Method) -> Method:
 
 
 def installed() -> dict[str, Method]:
-    """Return the methods of every comparison by name: difflab's own, then those plugged in.
+    """Return the default methods of a comparison by name: difflab's own, then the plug-ins.
 
-    Those that other packages bring run in processes of their own, which are not started yet.
+    Plug-ins run in processes of their own, which are not started yet.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def installed() -> dict[str, Method]:
 
 
 def peers() -> dict[str, Method]:
-    """Return the packages that difflab is compared with by name, installed or not.
+    """Return the peers by name, installed or not.
 
     Examples
     --------
@@ -119,13 +119,13 @@ def peers() -> dict[str, Method]:
 
 
 def select(names: Sequence[str] | str | None) -> list[Method]:
-    """Return the methods asked for, in their order, each once.
+    """Return the selected methods, in the order of `names`, each once.
 
     Parameters
     ----------
     names : sequence of str, or None
-        Names of methods; ``"peers"`` stands for the peers that are installed, and ``"all"`` for
-        those and everything else. None asks for everything but the peers.
+        Names of methods; ``"peers"`` selects the installed peers, and ``"all"`` these and all
+        other methods. None selects all methods but the peers.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
 
 
 def entry_point(name: str) -> EntryPoint | None:
-    """Return where the method of that name was plugged in, or None: it is difflab's, or nobody's.
+    """Return the entry point of a plug-in by name, or None if there is no such plug-in.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def entry_point(name: str) -> EntryPoint | None:
 
 
 def describe() -> list[Description]:
-    """Return a row for every method, for people to read.
+    """Return a description of every method.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def describe() -> list[Description]:
     everything = installed()
     for method in everything.values():
         if isinstance(method, Remote):
-            method.start()  # all of them load while the first is waited for
+            method.start()  # they all load in parallel
     mine = {name: everything.pop(name) for name in _OWN}
     return [
         replace(described(method), name=name)
@@ -192,14 +192,14 @@ def describe() -> list[Description]:
 
 
 def find(name: str) -> Method:
-    """Return the method of that name, loading no other.
+    """Return the method called `name`; no other is loaded.
 
     Raises
     ------
     difflab.errors.InputError
         There is no such method; the message names the nearest ones.
     difflab.errors.UnsupportedError
-        The method cannot run here.
+        The method cannot run in this environment.
     """
     method = _named(name)
     reason = method.missing()
@@ -209,7 +209,7 @@ def find(name: str) -> Method:
 
 
 def _chosen(name: str) -> Method:
-    """Return a method that is asked for by name and is not among those of every comparison."""
+    """Return a method that is selected by name and is not among the default ones."""
     if name in _PEERS:
         peer = _own(name)
         return peer if peer.missing() else _remote(name, here=peer)
@@ -217,7 +217,7 @@ def _chosen(name: str) -> Method:
 
 
 def _named(name: str) -> Method:
-    """Return the method of that name, for this process, whether it can run here or not."""
+    """Return the method called `name`, for this process, whether it can run or not."""
     if name in _loaded:
         return _loaded[name]
     if name in _OWN or name in _PEERS:
@@ -249,9 +249,9 @@ def _find_plugged(name: object) -> Method:
 
 
 def _plugged(entry: EntryPoint) -> Method:
-    """Return another package's method, in a process of its own.
+    """Return a plug-in in a process of its own.
 
-    A module that was made here and is in no file can be loaded by no other process.
+    A module that was created in this process and has no file is loaded in this process.
     """
     module = sys.modules.get(entry.module)
     if module is not None and module.__spec__ is None:
@@ -260,7 +260,7 @@ def _plugged(entry: EntryPoint) -> Method:
 
 
 def _remote(name: str, value: str = "", here: Method | None = None) -> Method:
-    """Return a method in a process of its own, one for each method."""
+    """Return a method in a process of its own; each method has one process."""
     key = name, value
     if key not in _processes:
         _processes[key] = Remote(name, value, here)

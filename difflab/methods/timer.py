@@ -1,4 +1,4 @@
-"""The stop-watch and the memory meter, for this process and for a method's own process."""
+"""Measurement of time and peak memory, for this process and for a method's own process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from time import perf_counter
 __all__ = ["Stopwatch", "elapsed", "peak_of"]
 
 WAITED = "/proc/thread-self/schedstat"
-"""Where Linux says how many nanoseconds this thread has run, and has waited for a processor."""
+"""Linux file with the nanoseconds that this thread has run, and has waited for a processor."""
 
 TOGETHER = 1e-4
-"""Seconds within which time and waiting are read, or are read again: no wait lies between."""
+"""Maximum seconds between reading time and wait; otherwise both are read again."""
 TRIES = 5
 
 
 class Stopwatch:
-    """Measures seconds, without those in which this thread waited while others had the processor.
+    """Stopwatch that excludes the time in which this thread waited for a processor.
 
-    On a busy machine these are most of them, and they say nothing of what is measured. Where the
-    system does not tell them, as on everything but Linux, they are counted in.
+    On a busy machine waiting dominates, and it is unrelated to the measured code. On systems
+    other than Linux, which do not report it, waiting is included.
 
     Examples
     --------
@@ -33,10 +33,10 @@ class Stopwatch:
     """
 
     def __enter__(self) -> Stopwatch:
-        """Start."""
+        """Start the stopwatch."""
         try:
             self._file = os.open(WAITED, os.O_RDONLY)
-        except OSError:  # another system, or one that does not tell
+        except OSError:  # a system that does not report waiting
             self._file = -1
         for _ in range(TRIES):
             early, waited, self._start = perf_counter(), self._waited(), perf_counter()
@@ -46,7 +46,7 @@ class Stopwatch:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Give the file back."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
 
@@ -65,7 +65,7 @@ class Stopwatch:
 
 
 def elapsed(call: Callable[[], object], repeats: int) -> float:
-    """Return the seconds that `repeats` calls take, with garbage collection held back."""
+    """Return the seconds that `repeats` calls take, with garbage collection disabled."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -79,7 +79,7 @@ def elapsed(call: Callable[[], object], repeats: int) -> float:
 
 
 def peak_of(call: Callable[[], object]) -> int:
-    """Return the bytes that `call` allocates at its peak, NumPy's arrays among them.
+    """Return the bytes that `call` allocates at its peak, NumPy's arrays included.
 
     Examples
     --------

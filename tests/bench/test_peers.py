@@ -16,7 +16,7 @@ from difflab.graph.function import Function
 from difflab.lab.measure import ROUNDS, paired
 from difflab.lab.sweep import Row, run
 from difflab.language import parse
-from difflab.methods.peers.peer import Door
+from difflab.methods.peers.peer import CallAdapter
 from difflab.methods.protocol import Family
 
 
@@ -51,7 +51,7 @@ class Double:
         assert function is not None
         return function
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         if self.error is not None:
             raise self.error
 
@@ -61,7 +61,7 @@ class Double:
             slope = np.stack([1 / a + b, a - np.cos(b)], axis=-1)
             return self.spoil(np.log(a) + a * b - np.sin(b), slope)
 
-        return Door(call, lambda x: [np.array(x)], lambda result: result)
+        return CallAdapter(call, lambda x: [np.array(x)], lambda result: result)
 
 
 @pytest.fixture
@@ -155,7 +155,11 @@ def test_a_batch_is_judged_in_every_number(tmp_path: Path, subject: Subject) -> 
     ("error", "status", "message"),
     [
         (UnsupportedError("no such function"), "unsupported", "no such function"),
-        (NotImplementedError("no rule"), "unsupported", "Double cannot take this function: no"),
+        (
+            NotImplementedError("no rule"),
+            "unsupported",
+            "Double does not support this function: no",
+        ),
         (RuntimeError("out of \x1b memory"), "failed", "RuntimeError: out of \\x1b memory"),
         (SystemExit(3), "failed", "SystemExit: 3"),
         (InputError("what"), "failed", "what"),

@@ -128,13 +128,13 @@ def test_a_peer_that_is_named_and_absent_is_a_row(difflab, tmp_path, no_peers):
 
 def test_a_peer_that_disagrees_is_exit_code_1(difflab, monkeypatch):
     from difflab.bench.peers.bench import Own
-    from difflab.methods.peers.peer import Door
+    from difflab.methods.peers.peer import CallAdapter
 
     class Wrong(Own):
-        def door(self, function, points):
-            right = super().door(function, points)
-            return Door(
-                right.call, right.taken, lambda r: (right.given(r)[0], right.given(r)[1] * 2)
+        def adapter(self, function, points):
+            right = super().adapter(function, points)
+            return CallAdapter(
+                right.call, right.arguments, lambda r: (right.result(r)[0], right.result(r)[1] * 2)
             )
 
     monkeypatch.setattr(

@@ -147,7 +147,7 @@ def test_arrays_from_files(difflab, tmp_path):
         (["x + foo(y)"], "unknown function", "foo"),
         (["2x"], "2*x", "2x"),
         (["(x + 1"], "never closed", "("),
-        (["x + 1)"], "closes nothing", ")"),
+        (["x + 1)"], "unmatched", ")"),
         (["atan2(x)"], "2 arguments", "atan2(x)"),
         (["x + \x1b[31m y"], "control character", "\\x1b"),
         (["x + \x00 y"], "control character", "\\x00"),

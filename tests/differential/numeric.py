@@ -13,7 +13,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import difflab as dl
-from difflab.methods.numeric.compiled_stencil import Straight
+from difflab.methods.numeric.compiled_stencil import CompiledStencil
 from difflab.methods.registry import find
 from tests.differential.search import Family
 from tests.support.programs import expressions
@@ -51,7 +51,7 @@ def programs(draw: st.DrawFn) -> Program:
 def check(program: Program) -> None:
     """Compare the two passes at every point at which the compiled one answers."""
     function = dl.parse(program.text)
-    compiled = Straight.of(function, find(program.method).rule)  # type: ignore[attr-defined]
+    compiled = CompiledStencil.of(function, find(program.method).rule)  # type: ignore[attr-defined]
     if compiled is None:
         return
     for numbers in program.points:

@@ -202,7 +202,11 @@ def test_words_before_no_parenthesis_are_variables() -> None:
             "concatenate(x, y)",
         ),
         ("x: [6]; reshape(x, [4, -1])", "reshape cannot turn the shape (6,) into (4, -1)", None),
-        ("x: [3]; take(x, [3])", "index 3 of take is outside an axis of size 3", "take(x, [3])"),
+        (
+            "x: [3]; take(x, [3])",
+            "index 3 of take is outside an axis of size 3",
+            "take(x, [3])",
+        ),
         (
             "x: [1, 4, 4]; F: [1, 2, 2, 2]; conv2d(x, F)",
             "conv2d cannot combine the shapes (1, 4, 4) and (1, 2, 2, 2)",
@@ -267,7 +271,7 @@ def test_the_derivative_of_a_determinant_holds_where_the_matrix_is_singular() ->
 
 
 def test_an_array_inside_a_call_is_told_to_be_an_input() -> None:
-    with pytest.raises(ParseError, match="an array is an input of its own"):
+    with pytest.raises(ParseError, match="declare the array as an input"):
         parse("det([[a, b], [c, d]])")
 
 

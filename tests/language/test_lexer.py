@@ -3,19 +3,19 @@
 import pytest
 
 from difflab.errors import ParseError
-from difflab.language.lexer import Kind, clean_name, number, superscript, tokens
+from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
 
 
 def spelled(text: str) -> list[tuple[str, str]]:
-    return [(Kind(kind).name, text[start:end]) for kind, start, end in tokens(text)]
+    return [(TokenKind(kind).name, text[start:end]) for kind, start, end in tokens(text)]
 
 
 def test_every_token_has_its_place() -> None:
     assert list(tokens(" x1 <= 2.5 # end")) == [
-        (Kind.NAME, 1, 3),
-        (Kind.LESS_EQUAL, 4, 6),
-        (Kind.NUMBER, 7, 10),
-        (Kind.END, 16, 16),
+        (TokenKind.NAME, 1, 3),
+        (TokenKind.LESS_EQUAL, 4, 6),
+        (TokenKind.NUMBER, 7, 10),
+        (TokenKind.END, 16, 16),
     ]
 
 
@@ -84,15 +84,15 @@ def test_superscripts_are_no_part_of_a_name() -> None:
 def test_lines_end_in_every_way_they_do_in_files() -> None:
     for ending in ("\n", "\r\n", "\r", "\u2028", "\n \n\t\n"):
         assert [kind for kind, _, _ in tokens(f"a{ending}b")] == [
-            Kind.NAME,
-            Kind.NEWLINE,
-            Kind.NAME,
-            Kind.END,
+            TokenKind.NAME,
+            TokenKind.NEWLINE,
+            TokenKind.NAME,
+            TokenKind.END,
         ]
 
 
 def test_blanks_at_the_end_cost_no_more_than_elsewhere() -> None:
-    assert list(tokens(" " * 200_000)) == [(Kind.END, 200_000, 200_000)]
+    assert list(tokens(" " * 200_000)) == [(TokenKind.END, 200_000, 200_000)]
 
 
 def test_a_number_of_a_vector_is_one_token() -> None:

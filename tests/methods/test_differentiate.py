@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from difflab.errors import DifflabError, InputError, PointError, UnsupportedError
-from difflab.methods.differentiate import Derivative, differentiate
+from difflab.methods.differentiate import PointDerivative, differentiate
 
 METHODS = [
     "symbolic",
@@ -128,7 +128,7 @@ def test_exceptions_beside_the_point_are_the_edge_of_the_domain(
         (lambda x: [], 1.0, "empty"),
         (lambda x: [[1.0], [1.0, 2.0]], 1.0, "at the point"),
         ("x^2", 1.0, "parse"),
-        (lambda x: np.ones(2 if x == 1.0 else 3), 1.0, "beside"),
+        (lambda x: np.ones(2 if x == 1.0 else 3), 1.0, "near"),
         (lambda x: x if x == 1.0 else {}["no"], 1.0, "KeyError"),
     ],
 )
@@ -170,7 +170,7 @@ def test_hessian_needs_one_value() -> None:
 
 def test_result_is_frozen() -> None:
     found = differentiate(np.sin, 1.0)
-    assert isinstance(found, Derivative)
+    assert isinstance(found, PointDerivative)
     with pytest.raises(AttributeError):
         found.value = 3.0  # type: ignore[misc]
 

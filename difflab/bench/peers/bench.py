@@ -26,7 +26,7 @@ from difflab.lab import provenance
 from difflab.lab.environment import environment
 from difflab.lab.measure import Pairs, paired, spread
 from difflab.lab.sweep import Cell, Task
-from difflab.methods.peers.peer import Door, Peer, refusals
+from difflab.methods.peers.peer import CallAdapter, Peer, refusals
 from difflab.methods.protocol import Estimate, Family
 from difflab.methods.registry import peers
 from difflab.referee.referee import Referee, Reference
@@ -88,7 +88,7 @@ class Contender(Protocol):
     def formula(self, function: Function | None, timeout: float) -> Function:
         """Return the function as it is given to the contender."""
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient, ready to be called at one point or at so many."""
 
 
@@ -121,7 +121,7 @@ class Own:
         assert function is not None
         return function
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the compiled value and gradient."""
         from difflab.autodiff.functions.transforms import value_and_gradient
         from difflab.execute import compile
@@ -138,7 +138,7 @@ class Own:
             value, slope = result
             return np.asarray(value), np.asarray(slope)
 
-        return Door(fast, taken, given)
+        return CallAdapter(fast, taken, given)
 
 
 @dataclass
@@ -158,7 +158,9 @@ class Subject:
     x: Array
     text: str
     point: str
-    _own: dict[int, tuple[Door, Sequence[Any], tuple[Array, Array]]] = field(default_factory=dict)
+    _own: dict[int, tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]] = field(
+        default_factory=dict
+    )
     _referee: Reference | None = None
 
     def __post_init__(self) -> None:
@@ -183,12 +185,12 @@ class Subject:
         batch[outside] = self.x
         return batch
 
-    def own(self, points: int) -> tuple[Door, Sequence[Any], tuple[Array, Array]]:
+    def own(self, points: int) -> tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]:
         """Return difflab's door, its arguments and its answer, made once for each size."""
         if points not in self._own:
-            door = Own("difflab").door(self.function, None if points == 1 else points)
-            arguments = door.taken(self.at(points))
-            self._own[points] = (door, arguments, door.given(door.call(*arguments)))
+            adapter = Own("difflab").adapter(self.function, None if points == 1 else points)
+            arguments = adapter.arguments(self.at(points))
+            self._own[points] = (adapter, arguments, adapter.result(adapter.call(*arguments)))
         return self._own[points]
 
     def reference(self) -> Reference:
@@ -277,10 +279,10 @@ def _measured(
     x = subject.at(points)
     with refusals(contender.title):
         start = perf_counter()
-        door = contender.door(function, None if points == 1 else points)
-        arguments = door.taken(x)
+        adapter = contender.adapter(function, None if points == 1 else points)
+        arguments = adapter.arguments(x)
         # What is made by the first call, such as compiled code, belongs to preparing.
-        answer = door.given(door.call(*arguments))
+        answer = adapter.result(adapter.call(*arguments))
         prepared = perf_counter() - start
     row: dict[str, Cell] = {"prepare_seconds": prepared}
     complaint, ulps = _judged(subject, contender, points, answer)
@@ -288,7 +290,9 @@ def _measured(
     if complaint:
         return {**row, "status": "disagree", "message": complaint}
     own, own_arguments, _ = subject.own(points)
-    pairs = paired(partial(own.call, *own_arguments), partial(door.call, *arguments), budget=budget)
+    pairs = paired(
+        partial(own.call, *own_arguments), partial(adapter.call, *arguments), budget=budget
+    )
     return {**row, "status": "ok", **_told(pairs)}
 
 
@@ -311,10 +315,10 @@ def _refuse_endless(
     """Raise where a batch, taken point by point, would need more than the whole budget."""
     if contender.vectorised or points <= TRIED:
         return
-    door = contender.door(function, TRIED)
-    arguments = door.taken(subject.at(TRIED))
+    adapter = contender.adapter(function, TRIED)
+    arguments = adapter.arguments(subject.at(TRIED))
     start = perf_counter()
-    door.call(*arguments)
+    adapter.call(*arguments)
     each = (perf_counter() - start) / TRIED
     if each * points > budget:
         raise MethodTimeout(

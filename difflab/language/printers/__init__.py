@@ -1,7 +1,7 @@
 """Graph to text, LaTeX, Python and C.
 
-All four print from the rows' templates, in time linear in the graph: a subexpression that is
-used more than once gets a line of its own where writing it out would grow the result.
+All four print from the templates of the primitives, in time linear in the size of the graph: a
+subexpression with several uses gets its own line if repeating it would lengthen the result.
 """
 
 from difflab.language.printers.c import c

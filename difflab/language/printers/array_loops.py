@@ -1,8 +1,8 @@
-"""What moves data between shapes, as loops over flat arrays.
+"""Structural operations as loops over flat arrays.
 
-Every such row is a nest of loops that copies or adds elements whose places in the flat,
-row-major arrays are affine in the counters: an offset and a stride per loop. Where places are
-given one by one, a counter is first looked up in a table of them.
+Every such operation is a nest of loops that copies or adds elements whose indices in the flat,
+row-major arrays are affine in the loop counters: an offset and a stride per loop. For arbitrary
+indices, a counter is first looked up in a table of indices.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflab.core.primitive import Primitive, Shape
+from difflab.language.brackets import IndexKey
 from difflab.primitives import (
     broadcast,
     concatenate,
@@ -33,14 +34,11 @@ from difflab.primitives.movement import indices
 
 __all__ = ["MOVED", "Move", "moves", "place", "terms"]
 
-Key = Sequence[int | tuple[int, int | None, int]]
-
-
 MOVED = frozenset(
     {broadcast, concatenate, constant_array, diag, diagonal, index, pack, put, reshape}
     | {scatter, sum_, sum_in_order, take, transpose}
 )
-"""The rows that are loops, or numbers that are written out."""
+"""The primitives that become loops or constant arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +48,16 @@ class Move:
     Attributes
     ----------
     argument : int
-        Which argument is read.
+        Position of the argument that is read.
     sizes : tuple of int
-        How far each loop counts.
+        The number of iterations of each loop.
     target, source : (int, tuple of int)
-        Offset and strides of the place written and of the place read.
+        Offset and strides of the element written and of the element read.
     adds : bool
-        Whether elements are added to what is there.
+        Whether elements are added to the target.
     table : (int, tuple of int) or None
-        A loop, and the places that its counter stands for: in the source, or in the target
-        where elements are added.
+        A loop, and the indices that replace its counter: in the target if elements are added,
+        otherwise in the source.
     """
 
     argument: int
@@ -73,12 +71,12 @@ class Move:
 def moves(
     row: Primitive, params: dict[str, Any], shapes: Sequence[Shape], shape: Shape
 ) -> list[Move]:
-    """Return the loops that compute a structural row or a sum.
+    """Return the loops that compute a structural operation or a sum.
 
     Parameters
     ----------
     row : Primitive
-        One of `MOVED` that has arguments, other than a sum in order.
+        One of `MOVED` that has arguments, other than `sum_in_order`.
     params : dict
         The node's static parameters.
     shapes, shape : tuple of int
@@ -119,7 +117,7 @@ def moves(
 
 
 def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
-    """Return the loops that put the terms of sums in order side by side, sum after sum."""
+    """Return the loops that gather the terms of ordered sums, the terms of each sum contiguous."""
     length = params["length"]
     found = []
     for argument, (shape, key) in enumerate(zip(shapes, params["places"], strict=True)):
@@ -131,7 +129,7 @@ def terms(params: dict[str, Any], shapes: Sequence[Shape]) -> list[Move]:
 
 
 def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
-    """Copy between a vector, or several, and the diagonals of square matrices."""
+    """Copy between vectors and the diagonals of square matrices."""
     short, wide = (shape, result) if row is diag else (result, shape)
     *lead, along, across = _strides(wide)
     on = (0, (*lead, along + across))
@@ -140,7 +138,7 @@ def _diagonal(row: Primitive, shape: Shape, result: Shape) -> Move:
 
 
 def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Shape) -> Move:
-    """Take elements from their places along an axis, or add them into those."""
+    """Take the elements at given indices along an axis, or add elements at these."""
     sizes = result if row is take else shape
     axis = params["axis"] + len(shape)
     table = (axis, tuple(indices(params["places"]).tolist()))
@@ -148,7 +146,7 @@ def _looked_up(row: Primitive, params: dict[str, Any], shape: Shape, result: Sha
 
 
 def _joined(axis: int, shapes: Sequence[Shape], result: Shape) -> list[Move]:
-    """Copy one part after the other along an axis."""
+    """Copy the parts one after the other along an axis."""
     found, start, strides = [], 0, _strides(result)
     for argument, shape in enumerate(shapes):
         found.append(Move(argument, shape, (start, strides), (0, _strides(shape))))
@@ -167,8 +165,8 @@ def _strides(shape: Shape) -> Shape:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-def _chosen(key: Key, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
-    """Return the sizes of what a key selects, and the offset and strides of its places."""
+def _chosen(key: IndexKey, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
+    """Return the shape that a key selects, and the offset and strides of its elements."""
     offset, sizes, strides = 0, [], []
     for entry, size, stride in zip(key, shape, _strides(shape), strict=True):
         if isinstance(entry, int):
@@ -182,7 +180,7 @@ def _chosen(key: Key, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
 
 
 def place(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
-    """Return the place as an expression of the counters.
+    """Return the index as an expression in the counters.
 
     Examples
     --------

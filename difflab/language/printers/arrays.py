@@ -1,4 +1,4 @@
-"""How what moves data between shapes is written: lists, indices, and calls for the rest."""
+"""Structural operations as text: lists, indexing, and calls for the rest."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.language.brackets import IndexKey
 from difflab.language.printers.forms import ANYTHING, ATOM
-from difflab.language.printers.view import View
+from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
 from difflab.primitives import (
     broadcast,
@@ -31,27 +32,25 @@ from difflab.primitives.movement import indices
 
 __all__ = ["ArrayForms", "written_key"]
 
-Key = Sequence[int | tuple[int, int | None, int]]
-
 
 class ArrayForms:
-    """The parts of structural nodes and sums.
+    """Printer of structural nodes and sums, as parts of text.
 
     Parameters
     ----------
-    view : View
+    view : PrintedGraph
         The graph that is printed.
     call : callable
-        A row's name as it begins a call.
+        Formats the name of a called function.
     """
 
-    def __init__(self, view: View, call: Callable[[str], str] = str) -> None:
+    def __init__(self, view: PrintedGraph, call: Callable[[str], str] = str) -> None:
         self.view = view
         self.graph = view.graph
         self.call = call
 
     def describe(self, node: int) -> list[Part]:
-        """Return the parts of `node`, which stand as an atom."""
+        """Return the parts of `node`, which together are an atom."""
         row = self.view.rows[node]
         children = self.view.children[node]
         params = self.graph.params(node)
@@ -67,27 +66,27 @@ class ArrayForms:
             return self._packed(node)
         parts: list[Part] = [self.call(row.name if row else ""), "("]
         for position, child in enumerate(children):
-            place = ""
+            position_text = ""
             if row is scatter:
-                place = f" at {written_key(params['keys'][position], params['shape'])}"
+                position_text = f" at {written_key(params['keys'][position], params['shape'])}"
             elif row is sum_in_order and len(children) > 1:
-                places: Key = [params["places"][position]]
-                place = f" at {written_key(places, [params['length']])}"
-            parts += [(child, ANYTHING), f"{place}, "]
+                terms = (params["places"][position],)
+                position_text = f" at {written_key(terms, [params['length']])}"
+            parts += [(child, ANYTHING), f"{position_text}, "]
         parts.append(self._integers(node, row, children))
         if not parts[-1]:
             parts[-2] = str(parts[-2]).removesuffix(", ")
         return [*parts, ")"]
 
     def _packed(self, node: int) -> list[Part]:
-        """Return arrays put in a row, in words that the language reads."""
+        """Return flattened and concatenated arrays, in calls that `parse` reads."""
         parts: list[Part] = []
         for child, argument in zip(
             self.view.children[node], self.graph.arguments(node), strict=True
         ):
             shape = self.graph.shape(argument)
             written: list[Part] = [(child, ANYTHING)]
-            if self.graph.shape(child) != shape:  # a broadcast that this notation leaves unsaid
+            if self.graph.shape(child) != shape:  # a broadcast that this notation implies
                 written = [self.call("broadcast"), "(", *written, f", {list(shape)})"]
             if len(shape) != 1:
                 written = [self.call("reshape"), "(", *written, f", [{math.prod(shape)}])"]
@@ -97,7 +96,7 @@ class ArrayForms:
         return [self.call("concatenate"), "(", *parts, ")"]
 
     def _integers(self, node: int, row: Primitive | None, children: Sequence[int]) -> str:
-        """Return the integers in brackets behind the arguments; empty where they are implied."""
+        """Return the integers in brackets after the arguments; empty if they are the default."""
         params = self.graph.params(node)
         rank = params.get("rank", 0)
         if "axes" in params:
@@ -119,7 +118,7 @@ class ArrayForms:
         return ""
 
     def cells(self, node: int) -> list[Part] | None:
-        """Return the elements of a node that lists numbers, in order; None for others."""
+        """Return the elements of a node that lists scalars, in order; None for other nodes."""
         row = self.view.rows[node]
         children = self.view.children[node]
         params = self.graph.params(node)
@@ -132,9 +131,9 @@ class ArrayForms:
         return None
 
     def _scattered(
-        self, children: Sequence[int], keys: Sequence[Key], size: int
+        self, children: Sequence[int], keys: Sequence[IndexKey], size: int
     ) -> list[Part] | None:
-        """Return the elements of a vector that is mostly filled, each at most once."""
+        """Return the elements of a mostly filled vector; None for sparse or repeated indices."""
         places = {key[0]: child for key, child in zip(keys, children, strict=True)}
         single = all(isinstance(place, int) for place in places)
         if not single or len(places) < len(children) or size > 4 * len(places):
@@ -143,12 +142,12 @@ class ArrayForms:
 
 
 def _counted(axes: Sequence[int], rank: int = 0) -> str:
-    """Return axes as they are counted from the first."""
+    """Return axes as text, counted from the first axis."""
     return str([axis + (rank or len(axes)) for axis in axes])
 
 
 def _nested(parts: Sequence[Part], shape: Sequence[int]) -> list[Part]:
-    """Return a list of lists of that shape, row after row."""
+    """Return nested lists of the given shape, in row-major order."""
     groups = [[part] for part in parts]
     for size in reversed(shape):
         groups = [_listed(groups[start : start + size]) for start in range(0, len(groups), size)]
@@ -163,8 +162,8 @@ def _listed(groups: Sequence[Sequence[Part]]) -> list[Part]:
     return joined
 
 
-def written_key(key: Key, shape: Sequence[int]) -> str:
-    """Return an indexing key as it is written between brackets.
+def written_key(key: IndexKey, shape: Sequence[int]) -> str:
+    """Return an indexing key as text, with its brackets.
 
     Examples
     --------

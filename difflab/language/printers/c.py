@@ -9,13 +9,13 @@ import unicodedata
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
-from difflab.language.printers.straight import Straight
+from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import TABLE, helpers
 
 __all__ = ["c"]
 
 _ON_STACK = 16_384
-"""Numbers of all intermediate arrays together that are kept on the stack."""
+"""Maximum number of elements of all intermediate arrays that are kept on the stack."""
 
 _KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if "
@@ -41,16 +41,16 @@ def c(function: Function) -> str:
     Returns
     -------
     str
-        Its source, functions that C99 lacks defined above it. `x` holds the inputs one after
-        the other, in the order of ``function.inputs``, and `y` receives the outputs; arrays are
-        flat and row-major.
-        Intermediate arrays live on the stack, or where they are large in memory that each call
-        allocates and frees; if there is none, all outputs are NAN.
+        The source, preceded by definitions of functions that C99 lacks. `x` holds the
+        inputs one after the other, in the order of ``function.inputs``, and `y` receives the
+        outputs; arrays are flat and row-major.
+        Intermediate arrays are on the stack or, if they are large, in memory that each call
+        allocates and frees; if the allocation fails, all outputs are NAN.
 
     Raises
     ------
     UnsupportedError
-        C99's mathematics has no such function, as for ``digamma``.
+        C99's math.h lacks a function, such as ``digamma``.
 
     Examples
     --------
@@ -69,24 +69,24 @@ def c(function: Function) -> str:
     return _C(function).source()
 
 
-class _C(Straight):
+class _C(StraightLinePrinter):
     language = "C99"
 
     def __init__(self, function: Function) -> None:
         super().__init__(function, _RESERVED)
-        self.made: list[tuple[int, str, int]] = []
-        """The arrays: the line that declares each, its name and its size."""
+        self.declared: list[tuple[int, str, int]] = []
+        """The intermediate arrays: index of the declaring line, name and size."""
         inputs = self.view.function.inputs
         pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
         plain = [_ascii(name) for name in inputs]
-        self.point, self.result = (_beside(name, plain) for name in pointers)
+        self.point, self.result = (_unused(name, plain) for name in pointers)
         for name in (self.point, self.result):
             self.fresh.fresh(name)
         for node, name in zip(self.view.function.input_nodes, plain, strict=True):
             self.names[node] = self.fresh.fresh(name)
 
     def source(self) -> str:
-        """Return the whole function."""
+        """Return the source of the function."""
         self._unpack()
         self.compute()
         begins, ends = self._workspace()
@@ -104,16 +104,16 @@ class _C(Straight):
         return "\n".join([*head, "{", *begins, *self.lines, *ends, "}"])
 
     def _helpers(self) -> list[str]:
-        """Return the definitions of the functions that the rows are spelled with."""
+        """Return the definitions of the helper functions that the templates call."""
         return list(helpers.used([row.c for row in self.forms], helpers.C).values())
 
     def _workspace(self) -> tuple[list[str], list[str]]:
-        """Move arrays that are large together off the stack; return what begins and ends that."""
-        total = sum(size for _, _, size in self.made)
+        """Allocate large arrays on the heap; return the lines that allocate and free them."""
+        total = sum(size for _, _, size in self.declared)
         if total <= _ON_STACK:
             return [], []
         work, start = self.fresh.fresh("work"), 0
-        for line, name, size in self.made:
+        for line, name, size in self.declared:
             self.lines[line] = f"{self.indent}double *const {name} = {work} + {start};"
             start += size
         outputs = sum(math.prod(self.graph.shape(node)) for node in self.view.outputs)
@@ -127,7 +127,7 @@ class _C(Straight):
         return [self.indent + line for line in begins], [f"{self.indent}free({work});"]
 
     def _unpack(self) -> None:
-        """Name the inputs that are used; an unused variable is a warning."""
+        """Name the used inputs; compilers warn about unused variables."""
         start = 0
         for node in self.view.function.input_nodes:
             shape, name = self.graph.shape(node), self.names[node]
@@ -141,7 +141,7 @@ class _C(Straight):
             start += math.prod(shape)
 
     def _pack(self) -> None:
-        """Write the outputs, one after the other."""
+        """Write the outputs into the result, one after the other."""
         start = 0
         for node in self.view.outputs:
             size = math.prod(self.graph.shape(node))
@@ -168,7 +168,7 @@ class _C(Straight):
         return f"const {kind} {name} = {value};"
 
     def array(self, name: str, size: int) -> str:
-        self.made.append((len(self.lines), name, size))
+        self.declared.append((len(self.lines), name, size))
         return f"double {name}[{size}] = {{0}};"
 
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
@@ -183,7 +183,7 @@ class _C(Straight):
 
 
 def _ascii(name: str) -> str:
-    """Return a name in C's letters: Greek ones spelled out, others by their code."""
+    """Return an ASCII name: Greek letters by name, others by code point."""
     return "".join(character if character.isascii() else _spelled(character) for character in name)
 
 
@@ -193,7 +193,7 @@ def _spelled(character: str) -> str:
     return words[3].lower() if greek else f"u{ord(character):04x}"
 
 
-def _beside(name: str, taken: list[str]) -> str:
-    while name in taken:
+def _unused(name: str, used: list[str]) -> str:
+    while name in used:
         name += "_"
     return name

@@ -1,8 +1,8 @@
-"""Templates made ready for printing: where arguments stand and which need parentheses.
+"""Templates prepared for printing: their arguments and which of these need parentheses.
 
-A template of the table, such as ``"pow({0}, {1})"``, says nothing about precedence. Here each
-place learns the level that an argument must have to stand there bare: none between brackets
-and commas, that of the operator beside an operator, an atom's anywhere else.
+A template of a primitive, such as ``"pow({0}, {1})"``, states no precedence. `make_form` gives
+each field the precedence that its argument needs to be written without parentheses: none between
+brackets and commas, that of the operator beside an operator, an atom's anywhere else.
 """
 
 from __future__ import annotations
@@ -13,7 +13,17 @@ from dataclasses import dataclass
 
 from difflab.language.operators import LEVEL_OF
 
-__all__ = ["ANYTHING", "ATOM", "NEGATIVE", "POWER", "PRODUCT", "SUM", "Form", "Part", "make_form"]
+__all__ = [
+    "ANYTHING",
+    "ATOM",
+    "NEGATIVE",
+    "POWER",
+    "PRODUCT",
+    "SUM",
+    "TemplateForm",
+    "TemplatePart",
+    "make_form",
+]
 
 ANYTHING = 0
 SUM = LEVEL_OF["add"]
@@ -22,7 +32,7 @@ NEGATIVE = LEVEL_OF["negative"]
 POWER = LEVEL_OF["power"]
 ATOM = POWER + 2
 
-Part = str | tuple[int, int]
+TemplatePart = str | tuple[int, int]
 
 _OPERATORS = frozenset({"", "-", "!", "not", "\\neg"})
 _BEFORE = re.compile(r"(?:[(\[{,&|]|\\\\|\\begin\{cases\}|\\l(?:floor|ceil)| [?:]| if| else)\s*$")
@@ -32,36 +42,36 @@ _BRACKET = re.compile(r"\\left|\\begin|[(\[{]|\\right|\\end|[)\]}]|[ ^]")
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """How a row is printed.
+class TemplateForm:
+    """The printed form of a primitive.
 
     Attributes
     ----------
     parts : tuple
-        Literal text, and ``(position, level)`` where an argument of at least that level
-        stands bare.
+        Literal text, and ``(position, level)`` for an argument, which is written without
+        parentheses if its precedence is at least `level`.
     level : int
-        How tightly the result binds.
+        The precedence of the result.
     repeated : frozenset of int
-        The arguments that are written more than once.
+        Positions of the arguments that are written more than once.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[TemplatePart, ...]
     level: int
     repeated: frozenset[int]
 
 
-def make_form(template: str, name: str, *, strict: bool = False) -> Form:
-    """Return the form of the row `name` whose template is given.
+def make_form(template: str, name: str, *, strict: bool = False) -> TemplateForm:
+    """Return the printed form of the primitive `name` with the given template.
 
     Parameters
     ----------
     template : str
         Text with ``{0}``, ``{1}``, … for the arguments.
     name : str
-        The row, which may be an operator.
+        The primitive, which may be an operator.
     strict : bool
-        Whether truth values inside truth values are always in parentheses.
+        Whether Boolean operands of Boolean operators are always parenthesized.
 
     Examples
     --------
@@ -73,7 +83,7 @@ def make_form(template: str, name: str, *, strict: bool = False) -> Form:
     literals, places = _split(template)
     repeated = frozenset(place for place in places if places.count(place) > 1)
     operator = name in LEVEL_OF and literals[0].strip("{ ") in _OPERATORS
-    parts: list[Part] = []
+    parts: list[TemplatePart] = []
     for position, place in enumerate(places):
         before, behind = literals[position], literals[position + 1]
         enclosed = bool(_BEFORE.search(before) and _BEHIND.match(behind))
@@ -85,11 +95,11 @@ def make_form(template: str, name: str, *, strict: bool = False) -> Form:
         parts += [before, (place, need)]
     parts.append(literals[-1])
     level = LEVEL_OF[name] if operator else _outer_level("0".join(literals))
-    return Form(tuple(part for part in parts if part), level, repeated)
+    return TemplateForm(tuple(part for part in parts if part), level, repeated)
 
 
 def _split(template: str) -> tuple[list[str], list[int]]:
-    """Return the literal text around the places, one more than those, and the places."""
+    """Return the literal texts around the fields, and the argument positions of the fields."""
     literals, places, literal = [], [], ""
     for text, field, _, _ in string.Formatter().parse(template):
         literal += text
@@ -101,7 +111,7 @@ def _split(template: str) -> tuple[list[str], list[int]]:
 
 
 def _operand(name: str, place: int, enclosed: bool, strict: bool) -> int:
-    """Return the level that an operator's operand needs to stand bare."""
+    """Return the precedence that an operand needs to be written without parentheses."""
     level = LEVEL_OF[name]
     if name == "power":
         return POWER + 1 if place == 0 else ANYTHING if enclosed else NEGATIVE
@@ -116,7 +126,7 @@ def _operand(name: str, place: int, enclosed: bool, strict: bool) -> int:
 
 
 def _outer_level(text: str) -> int:
-    """Return how tightly a template binds by what it has outside of brackets."""
+    """Return the precedence of a template, from its text outside of brackets."""
     if text.startswith("\\frac"):
         return POWER
     if text.startswith("\\begin{cases}"):

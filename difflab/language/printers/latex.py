@@ -1,6 +1,6 @@
-r"""Graph to LaTeX: ``\frac``, ``x_{1}``, cases, and aligned lines where parts are shared.
+r"""Graph to LaTeX: ``\frac``, ``x_{1}``, cases, and aligned lines for shared subexpressions.
 
-The result stands in mathematics mode and needs amsmath.
+The result is for math mode and needs amsmath.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from difflab.language.printers.forms import (
     POWER,
     PRODUCT,
     SUM,
-    Form,
+    TemplateForm,
     make_form,
 )
-from difflab.language.printers.view import View
+from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part, write
 from difflab.primitives import index, multiply, negative, power
 
 __all__ = ["latex", "latex_name"]
 
 _SPINE = 20
-"""How far into a product its first factor is looked for."""
+"""Maximum depth at which the first factor of a product is searched."""
 
 _BRACKETS = ("\\left(", "\\right)")
 
@@ -47,8 +47,8 @@ def latex(function: Function) -> str:
     Returns
     -------
     str
-        One expression, or an ``aligned`` block if there are several outputs or if shared
-        subexpressions have a line of their own.
+        One expression, or an ``aligned`` block if there are several outputs or shared
+        subexpressions.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def latex(function: Function) -> str:
 
 
 def latex_name(name: str) -> str:
-    r"""Return a name as mathematics sets it: an index lowered, Greek letters as such.
+    r"""Return a name in LaTeX: an index as a subscript, Greek letters as commands.
 
     Examples
     --------
@@ -84,7 +84,7 @@ _GREEK = (
 
 
 def _letter(word: str) -> str:
-    """Return a letter in italics, a Greek one by its command, a word upright."""
+    """Return LaTeX for a word: a letter in italics, a Greek letter as a command, others upright."""
     if len(word) == 1 and not word.isascii():
         parts = unicodedata.name(word, "").split()
         if parts[:1] == ["GREEK"] and len(parts) == 4:
@@ -106,13 +106,13 @@ def _upright(word: str) -> str:
 
 
 class _Printer:
-    """The names of one block and how each node is set."""
+    """Printer of one block: the names and the LaTeX of each node."""
 
     def __init__(self, function: Function) -> None:
-        self.view = View(function, unsaid=frozenset())
+        self.view = PrintedGraph(function, implied=frozenset())
         self.graph = self.view.graph
         self.arrays = ArrayForms(self.view, _called)
-        self.taken: set[str] = set()
+        self.used: set[str] = set()
         self.names = {
             node: self._set(name)
             for node, name in zip(
@@ -123,17 +123,17 @@ class _Printer:
     def block(self) -> str:
         """Return the expression, or its lines."""
         lines: list[tuple[str, str]] = []
-        small, given = self.view.tree_is_small(), self.view.given()
-        fresh = FreshNames([*self.view.function.inputs, *given.values()])
+        small, named = self.view.tree_is_small(), self.view.named_values()
+        fresh = FreshNames([*self.view.function.inputs, *named.values()])
         for node, uses in enumerate(self.view.uses):
-            if node in given or (uses > 1 and not small and not self.view.leaf(node)):
-                name = self._set(given.get(node) or fresh.numbered("t"))
+            if node in named or (uses > 1 and not small and not self.view.leaf(node)):
+                name = self._set(named.get(node) or fresh.numbered("t"))
                 lines.append((name, self._write([(node, ANYTHING)])))
                 self.names[node] = name
         if len(self.view.outputs) == 1 and not lines:
             return self._write([(self.view.outputs[0], ANYTHING)])
         for position, (node, name) in enumerate(self._outputs(), 1):
-            if given.get(node) != name:
+            if named.get(node) != name:
                 shown = fresh.fresh(f"f{position}" if name in self.view.function.inputs else name)
                 lines.append((self._set(shown), self._write([(node, ANYTHING)])))
         body = " \\\\\n".join(f"{name} &= {value}" for name, value in lines)
@@ -143,11 +143,11 @@ class _Printer:
         return zip(self.view.outputs, self.view.function.output_names, strict=True)
 
     def _set(self, name: str) -> str:
-        """Return a name's LaTeX; a second name that would look the same is set upright."""
+        """Return the LaTeX of a name; set it upright if it would look like an earlier one."""
         written = latex_name(name)
-        if written in self.taken:
+        if written in self.used:
             written = _upright(name)
-        self.taken.add(written)
+        self.used.add(written)
         return written
 
     def _write(self, parts: Sequence[Part]) -> str:
@@ -165,7 +165,7 @@ class _Printer:
             part if isinstance(part, str) else (children[part[0]], part[1]) for part in form.parts
         ]
         if form.level in {SUM, PRODUCT} and self._minus(children[-1]):
-            # Two signs side by side read badly: a - (-b).
+            # Avoid two adjacent signs: a - (-b).
             parts[-1] = (children[-1], POWER)
         if row is negative:
             parts[-1] = (children[0], NEGATIVE + 1 if self._minus(children[0]) else PRODUCT)
@@ -185,7 +185,7 @@ class _Printer:
     def _structure(
         self, node: int, row: Primitive, children: Sequence[int]
     ) -> tuple[Sequence[Part], int]:
-        """Return lists as columns and matrices, the rest as calls."""
+        """Return lists as column vectors and matrices, other array operations as calls."""
         shape = self.graph.shape(node)
         cells = self.arrays.cells(node)
         if row is index or cells is None or len(shape) > 2:
@@ -198,7 +198,7 @@ class _Printer:
 
 
 def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
-    """Return a constant, powers of ten spelled out."""
+    """Return a constant, with explicit powers of ten."""
     if name is not None:
         return ["\\pi" if name == "pi" else name], ATOM
     mantissa, _, exponent = repr(value).partition("e")
@@ -209,7 +209,7 @@ def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
 
 
 @cache
-def _form(row: Primitive) -> Form:
+def _form(row: Primitive) -> TemplateForm:
     return make_form(_template(row), row.name)
 
 

@@ -8,7 +8,7 @@ import re
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
-from difflab.language.printers.straight import Straight
+from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import TABLE, helpers
 
 __all__ = ["python"]
@@ -20,7 +20,7 @@ _RESERVED = frozenset({*keyword.kwlist, *_USED, "f", "i", "range", "pi", "e", "i
 
 
 def python(function: Function) -> str:
-    """Return a complete Python function over `math`, for one point.
+    """Return the source of a Python function over `math` that evaluates `function` at one point.
 
     Parameters
     ----------
@@ -30,15 +30,15 @@ def python(function: Function) -> str:
     Returns
     -------
     str
-        Its source, functions that `math` lacks defined above it. The arguments are the inputs
-        in order; arrays are flat sequences in row-major order, going in and coming out. Several
-        outputs are returned as a tuple. The function raises ArithmeticError or ValueError where
-        `math` does: where an operation is undefined or overflows.
+        The source, preceded by definitions of functions that `math` lacks. The arguments are the
+        inputs in order; arrays are passed and returned as flat sequences in row-major order.
+        Several outputs are returned as a tuple. The function raises ArithmeticError or
+        ValueError where `math` does: if an operation is undefined or overflows.
 
     Raises
     ------
     UnsupportedError
-        Python's `math` has no such function, as for ``digamma``.
+        Python's `math` lacks a function, such as ``digamma``.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def python(function: Function) -> str:
     return _Python(function).source()
 
 
-class _Python(Straight):
+class _Python(StraightLinePrinter):
     language = "Python's math"
 
     def __init__(self, function: Function) -> None:
@@ -68,7 +68,7 @@ class _Python(Straight):
             self.names[node] = self.fresh.fresh(name)
 
     def source(self) -> str:
-        """Return the whole function."""
+        """Return the source of the function."""
         parameters = ", ".join(self.names[node] for node in self.view.function.input_nodes)
         self.compute()
         results = [self._result(node) for node in self.view.outputs]

@@ -1,7 +1,7 @@
-"""Straight-line code: what C and Python share.
+"""Straight-line code: the common part of the C and Python printers.
 
-Numbers are expressions of a bounded size, named where they are used twice or grow too long
-(compilers recurse over nested expressions); arrays are flat, row-major, and filled by loops.
+Scalars are expressions of bounded size, named if they are used twice or grow too long (compilers
+recurse over nested expressions); arrays are flat, row-major, and filled by loops.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from difflab.graph.ir import Shape
 from difflab.graph.names import FreshNames
 from difflab.language.printers.array_loops import MOVED, Move, moves, place, terms
 from difflab.language.printers.arrays import ArrayForms
-from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
-from difflab.language.printers.view import View
+from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
+from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part, write
 from difflab.primitives import constant_array, index, reshape, sum_in_order
 
-__all__ = ["Straight"]
+__all__ = ["StraightLinePrinter"]
 
 _LONGEST = 30
-"""Nodes in one expression."""
+"""Maximum number of nodes in one expression."""
 _IN_A_LINE = 8
-"""Numbers of a table."""
+"""Elements of a table per line."""
 
 
-class Straight(ABC):
-    """The lines of one function in one language.
+class StraightLinePrinter(ABC):
+    """Printer of one function in one target language.
 
     Parameters
     ----------
     function : Function
-        What is printed.
+        The function to print.
     reserved : set of str
-        Words that no variable may be called.
+        Names that no variable may have.
     """
 
     language: str
     indent = "    "
 
     def __init__(self, function: Function, reserved: Set[str]) -> None:
-        self.view = View(function, companions=True)
+        self.view = PrintedGraph(function, companions=True)
         self.graph = self.view.graph
         self.fresh = FreshNames(reserved=reserved)
-        self.forms: dict[Primitive, Form] = {}
+        self.forms: dict[Primitive, TemplateForm] = {}
         printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
         for row in self.graph.primitives:
             if row not in printed:
@@ -60,17 +60,17 @@ class Straight(ABC):
             elif row not in MOVED:
                 raise UnsupportedError(
                     f"{self.language} has no function for the array operation '{row.name}'; "
-                    "text and LaTeX have, and difflab.compile runs it on NumPy"
+                    "the text and LaTeX printers have, and difflab.compile runs it on NumPy"
                 )
         self.names: dict[int, str] = {}
         self.lines: list[str] = []
-        self.given = self.view.given()
+        self.named = self.view.named_values()
         self.listed = self._listed()
         self.forced = self._forced()
 
     @abstractmethod
     def template(self, row: Primitive) -> str:
-        """Return the row's template in this language."""
+        """Return the primitive's template in this language."""
 
     @abstractmethod
     def number(self, value: float, name: str | None) -> str:
@@ -78,19 +78,19 @@ class Straight(ABC):
 
     @abstractmethod
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
-        """Return the line that names a number."""
+        """Return the line that assigns a scalar."""
 
     def spelled(self, name: str) -> str:
-        """Return a name of the program in the letters of this language."""
+        """Return a name of the program as an identifier of this language."""
         return name
 
     @abstractmethod
     def array(self, name: str, size: int) -> str:
-        """Return the line that makes an array of zeros."""
+        """Return the line that creates an array of zeros."""
 
     @abstractmethod
     def table(self, name: str, values: str, size: int, *, places: bool) -> str:
-        """Return the line that makes an array of given numbers, or of places in one."""
+        """Return the line that creates a constant array, of indices if `places`."""
 
     @abstractmethod
     def loop(self, counter: str, size: int) -> str:
@@ -100,14 +100,14 @@ class Straight(ABC):
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
 
-    def _form(self, row: Primitive) -> Form:
+    def _form(self, row: Primitive) -> TemplateForm:
         template = self.template(row)
         if not template:
             raise UnsupportedError(f"{self.language} has no function for '{row.name}'")
         return make_form(template, row.name, strict=True)
 
     def _listed(self) -> frozenset[int]:
-        """Return the output nodes that list numbers, which need no array of their own."""
+        """Return the output nodes that list scalars, which need no array."""
         forms = ArrayForms(self.view)
         listed: set[int] = set()
         for node in self.view.outputs:
@@ -123,13 +123,13 @@ class Straight(ABC):
         return frozenset(listed)
 
     def _forced(self) -> bytearray:
-        """Mark numbers that must have a name: used twice, written twice, or used in loops."""
+        """Mark scalars that must have a name: used twice, written twice, or used in loops."""
         forced = bytearray(len(self.graph))
         for node, children in enumerate(self.view.children):
             row = self.view.rows[node]
             if not self.view.uses[node] or row is None:
                 continue
-            forced[node] |= self.view.uses[node] > 1 or node in self.given
+            forced[node] |= self.view.uses[node] > 1 or node in self.named
             if node in self.listed:
                 continue
             if row.shape is not None or self.graph.shape(node):
@@ -142,8 +142,8 @@ class Straight(ABC):
 
     def compute(self) -> None:
         """Write a line, or loops, for every node that has a name."""
-        for node, name in self.given.items():
-            self.given[node] = self.fresh.fresh(self.spelled(name))
+        for node, name in self.named.items():
+            self.named[node] = self.fresh.fresh(self.spelled(name))
         sizes = [1] * len(self.graph)
         for node, row in enumerate(self.view.rows):
             if row is None or not self.view.uses[node] or node in self.listed:
@@ -159,15 +159,15 @@ class Straight(ABC):
                 self.lines.append(self.indent + self.scalar(self.names[node], value, row))
 
     def _name(self, node: int) -> str:
-        """Return the program's name of a value, or a new one."""
-        return self.given.get(node) or self.fresh.numbered("t")
+        """Return the name of a node in the program, or a new name."""
+        return self.named.get(node) or self.fresh.numbered("t")
 
     def expression(self, node: int) -> str:
-        """Return a number's expression."""
+        """Return the expression of a scalar node."""
         return write([(node, ANYTHING)], self.names, self._describe)
 
     def elements(self, node: int) -> list[str]:
-        """Return the expressions of an output that is a number or lists numbers."""
+        """Return the expressions of an output that is a scalar or lists scalars."""
         if node in self.listed:
             cells = ArrayForms(self.view).cells(node) or []
             return [
@@ -186,7 +186,7 @@ class Straight(ABC):
         return [p if isinstance(p, str) else (children[p[0]], p[1]) for p in form.parts], form.level
 
     def _array(self, node: int, row: Primitive) -> None:
-        """Write the loops of a node that is an array, or is cut out of one."""
+        """Write the loops of a node that is an array or an element of one."""
         children = self.view.children[node]
         shapes = [self.graph.shape(child) for child in children]
         shape = self.graph.shape(node)
@@ -210,14 +210,14 @@ class Straight(ABC):
         self.names[node] = name if shape else f"{name}[0]"
 
     def _filled(self, loops: Sequence[Move], children: Sequence[int], size: int, name: str) -> str:
-        """Return the name of a new array that loops fill."""
+        """Write the loops that fill a new array, and return its name."""
         self.lines.append(self.indent + self.array(name, size))
         for move in loops:
             self._move(name, move, children[move.argument])
         return name
 
     def _constants(self, node: int) -> str:
-        """Return the name of an array of given numbers."""
+        """Write a constant array and return its name."""
         values = np.frombuffer(self.graph.params(node)["values"]).tolist()
         return self._table([self.number(value, None) for value in values], places=False)
 
@@ -231,7 +231,7 @@ class Straight(ABC):
     def _in_order(
         self, node: int, children: Sequence[int], shapes: Sequence[Shape], shape: Shape
     ) -> None:
-        """Write sums that add their terms from the first to the last."""
+        """Write sums that add their terms in order."""
         params, count = self.graph.params(node), math.prod(shape)
         length = params["length"]
         name = self.fresh.numbered("t")
@@ -276,7 +276,7 @@ class Straight(ABC):
         self.loops(loops, target, "+=" if move.adds else "=", value)
 
     def loops(self, loops: list[tuple[str, int]], target: str, sign: str, value: str) -> None:
-        """Write ``target = value`` inside loops, each a counter and its size."""
+        """Write ``target = value`` inside loops, each given by its counter and size."""
         for depth, (counter, size) in enumerate(loops, 1):
             self.lines.append(self.indent * depth + self.loop(counter, size))
         inner = self.indent * (len(loops) + 1)

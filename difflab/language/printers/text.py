@@ -1,7 +1,7 @@
 """Graph to the language itself: ``parse(text(f))`` is `f`.
 
-What the language has no word for (what derivatives do with arrays) is written as a call, for
-the reader only.
+Array operations that only derivatives use have no syntax in the language; they are printed as
+calls, for the reader only.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms
-from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, Form, make_form
-from difflab.language.printers.view import View
+from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
+from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part, write
 from difflab.language.scope import CONSTANTS, KEYWORDS
 from difflab.primitives import as_number, broadcast, by_spelling, index, matmul, negative
@@ -37,15 +37,15 @@ def text(function: Function) -> str:
     Returns
     -------
     str
-        Its text. Shared subexpressions get a line of their own (``t1 = …``) where writing
-        them out would make the text more than twice as long as the graph.
+        The program. Shared subexpressions get their own line (``t1 = …``) if repeating them
+        would make the expression tree more than twice as large as the graph.
 
     Notes
     -----
-    `parse` reads it back where the language has the words. It has none for what only derivatives
-    and repetition on vectors write (parts of arrays put into larger ones, sums of terms in
-    a given order, vectors of numbers inside an expression): these stand as calls that say
-    everything, but for people to read.
+    `parse` reads the text back if the language has syntax for all operations. It has none for
+    operations that only derivatives and vectorized repetitions use (scattering into a larger
+    array, sums in a given order, constant vectors inside an expression): these are printed as
+    complete calls, for the reader only.
 
     Examples
     --------
@@ -60,10 +60,10 @@ def text(function: Function) -> str:
 
 
 class _Printer:
-    """The names of one program and how each node is spelled."""
+    """Printer of one program: the names and the text of each node."""
 
     def __init__(self, function: Function) -> None:
-        self.view = View(function, unsaid={as_number, broadcast})
+        self.view = PrintedGraph(function, implied={as_number, broadcast})
         self.graph = self.view.graph
         self.fresh = FreshNames(reserved=RESERVED)
         self.names = {
@@ -84,9 +84,9 @@ class _Printer:
         for name in variables:
             if name is not None and name not in self.inputs:
                 self.fresh.fresh(name)
-        taken = set(named.values())
-        for node, label in self.view.given().items():
-            if node not in named and label not in taken and is_name(label):
+        used = set(named.values())
+        for node, label in self.view.named_values().items():
+            if node not in named and label not in used and is_name(label):
                 named[node] = self.fresh.fresh(label)
         small = self.view.tree_is_small()
         for node, uses in enumerate(self.view.uses):
@@ -99,14 +99,14 @@ class _Printer:
         return "\n".join(self.lines)
 
     def _declare(self) -> None:
-        """Declare arrays, and numbers that the function does not depend on."""
+        """Declare arrays, and scalars that the function does not depend on."""
         for node in self.view.function.input_nodes:
             shape = self.graph.shape(node)
             if shape or not self.view.uses[node]:
                 self.lines.append(f"{self.names[node]}: {list(shape)}")
 
     def _variables(self) -> list[str | None]:
-        """Return for each output the variable that it must be to keep its name, or None."""
+        """Return, for each output, the variable that preserves its name, or None."""
         function = self.view.function
         single = len(function.outputs) == 1
         row = self.view.rows[self.view.outputs[0]]
@@ -119,16 +119,16 @@ class _Printer:
         for node, name, default in zip(
             self.view.outputs, function.output_names, unnamed, strict=True
         ):
-            given = name == default
+            unnamed_output = name == default
             own = self.names.get(node) == name
-            taken = name in self.inputs or name in seen or name in RESERVED
-            free = is_name(name) and not taken
-            variables.append(name if own or (free and not given) else None)
+            used = name in self.inputs or name in seen or name in RESERVED
+            free = is_name(name) and not used
+            variables.append(name if own or (free and not unnamed_output) else None)
             seen.add(variables[-1])
         return variables
 
     def _claimed(self, variables: Sequence[str | None]) -> dict[int, str]:
-        """Return the names that outputs give to the nodes they are."""
+        """Return the names that outputs give to their nodes."""
         claimed: dict[int, str] = {}
         for node, name in zip(self.view.outputs, variables, strict=True):
             if name is not None and not self.view.leaf(node):
@@ -136,7 +136,7 @@ class _Printer:
         return claimed
 
     def _finish(self, variables: Sequence[str | None]) -> None:
-        """Write the last line; an output in parentheses has no name of its own."""
+        """Write the last line; parentheses mark an output without a name."""
         written = []
         for node, name in zip(self.view.outputs, variables, strict=True):
             known = self.names.get(node)
@@ -164,7 +164,7 @@ class _Printer:
             part if isinstance(part, str) else (children[part[0]], part[1]) for part in form.parts
         ]
         if row is negative and self._literal(children[0]):
-            # Bare, the minus would become a part of the number.
+            # Without parentheses the minus would become the sign of the literal.
             parts = ["-(", (children[0], ANYTHING), ")"]
         return parts, form.level
 
@@ -173,13 +173,13 @@ class _Printer:
 
 
 def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
-    """Return a constant; ``repr`` is the shortest text that gives a float64 back."""
+    """Return a constant; ``repr`` is the shortest text that round-trips a float64."""
     written = name or repr(value)
     return [written], NEGATIVE if written.startswith("-") else ATOM
 
 
 @cache
-def _form(row: Primitive) -> Form:
+def _form(row: Primitive) -> TemplateForm:
     if row.infix:
         symbol = row.infix if row.infix in _TIGHT else f" {row.infix} "
         prefix = "not {0}" if row.infix == "not" else "-{0}"
@@ -189,7 +189,7 @@ def _form(row: Primitive) -> Form:
 
 
 def _legal(name: str) -> str:
-    """Return a name that the language takes, for inputs named elsewhere."""
+    """Return a valid name of the language, for inputs named elsewhere."""
     if is_name(name):
         return name
     kept = "".join(c if is_name(f"x{c}") else "_" for c in name)

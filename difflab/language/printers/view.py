@@ -1,4 +1,4 @@
-"""The graph as the printers see it: companions written out, implied nodes skipped, uses counted."""
+"""The graph as it is printed: companions expanded, implied nodes skipped, uses counted."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from difflab.graph.names import display_names
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, pack, reshape
 
-__all__ = ["View", "written_out"]
+__all__ = ["PrintedGraph", "written_out"]
 
 
 def written_out(function: Function) -> Function:
-    """Return the function with companions such as ``dlog`` in plain operations.
+    """Return the function with companions such as ``dlog`` expanded into ordinary operations.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def written_out(function: Function) -> Function:
     spans = graph.spans.tolist()
     for node, (opcode, args) in enumerate(graph.rows()):
         row = graph.primitive(node)
-        taken = tuple(written[arg] for arg in args)
+        new_args = tuple(written[arg] for arg in args)
         builder.span = spans[node]
         if row is None:
             leaf = (
@@ -46,38 +46,38 @@ def written_out(function: Function) -> Function:
             written.append(leaf)
         elif row.expansion is not None:
             builder.simplify = True
-            written.append(row.expansion(*(Node(builder, arg) for arg in taken)).id)
+            written.append(row.expansion(*(Node(builder, arg) for arg in new_args)).id)
             builder.simplify = False
         else:
             params = graph.param_table[graph.param_ids[node]]
-            written.append(builder.emit(row, taken, params))
+            written.append(builder.emit(row, new_args, params))
     copy_labels(builder, graph, written)
     inputs = [written[node] for node in function.input_nodes]
     outputs = [written[node] for node in function.outputs]
     return Function.build(builder, inputs, outputs, function.output_names)
 
 
-class View:
-    """Who uses whom, once what a notation leaves unsaid is skipped.
+class PrintedGraph:
+    """Arguments and uses of each node, without the nodes that a notation implies.
 
     Parameters
     ----------
     function : Function
-        What is printed.
-    unsaid : set of Primitive
-        Rows that the notation implies; a broadcast too is skipped where the shapes of its
+        The function to print.
+    implied : set of Primitive
+        Primitives that the notation implies; a broadcast too is skipped where the shapes of its
         neighbours imply it. None skips nothing.
     companions : bool
-        Whether companions such as ``dlog`` are kept, for a language that spells them.
+        Whether companions such as ``dlog`` are kept, for a language that has templates for them.
 
     Attributes
     ----------
     function : Function
-        The function, companions written out where the notation has none.
+        The function, with companions expanded unless they are kept.
     children : list of list of int
         The arguments of each node, as printed.
     uses : list of int
-        How often each node is used by nodes and outputs that are printed.
+        Number of uses of each node by printed nodes and outputs.
     outputs : list of int
         The output nodes, as printed.
     """
@@ -85,7 +85,7 @@ class View:
     def __init__(
         self,
         function: Function,
-        unsaid: Set[Primitive] | None = None,
+        implied: Set[Primitive] | None = None,
         *,
         companions: bool = False,
     ) -> None:
@@ -97,14 +97,14 @@ class View:
             for opcode in self.graph.opcode.tolist()
         ]
         self.outputs = list(self.function.outputs)
-        if unsaid is not None and {broadcast, pack, *unsaid} & set(self.graph.primitives):
-            self._skip(unsaid)
+        if implied is not None and {broadcast, pack, *implied} & set(self.graph.primitives):
+            self._skip(implied)
         self.uses = self._count()
 
-    def given(self) -> dict[int, str]:
-        """Return the names of values that the program named, and that get a line of their own.
+    def named_values(self) -> dict[int, str]:
+        """Return the nodes that the program named and that get their own line, with their names.
 
-        What only an output is needs none: it is the output's line.
+        A value whose only use is as an output needs none: it is printed as the output.
         """
         last = set(self.outputs)
         names = display_names(self.graph.labels, self.function.inputs)
@@ -118,26 +118,26 @@ class View:
         """Whether the node is an input or a constant."""
         return self.rows[node] is None
 
-    def _skip(self, unsaid: Set[Primitive]) -> None:
-        """Take the arguments of unsaid nodes in their place."""
+    def _skip(self, implied: Set[Primitive]) -> None:
+        """Replace implied nodes by their arguments."""
         for node, args in enumerate(self.children):
             row = self.rows[node]
-            said = [self._behind(arg, unsaid, False) for arg in args]
-            if any(self.rows[arg] is broadcast for arg in said):
-                bare = [self._behind(arg, unsaid, True) for arg in said]
+            printed = [self._printed(arg, implied, False) for arg in args]
+            if any(self.rows[arg] is broadcast for arg in printed):
+                bare = [self._printed(arg, implied, True) for arg in printed]
                 if row is not None and row.shape is None and self._implied(node, bare):
-                    said = bare
-            self.children[node] = said
-        self.outputs = [self._behind(node, unsaid, False) for node in self.outputs]
+                    printed = bare
+            self.children[node] = printed
+        self.outputs = [self._printed(node, implied, False) for node in self.outputs]
 
-    def _behind(self, node: int, unsaid: Set[Primitive], broadcasts: bool) -> int:
-        """Return the first node below that is said."""
+    def _printed(self, node: int, implied: Set[Primitive], broadcasts: bool) -> int:
+        """Return `node` or, if it is implied, the first printed node below it."""
         while (row := self.rows[node]) is not None:
             if row is broadcast or (row is reshape and self._lengthens(node)):
-                silent = broadcasts
+                skipped = broadcasts
             else:
-                silent = row in unsaid or (row is pack and self._copies(node))
-            if not silent:
+                skipped = row in implied or (row is pack and self._copies(node))
+            if not skipped:
                 break
             node = self.children[node][0]
         return node
@@ -149,17 +149,17 @@ class View:
         return added >= 0 and after == (1,) * added + before
 
     def _copies(self, node: int) -> bool:
-        """Whether a packing is of one vector."""
+        """Whether a `pack` has a single vector as its argument."""
         ranks: tuple[int, ...] = self.graph.params(node)["ranks"]
         return ranks == (1,)
 
     def _implied(self, node: int, args: list[int]) -> bool:
-        """Whether `args` as they are would be broadcast to the shape of `node`."""
+        """Whether `args` broadcast implicitly to the shape of `node`."""
         shapes = [self.graph.shape(arg) for arg in args]
         return np.broadcast_shapes(*shapes) == self.graph.shape(node)
 
     def _count(self) -> list[int]:
-        """Count the uses of each node by printed nodes, from the outputs down."""
+        """Count the uses of each node by printed nodes, starting from the outputs."""
         uses = [0] * len(self.children)
         for node in self.outputs:
             uses[node] += 1
@@ -170,7 +170,7 @@ class View:
         return uses
 
     def tree_is_small(self, limit: int = 200) -> bool:
-        """Whether writing every shared node out stays below `limit` or twice the graph."""
+        """Whether the tree has fewer than `limit` nodes, or at most twice those of the graph."""
         sizes: list[int] = []
         for node, args in enumerate(self.children):
             sizes.append(1 + sum([sizes[arg] for arg in args]) if self.uses[node] else 0)

@@ -1,4 +1,4 @@
-"""Expressions to strings with an explicit stack, parentheses where they are needed."""
+"""Expressions to strings, with an explicit stack and only the parentheses needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 __all__ = ["Part", "write"]
 
 Part = str | tuple[int, int]
-"""Literal text, or a node and the level from which it stands bare."""
+"""Literal text, or a node and the precedence that it needs to be written without parentheses."""
 
 
 def write(
@@ -16,16 +16,16 @@ def write(
     describe: Callable[[int], tuple[Sequence[Part], int]],
     brackets: tuple[str, str] = ("(", ")"),
 ) -> str:
-    """Return the expression that `parts` spell.
+    """Return the expression given by `parts` as text.
 
     Parameters
     ----------
     parts : sequence
-        What to write; nodes are written out in turn.
+        Literal text and nodes; nodes are expanded recursively.
     names : dict of int to str
-        The nodes that are written by name.
+        The nodes that are written as a name.
     describe : callable
-        A node's parts and how tightly it binds.
+        Returns the parts and the precedence of a node.
     brackets : (str, str)
         The parentheses of the notation.
 

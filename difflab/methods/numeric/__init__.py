@@ -1,1 +1,1 @@
-"""Numeric differentiation from values alone: differences and the complex step."""
+"""Numeric differentiation from function values alone: finite differences and complex step."""

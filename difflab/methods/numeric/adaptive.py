@@ -1,7 +1,7 @@
-"""First derivatives from values: the steps, the sides and the error are found here.
+"""First derivatives from values: choice of steps and sides, and error estimates.
 
-One batch of values on a short ladder of steps settles ordinary functions; what it does
-not settle goes to `rescue`.
+One batch of values on a short ladder of steps settles ordinary functions; components
+that it does not settle are passed to `rescue`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.methods.numeric.extrapolation import solve, tail
-from difflab.methods.numeric.rules import Found, Rule
+from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
 from difflab.methods.numeric.stencil import (
     LEAD,
-    Sampler,
+    StencilSampler,
     ladder,
     lead_points,
     noise_of,
@@ -29,11 +29,11 @@ __all__ = ["first_derivatives"]
 Array = NDArray[np.float64]
 
 
-# Numbers in the largest arrays of quotients: components are taken in blocks to keep to it.
+# Maximum elements of the arrays of quotients: components are processed in blocks.
 _ENTRIES = 1 << 22
 
 
-class _Near(NamedTuple):
+class _CenterValues(NamedTuple):
     """The values at x, the bound on their errors, and the relative rounding of their type."""
 
     center: Array
@@ -41,7 +41,7 @@ class _Near(NamedTuple):
     eps: float
 
 
-def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
+def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -> FirstDerivatives:
     """Return the first derivatives of every output in every component at `x`."""
     scale = scale_of(x)
     with np.errstate(all="ignore"):
@@ -56,18 +56,20 @@ def first_derivatives(rule: Rule, sampler: Sampler, x: Array) -> Found:
     return found
 
 
-def _first_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found:
-    """Try the short ladder of steps, in one batch where it fits."""
+def _first_pass(
+    rule: DifferenceRule, sampler: StencilSampler, x: Array, scale: Array
+) -> FirstDerivatives:
+    """Evaluate the short ladder of steps, in one batch if memory allows."""
     judge = _forward if rule.central is None else _central
     units, n = rule.signed_units, x.size
     block = max(1, _ENTRIES // (len(units) * sampler.m))
     if n <= block and LEAD + units.size * n <= sampler.rows:
         lead, body, moved = probe(sampler, x, scale, units)
-        near = _Near(lead[0], *noise_of(lead))
+        near = _CenterValues(lead[0], *noise_of(lead))
         parts = [judge(rule, sampler, x, np.arange(n), scale, near, body, moved)]
     else:
         lead = sampler(lead_points(x, scale))
-        near = _Near(lead[0], *noise_of(lead))
+        near = _CenterValues(lead[0], *noise_of(lead))
         parts = []
         for start in range(0, n, block):
             chosen = np.arange(start, min(start + block, n))
@@ -76,23 +78,23 @@ def _first_pass(rule: Rule, sampler: Sampler, x: Array, scale: Array) -> Found:
     value, error, flat = (
         parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
     )
-    return Found(value, error, flat, scale, *near)
+    return FirstDerivatives(value, error, flat, scale, *near)
 
 
 _Judged = tuple[Array, Array, NDArray[np.bool_]]
 
 
 def _central(
-    rule: Rule,
-    sampler: Sampler,
+    rule: DifferenceRule,
+    sampler: StencilSampler,
     x: Array,
     chosen: NDArray[np.intp],
     scale: Array,
-    near: _Near,
+    near: _CenterValues,
     body: Array,
     moved: Array,
 ) -> _Judged:
-    """Return value, error and flatness of central differences from the values taken."""
+    """Return value, error and flatness of central differences from the sampled values."""
     weights = rule.central or rule.onesided
     levels = len(rule.units)
     center, noise, eps = near
@@ -112,16 +114,16 @@ def _central(
 
 
 def _forward(
-    rule: Rule,
-    sampler: Sampler,
+    rule: DifferenceRule,
+    sampler: StencilSampler,
     x: Array,
     chosen: NDArray[np.intp],
     scale: Array,
-    near: _Near,
+    near: _CenterValues,
     body: Array,
     moved: Array,
 ) -> _Judged:
-    """Return value, error and flatness of forward differences from the values taken."""
+    """Return value, error and flatness of forward differences from the sampled values."""
     levels = len(rule.units)
     center, noise, eps = near
     width = (moved - x[chosen])[:, :, None]
@@ -130,7 +132,7 @@ def _forward(
     rounding = (level / width).reshape(levels, -1) * 2.0
     value, error, pick = solve(rule.onesided, quotients, rounding)
     error = np.maximum(error, tail(rule.onesided, quotients, rounding, pick))
-    # A kink shows only from the other side: one more point a component, at its step.
+    # A kink is visible only from the other side: one more point per component, at its step.
     steps = rule.units[rule.onesided.level, 0]
     step = steps[pick.reshape(chosen.size, -1)].min(axis=1) * scale[chosen]
     behind, back = ladder(sampler, x, chosen, -step[None, :])

@@ -1,12 +1,11 @@
-"""The first pass of finite differences as one straight-line function, to be compiled.
+"""The first pass of finite differences as one straight-line function, for compilation.
 
-A formula that is differentiated again and again spends its time on setting NumPy's functions
-off, not on its values. Here the values at all points of the stencil, the candidates and the
-choice of the best one are one graph, written from the function's own: what it computes of the
-inputs that a step does not move is computed once.
+Repeated differentiation of a small formula is dominated by NumPy's call overhead. This module
+builds one graph of the values at all points of the stencil, the candidates and the choice of the
+best one; subexpressions of inputs that a step does not move are computed once.
 
-It is `adaptive`'s first pass, operation by operation, up to the order in which a sum is added;
-what does not settle is left to that.
+The graph performs the operations of `adaptive`'s first pass, up to the order of sums; points that
+do not settle are left to `adaptive`.
 """
 
 from __future__ import annotations
@@ -26,48 +25,48 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function, inline
 from difflab.graph.node import Node
 from difflab.methods.numeric.extrapolation import GUARD, ODD, SAFETY, Weights, tableau
-from difflab.methods.numeric.rules import ROUNDINGS, Rule
+from difflab.methods.numeric.rules import ROUNDINGS, DifferenceRule
 from difflab.methods.numeric.stencil import FOURTH, LEAD, LEAST, NOISE_BOUND, NOISE_STEP, TINY
 from difflab.methods.numeric.wide_search import SUSPECT
 from difflab.primitives import absolute, add, equal, logical_and, logical_or, not_equal, pack, where
 
-__all__ = ["Straight", "straight", "suits"]
+__all__ = ["CompiledStencil", "stencil_function", "suits"]
 
 Array = NDArray[np.float64]
 
 EPS = 2.0**-52
 
 LARGEST = 8_000
-"""Operations up to which compiling takes no longer than some hundred calls that are not."""
+"""Maximum operations: compilation then takes no longer than a few hundred uncompiled calls."""
 ENTRY_OPERATIONS = 700
-"""Operations of the tableau of one derivative."""
+"""Operations of the tableau per derivative."""
 
 
-def suits(function: Function, rule: Rule) -> bool:
-    """Tell whether the first pass of `rule` on `function` can be one short function."""
+def suits(function: Function, rule: DifferenceRule) -> bool:
+    """Return whether the first pass of `rule` on `function` is small enough to compile."""
     operations = len(function.graph) * evaluations(function, rule)
     operations += ENTRY_OPERATIONS * function.m * function.n
     numbers = not any((*function.input_shapes, *function.output_shapes))
     return numbers and function.n > 0 and operations <= LARGEST
 
 
-def evaluations(function: Function, rule: Rule) -> int:
-    """Return at how many points the first pass evaluates the function."""
+def evaluations(function: Function, rule: DifferenceRule) -> int:
+    """Return the number of points at which the first pass evaluates the function."""
     behind = 1 if rule.central is None else 0
     return LEAD + (len(rule.signed_units) + behind) * function.n
 
 
-class Straight:
-    """The first pass, compiled.
+class CompiledStencil:
+    """The compiled first pass.
 
     Parameters
     ----------
     fast : Compiled
-        What `straight` gives.
+        The compiled `stencil_function`.
     count : int
-        How many derivatives there are.
+        The number of derivatives.
     evaluations : int
-        Points at which the function is evaluated.
+        Number of points at which the function is evaluated.
     """
 
     def __init__(self, fast: Compiled, count: int, evaluations: int) -> None:
@@ -76,11 +75,11 @@ class Straight:
         self._fast = fast
 
     @classmethod
-    def of(cls, function: Function, rule: Rule) -> Straight | None:
-        """Compile it, to machine code where llvmlite is installed; None where it does not suit."""
+    def of(cls, function: Function, rule: DifferenceRule) -> CompiledStencil | None:
+        """Compile the first pass, to machine code if llvmlite is installed; None if unsuitable."""
         if not suits(function, rule):
             return None
-        whole = straight(function, rule)
+        whole = stencil_function(function, rule)
         for target in ("native", "python") if available() else ("python",):
             with suppress(UnsupportedError):
                 fast = compile(whole, target, packed=True)
@@ -89,13 +88,13 @@ class Straight:
         return None
 
     def __call__(self, x: Array) -> tuple[Array, Array] | None:
-        """Return the Jacobian and its errors, flat; None where they did not settle at once."""
+        """Return the Jacobian and its errors, flat; None if any derivative did not settle."""
         found = self._fast(x)
         count = self._count
         return (found[:count], found[count:-1]) if found[-1] else None
 
 
-class _Near(NamedTuple):
+class _CenterNodes(NamedTuple):
     """The value at x, and the bound on its errors."""
 
     center: Node
@@ -103,9 +102,9 @@ class _Near(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """A component beside its place, and the outputs there."""
+    """A moved component, and the outputs at the moved point."""
 
-    place: Node
+    position: Node
     outputs: list[Node]
 
 
@@ -117,8 +116,8 @@ class _Ladder(NamedTuple):
     curvatures: list[Node]
 
 
-class _Entry(NamedTuple):
-    """A derivative, its error, the quotients' sizes, and whether it is known well enough."""
+class _DerivativeNodes(NamedTuple):
+    """A derivative, its error, the quotients' sizes, and whether it is accurate enough."""
 
     value: Node
     error: Node
@@ -127,18 +126,18 @@ class _Entry(NamedTuple):
 
 
 Along = Callable[[float | Node], _Moved]
-"""The function along a component, by the step relative to the component's scale."""
+"""Maps a step, relative to the component's scale, to the function at the moved point."""
 
 
-def straight(function: Function, rule: Rule) -> Function:
-    """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 numbers.
+def stencil_function(function: Function, rule: DifferenceRule) -> Function:
+    """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 elements.
 
     Parameters
     ----------
     function : Function
-        Its inputs and outputs are numbers.
-    rule : Rule
-        Its ladders and candidates.
+        A function whose inputs and outputs are scalars.
+    rule : DifferenceRule
+        The ladders and candidates.
     """
     builder = Builder()
     x = [Node(builder, builder.input(name)) for name in function.inputs]
@@ -150,17 +149,17 @@ def straight(function: Function, rule: Rule) -> Function:
     near = _noises(values, x, scales)
     units = rule.units[:, 0].tolist()
     judge = _forward if rule.central is None else _central
-    found: dict[tuple[int, int], _Entry] = {}
+    found: dict[tuple[int, int], _DerivativeNodes] = {}
     for i, scale in enumerate(scales):
 
         def along(unit: float | Node, i: int = i, scale: Node = scale) -> _Moved:
-            place = scale * unit + x[i]
-            return _Moved(place, values([*x[:i], place, *x[i + 1 :]]))
+            position = scale * unit + x[i]
+            return _Moved(position, values([*x[:i], position, *x[i + 1 :]]))
 
         for j, entry in enumerate(judge(rule, near, x[i], along, units)):
             settled = _settled(rule, near[j], scale, entry)
             found[j, i] = entry._replace(settled=settled)
-    entries = [found[place] for place in sorted(found)]
+    entries = [found[indices] for indices in sorted(found)]
     whole = reduce(logical_and, [entry.settled for entry in entries])
     parts = [*(entry.value for entry in entries), *(entry.error for entry in entries), whole * 1.0]
     ranks = (("ranks", (0,) * len(parts)),)
@@ -168,8 +167,8 @@ def straight(function: Function, rule: Rule) -> Function:
     return Function.build(builder, [v.id for v in x], [out], ["found"])
 
 
-def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_Near]:
-    """Return each output at `x`, and the noise that is seen beside it."""
+def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_CenterNodes]:
+    """Return each output at `x`, and its noise estimated near `x`."""
     drifts = [
         (v + where(v > 0, -NOISE_STEP, NOISE_STEP) * scale) - v
         for v, scale in zip(x, scales, strict=True)
@@ -183,13 +182,13 @@ def _noises(values: Any, x: list[Node], scales: list[Node]) -> list[_Near]:
         changes = [output[j] - center for output in lead]
         rows = [_dot(row, changes) for row in FOURTH.tolist()]
         seen = NOISE_BOUND * reduce(_larger, map(absolute, rows))
-        near.append(_Near(center, _larger(seen, EPS * absolute(center) + LEAST)))
+        near.append(_CenterNodes(center, _larger(seen, EPS * absolute(center) + LEAST)))
     return near
 
 
 def _central(
-    rule: Rule, near: list[_Near], x: Node, along: Along, units: list[float]
-) -> Iterator[_Entry]:
+    rule: DifferenceRule, near: list[_CenterNodes], x: Node, along: Along, units: list[float]
+) -> Iterator[_DerivativeNodes]:
     """Yield each output's derivative from central quotients."""
     up, down = [along(unit) for unit in units], [along(-unit) for unit in units]
     weights = rule.central or rule.onesided
@@ -210,40 +209,42 @@ def _central(
 
 
 def _forward(
-    rule: Rule, near: list[_Near], x: Node, along: Along, units: list[float]
-) -> Iterator[_Entry]:
-    """Yield each output's derivative from forward quotients, with a look to the other side."""
+    rule: DifferenceRule, near: list[_CenterNodes], x: Node, along: Along, units: list[float]
+) -> Iterator[_DerivativeNodes]:
+    """Yield each output's derivative from forward quotients, checked by a backward quotient."""
     ahead = [along(unit) for unit in units]
     steps = [Node(x.builder, x.builder.constant(units[k])) for k in rule.onesided.level]
     found: list[tuple[tuple[Node, ...], _Ladder]] = []
     for j, (center, noise) in enumerate(near):
         ladder = _Ladder([], [], [])
-        for place, outputs in ahead:
-            width = place - x
+        for position, outputs in ahead:
+            width = position - x
             ladder.quotients.append((outputs[j] - center) / width)
             ladder.roundings.append(_larger(noise, EPS * absolute(outputs[j])) / width * 2.0)
         tails = _tails(rule.onesided, ladder)
         found.append((_best(rule, rule.onesided, ladder, tails, steps), ladder))
     behind = along(-reduce(_smaller, [best[3] for best, _ in found]))
     for j, ((error, value, left, _), ladder) in enumerate(found):
-        gap = absolute((near[j].center - behind.outputs[j]) / (x - behind.place) - value)
+        gap = absolute((near[j].center - behind.outputs[j]) / (x - behind.position) - value)
         error = _larger(left, error)
         yield _entry(value, where(gap > error, gap, error), ladder)
 
 
-def _entry(value: Node, error: Node, ladder: _Ladder) -> _Entry:
+def _entry(value: Node, error: Node, ladder: _Ladder) -> _DerivativeNodes:
     """Return a derivative; its error is nan where any value on the ladder is not finite."""
     sizes = reduce(add, map(absolute, ladder.quotients))
-    return _Entry(value, error + (sizes - sizes), sizes, sizes)
+    return _DerivativeNodes(value, error + (sizes - sizes), sizes, sizes)
 
 
-def _best(rule: Rule, weights: Weights, ladder: _Ladder, *others: list[Node]) -> tuple[Node, ...]:
+def _best(
+    rule: DifferenceRule, weights: Weights, ladder: _Ladder, *others: list[Node]
+) -> tuple[Node, ...]:
     """Return error and value of the candidate with the smallest error, and its part of `others`."""
     best: tuple[Node, ...] = ()
-    for place, (value, spread, before) in enumerate(_candidates(rule, weights, ladder)):
+    for k, (value, spread, before) in enumerate(_candidates(rule, weights, ladder)):
         error = _larger(absolute(spread), absolute(before))
-        error = error + _dot(weights.gain[place].tolist(), ladder.roundings)
-        candidate = (error, value, *(other[place] for other in others))
+        error = error + _dot(weights.gain[k].tolist(), ladder.roundings)
+        candidate = (error, value, *(other[k] for other in others))
         if best:
             less = error < best[0]
             candidate = tuple(where(less, *pair) for pair in zip(candidate, best, strict=True))
@@ -251,8 +252,10 @@ def _best(rule: Rule, weights: Weights, ladder: _Ladder, *others: list[Node]) ->
     return (SAFETY * best[0], *best[1:])
 
 
-def _candidates(rule: Rule, weights: Weights, ladder: _Ladder) -> Iterable[tuple[Node, Node, Node]]:
-    """Return each candidate's value, truncation error and the floor of that."""
+def _candidates(
+    rule: DifferenceRule, weights: Weights, ladder: _Ladder
+) -> Iterable[tuple[Node, Node, Node]]:
+    """Return each candidate's value, truncation error and lower bound of that error."""
     if rule.tableau is None:
         rows = (weights.value, weights.spread, weights.guard)
         columns = ([_dot(row, ladder.quotients) for row in part.tolist()] for part in rows)
@@ -269,8 +272,8 @@ def _candidates(rule: Rule, weights: Weights, ladder: _Ladder) -> Iterable[tuple
     ]
 
 
-def _jumps(rule: Rule, weights: Weights, ladder: _Ladder) -> list[Node]:
-    """Return the jump of the one-sided derivatives as each candidate sees it."""
+def _jumps(rule: DifferenceRule, weights: Weights, ladder: _Ladder) -> list[Node]:
+    """Return the jump of the one-sided derivatives according to each candidate."""
     if rule.tableau is None:
         return [_dot(row, ladder.curvatures) for row in weights.jump.tolist()]
     table = tableau(ladder.curvatures, rule.tableau.ratio, ODD, rule.tableau.depth)
@@ -278,7 +281,7 @@ def _jumps(rule: Rule, weights: Weights, ladder: _Ladder) -> list[Node]:
 
 
 def _tails(weights: Weights, ladder: _Ladder) -> list[Node]:
-    """Return how much each candidate would still change at shorter steps."""
+    """Return the estimated change of each candidate at shorter steps."""
     tails = []
     for changes, befores, gain in zip(weights.change, weights.before, weights.gain, strict=True):
         change = absolute(_dot(changes.tolist(), ladder.quotients))
@@ -290,8 +293,10 @@ def _tails(weights: Weights, ladder: _Ladder) -> list[Node]:
     return tails
 
 
-def _settled(rule: Rule, near: _Near, scale: Node, entry: _Entry) -> Node:
-    """Tell whether a derivative is known, and is not zero by the look of its best entry alone."""
+def _settled(
+    rule: DifferenceRule, near: _CenterNodes, scale: Node, entry: _DerivativeNodes
+) -> Node:
+    """Return whether a derivative is accurate, and not zero only in its best candidate."""
     relative = ROUNDINGS * EPS if rule.strict else rule.tolerance
     floor = relative * absolute(near.center) / where(scale > 1.0, scale, 1.0)
     known = entry.error <= _larger(rule.tolerance * absolute(entry.value), floor)

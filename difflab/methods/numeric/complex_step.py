@@ -29,7 +29,7 @@ from difflab.errors import UnsupportedError
 from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.finite import CENTRAL
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.stencil import Sampler, ladder, lead_points, scale_of
+from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, scale_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 
 if TYPE_CHECKING:
@@ -41,21 +41,21 @@ Array = NDArray[np.float64]
 
 _EPS = 2.0**-52
 _LEAST = 2.0**-1074
-# Replicates of the derivative beside x, whose third differences are its noise. They are
-# further apart than those of values: parts that cancel leave stairs in the derivative.
+# Replicates of the derivative near x, whose third differences estimate its noise. They are
+# further apart than those of values: cancellation makes the derivative a step function.
 _REPLICATES = 6
 _NOISE_STEP = 0.7316 * 2.0**-30
 _SHORT_STEP = 0.7316 * 2.0**-44
 _ROUGH = 1e-6
-# Central differences that differ by more than this, relative, are looked at closely.
+# Central differences with a larger relative difference are computed again adaptively.
 _ALIKE = 1e-4
 
 
 def complex_steps(x: Array) -> Array:
     """Return the imaginary step for each component of `x`.
 
-    At zero, where no unit in the last place gives a length, and close to the smallest
-    numbers, where ``2^-100 |x|`` would vanish, the step is as short as it can be.
+    At zero, where no unit in the last place gives a length, and near the smallest
+    numbers, where ``2^-100 |x|`` would vanish, the step is as short as possible.
     """
     size = np.abs(x)
     steps = np.maximum(2.0**-100 * size, np.minimum(2.0**-960, 2.0**-40 * size))
@@ -64,15 +64,15 @@ def complex_steps(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class PreparedComplexStep:
-    """A function that takes complex numbers, ready to be called at points."""
+    """A function that accepts complex numbers, ready to be evaluated at points."""
 
     problem: Problem
     size: Size | None = None
     operations: int | None = None
 
     def __call__(self, x: Array) -> Estimate:
-        """Return the Jacobian or the Hessian at `x`, its error and the evaluations."""
-        sampler = Sampler(self.problem)
+        """Return the Jacobian or the Hessian at `x`, its error and the number of evaluations."""
+        sampler = StencilSampler(self.problem)
         with np.errstate(all="ignore"):
             if self.problem.order == 2:
                 value, error = _hessian(self.problem, sampler, x)
@@ -91,7 +91,7 @@ class ComplexStep:
     orders: tuple[int, ...] = (1, 2)
 
     def prepare(self, problem: Problem) -> PreparedComplexStep:
-        """Check that complex numbers may pass through the function.
+        """Check that the function is analytic.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class ComplexStep:
         return PreparedComplexStep(problem)
 
     def missing(self) -> str | None:
-        """Return None: NumPy is all it needs."""
+        """Return None: only NumPy is required."""
         return None
 
 
@@ -115,7 +115,7 @@ COMPLEX_STEP = ComplexStep()
 
 
 def _require_analytic(function: Function) -> None:
-    """Raise UnsupportedError for the first operation that complex numbers cannot pass."""
+    """Raise UnsupportedError for the first operation that is not analytic."""
     graph = function.graph
     broken = {row for row in graph.primitives if not row.analytic}
     if not broken:
@@ -131,11 +131,11 @@ def _require_analytic(function: Function) -> None:
             )
 
 
-def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
+def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
     """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
 
-    A function that gives real values for complex points has zeros here; the comparison
-    with central differences tells whether that is the truth.
+    A function that returns real values for complex points gives zeros; the comparison
+    with central differences shows whether these are right.
     """
     count, n = points.shape
     out = np.zeros((count, n, sampler.m))
@@ -145,23 +145,25 @@ def _imaginary(sampler: Sampler, points: Array, steps: Array) -> Array:
         stack = np.repeat(points[:, None, :], chosen.size, axis=1).astype(np.complex128)
         stack[:, chosen - start, chosen] += 1j * steps[chosen]
         values = sampler(stack.reshape(-1, n)).reshape(count, chosen.size, -1)
-        # Where the value overflows, the imaginary part is what is left of inf - inf.
+        # If the value overflows, the imaginary part may result from inf - inf.
         out[:, chosen] = np.where(np.isfinite(np.real(values)), np.imag(values), np.nan)
     return out
 
 
-def _replicated(sampler: Sampler, x: Array, steps: Array, apart: float) -> tuple[Array, Array]:
-    """Return the derivatives ``(n, m)`` at `x`, and third differences of those beside it."""
+def _replicated(
+    sampler: StencilSampler, x: Array, steps: Array, apart: float
+) -> tuple[Array, Array]:
+    """Return the derivatives ``(n, m)`` at `x`, and third differences of those near it."""
     beside = lead_points(x, scale_of(x), apart)[:_REPLICATES]
     slopes = _imaginary(sampler, beside, steps) / steps[:, None]
     return slopes[0], np.abs(np.diff(slopes, 3, axis=0)).max(axis=0)
 
 
-def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
+def _jacobian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
     steps = complex_steps(x)
     value, noise = _replicated(sampler, x, steps, _NOISE_STEP)
     if (noise > _ROUGH * np.abs(value)).any():
-        # So close to an edge or a pole even the replicates differ.
+        # Very close to an edge of the domain or a pole, the replicates differ themselves.
         noise = np.fmin(noise, _replicated(sampler, x, steps, _SHORT_STEP)[1])
     least = 4.0 * _LEAST / steps[:, None]
     error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
@@ -176,8 +178,10 @@ def _jacobian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Arra
     return value.T, error.T
 
 
-def _unlike_central(sampler: Sampler, x: Array, value: Array, center: Array) -> NDArray[np.bool_]:
-    """Tell which derivatives a plain central difference does not confirm."""
+def _unlike_central(
+    sampler: StencilSampler, x: Array, value: Array, center: Array
+) -> NDArray[np.bool_]:
+    """Return which derivatives a plain central difference does not confirm."""
     steps = np.cbrt(_EPS) * scale_of(x)
     values, moved = ladder(sampler, x, np.arange(x.size), np.stack([steps, -steps]))
     width = (moved[0] - moved[1])[:, None]
@@ -189,23 +193,23 @@ def _unlike_central(sampler: Sampler, x: Array, value: Array, center: Array) -> 
 
 
 def _compared(
-    problem: Problem, sampler: Sampler, x: Array, value: Array, error: Array, suspect: Any
+    problem: Problem, sampler: StencilSampler, x: Array, value: Array, error: Array, suspect: Any
 ) -> Array:
-    """Return errors that admit what adaptive central differences say.
+    """Return errors enlarged to include the values of adaptive central differences.
 
     Raises
     ------
     difflab.errors.UnsupportedError
-        A Python callable has other derivatives: it loses the imaginary part, as ``abs``.
+        The derivatives of a Python callable differ: it drops the imaginary part, as ``abs``.
     """
     found = first_derivatives(CENTRAL.rule, sampler, x)
     gap = np.abs(found.value - value)
     wrong = suspect & (gap > 10.0 * found.error + 10.0 * error)
     if problem.function is None and wrong.any():
-        i, k = (int(place[0]) for place in np.nonzero(wrong))
+        i, k = (int(indices[0]) for indices in np.nonzero(wrong))
         raise UnsupportedError(
-            "complex step needs an analytic function; this one does not carry imaginary parts:"
-            f" its derivative by x[{i}] is {value[i, k]:.6g} by complex step and"
+            "complex step needs an analytic function; this one drops imaginary parts:"
+            f" its derivative with respect to x[{i}] is {value[i, k]:.6g} by complex step and"
             f" {found.value[i, k]:.6g} by central differences"
         )
     rough = found.error > 1e-2 * np.abs(value)
@@ -213,17 +217,17 @@ def _compared(
     return np.where(suspect & np.isfinite(gap), np.fmax(error, admitted), error)
 
 
-def _hessian(problem: Problem, sampler: Sampler, x: Array) -> tuple[Array, Array]:
+def _hessian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
     """Extrapolate central differences of the complex-step gradient."""
-    _jacobian(problem, sampler, x)  # refuses a function that is not analytic
+    _jacobian(problem, sampler, x)  # raises for a function that is not analytic
 
     steps = complex_steps(x)
 
-    # Not divided by the steps, so that values near the smallest numbers are seen as such.
+    # Not divided by the steps, so that values near the smallest numbers are recognized.
     def gradient(points: NDArray[Any]) -> NDArray[Any]:
         return _imaginary(sampler, points, steps)[:, :, 0]
 
-    outer = Sampler(replace(problem, values=gradient, m=problem.n))
+    outer = StencilSampler(replace(problem, values=gradient, m=problem.n))
     found = first_derivatives(RICHARDSON.rule, outer, x)
     value, error = found.value / steps, found.error / steps
     half = 0.5 * (value + value.T)

@@ -8,8 +8,8 @@ central and ``1, 2, 3, ...`` for one-sided quotients. On the ladder of steps
     T[k, 0] = D(h_k)
     T[k, j] = T[k, j-1] + (T[k, j-1] - T[k-1, j-1]) / (r^{p_j} - 1)
 
-is linear in the quotients, so that every entry of it, for every component, is one
-product of a constant matrix with the matrix of quotients.
+is linear in the quotients, so that all entries for all components are one product of
+a constant matrix with the matrix of quotients.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ EVEN: tuple[int, ...] = (2, 4, 6, 8, 10, 12)
 FULL: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
 ODD: tuple[int, ...] = (1, 3, 5, 7, 9, 11)
 
-# A column of the tableau may not claim to be better than the one before it by more
-# than this: two entries can agree by accident, three seldom do.
+# Maximum improvement of the error estimate from one column of the tableau to the next:
+# two entries may agree by accident, three seldom do.
 GUARD = 1e-3
 
 # A quotient that cannot be formed gets this rounding error and is never picked; an
@@ -110,7 +110,7 @@ class Weights:
 
 
 class Extrapolation(NamedTuple):
-    """Richardson's tableau on a ladder: its steps, and which of its entries are candidates."""
+    """Parameters of Richardson's tableau: the ladder of steps, and the candidate entries."""
 
     levels: int
     ratio: float
@@ -147,9 +147,9 @@ def extrapolated(
 ) -> Weights:
     """Return the extrapolated entries ``T[k, j]``, ``1 <= j <= k - spare``, of the tableau.
 
-    With two entries to spare in its column each entry has a `tail`.
+    With two spare entries in its column, each entry has a `tail`.
 
-    The error of ``T[k, j]`` is taken as ``|T[k, j] - T[k-1, j-1]|``, which is the error
+    The error of ``T[k, j]`` is estimated by ``|T[k, j] - T[k-1, j-1]|``, which is the error
     of the entry of lower order, hence an overestimate (C. Ridders, *Accurate computation
     of F'(x) and F'(x) F''(x)*, Adv. Eng. Software 4, 1982; Numerical Recipes 5.7).
     """
@@ -241,11 +241,11 @@ def solve(
 
 
 def doubts(quotients: Array, rounding: Array) -> Array:
-    """Return what to add to the error of the candidates at each level, ``(K, N)``.
+    """Return the terms to add to the errors of the candidates at each level, ``(K, N)``.
 
-    Quotients whose differences do not shrink with the step, and not for rounding, are not
-    near a limit, however small the differences are: those of ``sqrt(h)/h`` halve as the
-    step is quadrupled, and would favour the largest step.
+    Quotients whose differences do not shrink with the step, for reasons other than rounding,
+    are not near a limit, however small the differences are: those of ``sqrt(h)/h`` halve as
+    the step is quadrupled, and would favour the largest step.
     """
     change = np.abs(np.diff(quotients, axis=0))
     noise = rounding[1:] + rounding[:-1]
@@ -256,7 +256,7 @@ def doubts(quotients: Array, rounding: Array) -> Array:
 
 
 def scores(quotients: Array, rounding: Array) -> Array:
-    """Return how far each quotient is from its neighbour with the larger step, and rounding."""
+    """Return the distance of each quotient from that of the next larger step, plus rounding."""
     score = np.full(quotients.shape, np.inf)
     usable = (rounding[1:] < REJECT) & (rounding[:-1] < REJECT)
     score[1:] = np.where(usable, np.abs(np.diff(quotients, axis=0)) + rounding[1:], np.inf)
@@ -264,10 +264,10 @@ def scores(quotients: Array, rounding: Array) -> Array:
 
 
 def consistent(quotients: Array, score: Array) -> tuple[Array, Array, Array]:
-    """Discard quotients that those of smaller steps contradict; return what all agree on.
+    """Reject quotients that contradict those of smaller steps; return the common interval.
 
-    The quotients of a bounded function at steps far longer than its waves are small and
-    alike, and would pass for converged ones.
+    The quotients of a bounded function at steps far longer than its oscillations are small
+    and similar, and would appear converged.
     """
     score = score.copy()
     low = np.full(quotients.shape[1], -np.inf)
@@ -282,7 +282,7 @@ def consistent(quotients: Array, score: Array) -> tuple[Array, Array, Array]:
 
 
 def tail(weights: Weights, quotients: Array, rounding: Array, pick: NDArray[np.intp]) -> Array:
-    """Return how much the picked candidates would still change at shorter steps, ``(N,)``.
+    """Return the estimated change of the picked candidates at shorter steps, ``(N,)``.
 
     Changes that shrink by a constant factor from step to step sum up like a geometric
     series. The factor is ``r^-p`` where the error series has its usual powers, and larger

@@ -1,4 +1,4 @@
-"""Finite differences: `finite-forward` and `finite-central`, with the step chosen for you.
+"""Finite differences: `finite-forward` and `finite-central`, with automatic steps.
 
 **Forward**: ``f'(x) = (f(x+h) - f(x))/h - h f''/2 + ...``. The rounding error of a value,
 ``e``, enters as ``2e/h``, so that the sum of both is least at ``h = 2 sqrt(e/|f''|)``,
@@ -7,10 +7,10 @@ about ``sqrt(eps)`` of the length over which f changes; half the digits are righ
 **Central**: ``f'(x) = (f(x+h) - f(x-h))/2h - h^2 f'''/6 + ...``, least at
 ``h = (3e/|f'''|)^(1/3)``; two thirds of the digits are right.
 
-Neither ``f''`` nor ``e`` is asked for. The quotients are formed on a ladder of steps in
-one batch: neighbouring quotients tell the truncation error of each, values at nine
-points beside x tell ``e``, and the quotient with the smallest sum is taken. Every step
-is the difference of the numbers that were really used, ``(x + h) - x``.
+The user supplies neither ``f''`` nor ``e``. The quotients are formed on a ladder of steps
+in one batch: neighbouring quotients give the truncation error of each, values at nine
+points near x give ``e``, and the quotient with the smallest sum is used. Every step is the
+difference of the rounded arguments, ``(x + h) - x``.
 
 Sources: *Numerical Recipes* 5.7; J. Nocedal and S. J. Wright, *Numerical Optimization*,
 8.1; P. E. Gill, W. Murray, M. A. Saunders and M. H. Wright, *Computing forward-difference
@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from difflab.errors import UnsupportedError
 from difflab.methods.numeric.adaptive import first_derivatives
-from difflab.methods.numeric.compiled_stencil import Straight
+from difflab.methods.numeric.compiled_stencil import CompiledStencil
 from difflab.methods.numeric.extrapolation import EVEN, FULL, plain
-from difflab.methods.numeric.rules import Rule, SecondRule
+from difflab.methods.numeric.rules import DifferenceRule, SecondRule
 from difflab.methods.numeric.second import second_derivatives
-from difflab.methods.numeric.stencil import Sampler
+from difflab.methods.numeric.stencil import StencilSampler
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 
 __all__ = ["CENTRAL", "FORWARD", "Differences", "PreparedDifferences", "steps"]
@@ -48,22 +48,22 @@ def steps(first: float, ratio: float, levels: int) -> Array:
 
 @dataclass(frozen=True)
 class PreparedDifferences:
-    """A function and a rule, ready to be called at points."""
+    """A function and a difference rule, ready to be evaluated at points."""
 
     problem: Problem
-    rule: Rule
+    rule: DifferenceRule
     second: SecondRule
-    straight: Straight | None = None
+    compiled: CompiledStencil | None = None
     size: Size | None = None
     operations: int | None = None
 
     def __call__(self, x: Array) -> Estimate:
-        """Return the Jacobian or the Hessian at `x`, its error and the evaluations."""
-        settled = None if self.straight is None else self.straight(x)
-        if self.straight is not None and settled is not None:
+        """Return the Jacobian or the Hessian at `x`, its error and the number of evaluations."""
+        settled = None if self.compiled is None else self.compiled(x)
+        if self.compiled is not None and settled is not None:
             value, error = (part.reshape(self.problem.m, -1) for part in settled)
-            return Estimate(value, error, self.straight.evaluations)
-        sampler = Sampler(self.problem)
+            return Estimate(value, error, self.compiled.evaluations)
+        sampler = StencilSampler(self.problem)
         found = first_derivatives(self.rule, sampler, x)
         if self.problem.order == 2:
             value, error = second_derivatives(self.second, sampler, x, found)
@@ -73,43 +73,43 @@ class PreparedDifferences:
 
 @dataclass(frozen=True)
 class Differences:
-    """A differentiator that takes quotients of values."""
+    """A differentiation method by difference quotients."""
 
     name: str
     summary: str
-    rule: Rule
+    rule: DifferenceRule
     second: SecondRule
     family: Family = Family.NUMERIC
     orders: tuple[int, ...] = (1, 2)
 
     def prepare(self, problem: Problem) -> PreparedDifferences:
-        """Bind the rule to the function; compile it where it will be called often.
+        """Bind the rule to the function; compile it if it will be called often.
 
         Raises
         ------
         difflab.errors.UnsupportedError
-            The order is not 1 or 2, or a Hessian of several outputs is asked for.
+            The order is not 1 or 2, or the Hessian of several outputs is requested.
         """
         if problem.order not in self.orders:
             raise UnsupportedError(f"{self.name} gives derivatives of order 1 and 2 only")
         if problem.order == 2 and problem.m != 1:
             raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
-        function, straight = problem.function, None
+        function, compiled = problem.function, None
         if problem.often and problem.order == 1 and function is not None:
-            straight = Straight.of(function, self.rule)
-        return PreparedDifferences(problem, self.rule, self.second, straight)
+            compiled = CompiledStencil.of(function, self.rule)
+        return PreparedDifferences(problem, self.rule, self.second, compiled)
 
     def missing(self) -> str | None:
-        """Return None: NumPy is all it needs."""
+        """Return None: only NumPy is required."""
         return None
 
 
-# The ladders are wide around the classical steps sqrt(eps) and cbrt(eps). The odd
-# factor keeps steps from falling on the period of a function of a round argument.
+# The ladders extend widely around the classical steps sqrt(eps) and cbrt(eps). The odd
+# factor keeps steps from being a period of the function at a round argument.
 FORWARD = Differences(
     name="finite-forward",
     summary="(f(x+h) - f(x)) / h, the step balanced between truncation and rounding",
-    rule=Rule(
+    rule=DifferenceRule(
         units=steps(0.83 * 2.0**-6, 16.0, 9),
         central=None,
         onesided=plain(9, 16.0, FULL),
@@ -131,7 +131,7 @@ FORWARD = Differences(
 CENTRAL = Differences(
     name="finite-central",
     summary="(f(x+h) - f(x-h)) / 2h, the step balanced between truncation and rounding",
-    rule=Rule(
+    rule=DifferenceRule(
         units=steps(0.83 * 2.0**-4, 8.0, 9),
         central=plain(9, 8.0, EVEN),
         onesided=plain(9, 8.0, FULL, 1),

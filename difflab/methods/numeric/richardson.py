@@ -2,19 +2,18 @@
 
 A central quotient has the error series ``a_1 h^2 + a_2 h^4 + ...``. From quotients at
 ``h, h/2, h/4, ...`` Richardson's tableau removes one power after another, so that steps
-large enough to be free of rounding give nearly all digits. Of all entries of the tableau
-the one with the smallest sum of truncation and rounding error is taken; where only one
-side of x is inside the domain, the same is done with one-sided quotients, whose series
-has all powers.
+large enough to be free of rounding give nearly all digits. The entry of the tableau with
+the smallest sum of truncation and rounding error is used; if only one side of x is inside
+the domain, the same is done with one-sided quotients, whose series has all powers.
 
-The error given is twice the sum of
+The error estimate is twice the sum of
 
 - the difference from the entry of lower order, which is the error of *that* entry
   (Ridders' rule, an overestimate), at least a thousandth of the difference before it,
 - the rounding of the values and their noise near x, carried through the weights;
 
-and never less than half the difference of the one-sided derivatives, so that a kink,
-where central quotients agree at every step, is not taken for a derivative.
+and at least half the difference of the one-sided derivatives, so that a kink, where
+central quotients agree at every step, is not mistaken for a derivative.
 
 Sources: L. F. Richardson and J. A. Gaunt, *The deferred approach to the limit*, Phil.
 Trans. A 226 (1927); C. Ridders, *Accurate computation of F'(x) and F'(x) F''(x)*, Adv.
@@ -25,7 +24,7 @@ from __future__ import annotations
 
 from difflab.methods.numeric.extrapolation import EVEN, FULL, Extrapolation, extrapolated
 from difflab.methods.numeric.finite import Differences, steps
-from difflab.methods.numeric.rules import Rule, SecondRule
+from difflab.methods.numeric.rules import DifferenceRule, SecondRule
 
 __all__ = ["RICHARDSON"]
 
@@ -34,7 +33,7 @@ _FIRST = Extrapolation(levels=7, ratio=2.0, powers=EVEN, depth=5, spare=0)
 RICHARDSON = Differences(
     name="richardson",
     summary="central differences extrapolated to step zero, adaptive, with an error estimate",
-    rule=Rule(
+    rule=DifferenceRule(
         # The odd factor keeps steps from falling on the period of a function at a round x.
         units=steps(0.317, 2.0, 7),
         central=extrapolated(*_FIRST),

@@ -1,4 +1,4 @@
-"""What the finite-difference methods share: a rule (their ladders) and what was found."""
+"""Common types of the finite-difference methods: difference rules and first derivatives."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from numpy.typing import NDArray
 
 from difflab.methods.numeric.extrapolation import Extrapolation, Weights
 
-__all__ = ["ROUNDINGS", "Found", "Rule", "SecondRule"]
+__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
 
 Array = NDArray[np.float64]
 
-# Roundings of the value, over the scale, that a derivative of zero may be off by.
+# Error allowed to a derivative of zero: this many roundings of the value over the scale.
 ROUNDINGS = 256.0
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A family of stencils and the ladders of steps on which it is tried.
+class DifferenceRule:
+    """A family of stencils and the ladders of steps at which they are evaluated.
 
     Attributes
     ----------
     units : ndarray (K, 1)
         Steps of the first ladder, relative to the component's scale.
     central : Weights or None
-        Candidates from central quotients on the first ladder; None for a rule that
-        looks to one side only.
+        Candidates from central quotients on the first ladder; None for a
+        one-sided rule.
     onesided : Weights
         Candidates from one-sided quotients on the first ladder.
     tolerance : float
-        A component is settled when its error, relative, is below this.
+        A component is settled if its relative error is below this.
     fine_units : ndarray (K', 1)
         Steps of the second ladder, relative to the step found for the component.
     fine_central, fine_onesided
         Candidates on the second ladder.
     strict : bool
-        A component with no relative accuracy is settled only at the level of rounding: a
-        short ladder of long steps sees too little to trust it otherwise.
+        A component without relative accuracy is settled only at the level of rounding,
+        because a short ladder of long steps is no sufficient evidence otherwise.
     from_onset : bool
         The second ladder starts from the largest step at which quotients converge
-        (extrapolation wants large steps), not from the best single step.
+        (extrapolation works best with large steps), not from the best single step.
     tableau : Extrapolation or None
-        The tableau that `central` has its candidates from, where it is one.
+        The tableau of the candidates of `central`, if they form one.
     """
 
     units: Array
@@ -58,8 +58,8 @@ class Rule:
     from_onset: bool
     tableau: Extrapolation | None = None
 
-    def settles(self, found: Found) -> NDArray[np.bool_]:
-        """Tell which derivatives are known as well as can be expected, ``(n, m)``."""
+    def settles(self, found: FirstDerivatives) -> NDArray[np.bool_]:
+        """Return which derivatives are as accurate as can be expected, ``(n, m)``."""
         if self.strict:
             floor = ROUNDINGS * found.eps * np.abs(found.center)
         else:
@@ -79,7 +79,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class SecondRule:
-    """The ladder and the candidates for second derivatives; fields as in `Rule`."""
+    """The ladder and the candidates for second derivatives; fields as in `DifferenceRule`."""
 
     units: Array
     central: Weights | None
@@ -88,16 +88,16 @@ class SecondRule:
 
 
 @dataclass
-class Found:
-    """First derivatives and what was learnt on the way to them.
+class FirstDerivatives:
+    """First derivatives and the properties of the function found with them.
 
     Attributes
     ----------
     value, error : ndarray (n, m)
     flat : ndarray (n, m)
-        Where the function seems constant, but may only be unable to show its changes.
+        Whether the function seems constant, possibly because its changes round to zero.
     scale : ndarray (n,)
-        A length that resolves the function, for each component.
+        A length over which the function is resolved, for each component.
     center : ndarray (m,)
         The function's values at the point.
     noise : ndarray (m,)
@@ -105,7 +105,7 @@ class Found:
     eps : float
         The relative rounding of the values' type.
     unit : ndarray (m,)
-        What the values are divided by while huge ones are looked at.
+        Factor by which huge values are divided in intermediate steps.
     """
 
     value: Array

@@ -10,7 +10,7 @@ have error series in ``t^2, t^4, ...``, and the one-sided
     (f(x+2h_i) - 2 f(x+h_i) + f(x)) / h_i^2
     (f(x+h_i+h_j) - f(x+h_i) - f(x+h_j) + f(x)) / (h_i h_j)
 
-in ``t, t^2, ...``; so the weights of first derivatives serve here too. The lengths
+in ``t, t^2, ...``; so the weights of first derivatives also apply to them. The lengths
 ``s_i`` are those that resolved the first derivatives.
 """
 
@@ -32,29 +32,29 @@ from difflab.methods.numeric.extrapolation import (
     solve,
     tail,
 )
-from difflab.methods.numeric.rules import Found, SecondRule
-from difflab.methods.numeric.stencil import Sampler, ladder
+from difflab.methods.numeric.rules import FirstDerivatives, SecondRule
+from difflab.methods.numeric.stencil import StencilSampler, ladder
 
 __all__ = ["second_derivatives"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-# A scale may prove too long for a pair of components: tried again, each time shorter.
+# A scale may be too long for a pair of components: further attempts use shorter ones.
 _TRIES = 6
 _SHRINK = 8.0
 _SHORT = 2.0**-10
-# A gradient that is known no better than this has a kink or a pole: no Hessian there.
+# Relative error of the gradient above which a kink or pole is assumed, without a Hessian.
 _ROUGH = 1e-2
 
 
 def second_derivatives(
-    rule: SecondRule, sampler: Sampler, x: Array, found: Found
+    rule: SecondRule, sampler: StencilSampler, x: Array, found: FirstDerivatives
 ) -> tuple[Array, Array]:
-    """Return the Hessian ``(n, n)`` of the only output and the error of its entries."""
+    """Return the Hessian ``(n, n)`` of the only output and the errors of its elements."""
     n = x.size
     rows, columns = np.triu_indices(n)
-    # Errors are told from `UNUSABLE` by their size: the values must not come near it.
+    # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
     unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
     found = replace(
         found,
@@ -64,7 +64,7 @@ def second_derivatives(
         noise=found.noise / unit,
         unit=unit,
     )
-    search = _Search(rule, sampler, x, found, rows, columns)
+    search = _HessianSearch(rule, sampler, x, found, rows, columns)
     with np.errstate(all="ignore"):
         if np.isfinite(found.center[0]):
             search.run()
@@ -79,13 +79,13 @@ def second_derivatives(
 
 
 @dataclass
-class _Search:
-    """The entries of the upper triangle, and the best that is known of each."""
+class _HessianSearch:
+    """Search for the elements of the upper triangle, with the best estimate of each."""
 
     rule: SecondRule
-    sampler: Sampler
+    sampler: StencilSampler
     x: Array
-    found: Found
+    found: FirstDerivatives
     rows: Index
     columns: Index
     value: Array = field(init=False)
@@ -96,7 +96,7 @@ class _Search:
         self.error = np.full(self.rows.size, np.inf)
 
     def run(self) -> None:
-        """Try central, then one-sided quotients, at shorter and shorter scales where needed."""
+        """Evaluate central, then one-sided quotients, at ever shorter scales as needed."""
         if self.rule.central is not None:
             self._descend(self.rule.central, None)
             if (self.error < REJECT).all():
@@ -114,12 +114,12 @@ class _Search:
             self._attempt(weights, sides, scale, pending)
 
     def _scales(self) -> Iterator[Array]:
-        """Return the lengths to try: those that gave the gradient, shorter ones, longer ones."""
+        """Yield the lengths to use: those of the gradient, shorter ones, longer ones."""
         scale = self.found.scale
         for shrink in range(_TRIES):
             yield scale / _SHRINK**shrink
         if scale.min() < _SHORT:
-            # Too short for a second difference, though not for a first one, near zero.
+            # Near zero the lengths may suit first differences but be too short for second ones.
             for power in (0.0, 0.25, 0.5, 0.75):
                 yield np.minimum(np.maximum(scale, scale**power), np.maximum(scale, 1.0))
 
@@ -150,7 +150,7 @@ class _Search:
         self.error[pending[better]] = error[better]
 
     def _level(self, *values: Array) -> Array:
-        """Return a bound on the error of each of `values`, for those that share a place."""
+        """Return a common bound on the errors of `values`, element by element."""
         size = np.abs(self.found.center[0])
         for value in values:
             size = np.maximum(size, np.abs(value))
@@ -165,9 +165,9 @@ class _Search:
         for start in range(0, rows.size, block):
             part = slice(start, start + block)
             points = np.repeat(self.x[None, :], levels * rows[part].size, axis=0)
-            places = np.arange(len(points))
-            points[places, np.tile(rows[part], levels)] = to_row[:, part].ravel()
-            points[places, np.tile(columns[part], levels)] = to_column[:, part].ravel()
+            point_rows = np.arange(len(points))
+            points[point_rows, np.tile(rows[part], levels)] = to_row[:, part].ravel()
+            points[point_rows, np.tile(columns[part], levels)] = to_column[:, part].ravel()
             out[:, part] = (self.sampler(points) / self.found.unit).reshape(levels, -1)
         return out
 

@@ -1,4 +1,4 @@
-"""Take a function's values on stencils: batches, their count, and how noisy they are."""
+"""Function values on stencils: batches, the count of evaluations, and the noise of values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
     "NOISE_BOUND",
     "NOISE_STEP",
     "TINY",
-    "Sampler",
+    "StencilSampler",
     "ladder",
     "lead_points",
     "noise_of",
@@ -28,7 +28,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-# Points taken at and beside x to see the noise of the values (the first is x itself).
+# Points at and near x from which the noise of the values is estimated (the first is x itself).
 LEAD = 9
 # Smooth behaviour is far below the noise in fourth differences of steps so short; the
 # odd factor fills the last bits, without which sums and products of a round x are exact.
@@ -47,8 +47,8 @@ TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
 
 
-class Sampler:
-    """The function's values, in batches that fit the memory, each point counted."""
+class StencilSampler:
+    """Sampler of the function in batches that fit in memory; counts the points."""
 
     def __init__(self, problem: Problem) -> None:
         self.values = problem.values
@@ -64,10 +64,10 @@ class Sampler:
         """Return the values ``(N, m)`` at the points ``(N, n)``."""
         self.count += len(points)
         if len(points) <= self.rows:
-            out = np.asarray(self._taken(points))
+            out = np.asarray(self._checked(points))
         else:
             parts = range(0, len(points), self.rows)
-            out = np.concatenate([self._taken(points[i : i + self.rows]) for i in parts])
+            out = np.concatenate([self._checked(points[i : i + self.rows]) for i in parts])
         if out.shape != (len(points), self.m):
             raise InputError(
                 f"the function returned values of shape {out.shape} for {len(points)} points"
@@ -75,8 +75,8 @@ class Sampler:
             )
         return out
 
-    def _taken(self, points: NDArray[Any]) -> NDArray[Any]:
-        """Return the values of one batch, unless the method's time is over."""
+    def _checked(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of one batch; raise if the deadline is reached."""
         if self.deadline is not None:
             self.deadline.check()
         return self.values(points)
@@ -89,24 +89,24 @@ def scale_of(x: Array) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _places(lead: int, count: int, n: int) -> NDArray[np.intp]:
-    """Return flat indices of entry ``(lead + r, r mod n)`` for the ``count`` rows r."""
+def _moved_indices(lead: int, count: int, n: int) -> NDArray[np.intp]:
+    """Return the flat indices of elements ``(lead + r, r mod n)`` for the ``count`` rows r."""
     rows = np.arange(count)
     return (rows + lead) * n + rows % n
 
 
 def lead_points(x: Array, scale: Array, step: float = NOISE_STEP) -> Array:
-    """Return `x` and points a few thousand roundings apart beside it, ``(LEAD, n)``."""
+    """Return `x` and points near it, a few thousand roundings apart, ``(LEAD, n)``."""
     # Towards zero, since a domain more often ends at a large |x| than at a small one; and
-    # by whole units in the last place, or the uneven spacing would be seen as noise.
+    # by whole units in the last place, or the uneven spacing would appear as noise.
     drift = (x + np.where(x > 0, -step, step) * scale) - x
     return x + _COUNT * drift
 
 
 def probe(
-    sampler: Sampler, x: Array, scale: Array, units: Array
+    sampler: StencilSampler, x: Array, scale: Array, units: Array
 ) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Evaluate beside `x` for its noise and along every component, in one batch.
+    """Evaluate near `x` for the noise and along every component, in one batch.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def probe(
     body : ndarray (R, n, m)
         Values with component i moved by each step.
     moved : ndarray (R, n)
-        Where each component was moved to.
+        The moved components.
     """
     n = x.size
     count = units.size * n
@@ -127,18 +127,18 @@ def probe(
     points = np.empty((LEAD + count, n))
     points[:LEAD] = lead_points(x, scale)
     points[LEAD:] = x
-    points.put(_places(LEAD, count, n), moved)
+    points.put(_moved_indices(LEAD, count, n), moved)
     values = sampler(points)
     return values[:LEAD], values[LEAD:].reshape(units.size, n, -1), moved
 
 
 def ladder(
-    sampler: Sampler, x: Array, components: NDArray[np.intp], steps: Array
+    sampler: StencilSampler, x: Array, components: NDArray[np.intp], steps: Array
 ) -> tuple[NDArray[Any], Array]:
     """Evaluate with each of `components` moved by its column of signed `steps` ``(R, b)``.
 
     Returns the values ``(R, b, m)`` and the moved components ``(R, b)``; the components
-    are taken in blocks, so that the points of one block fit the memory.
+    are processed in blocks, so that the points of one block fit in memory.
     """
     levels = len(steps)
     moved = x[components] + steps
@@ -162,9 +162,9 @@ def _rounding(dtype: np.dtype[Any]) -> float:
 def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
     """Return a bound on the errors of the values near x, ``(m,)``, and their relative rounding.
 
-    The noise is seen in fourth differences of values at eight points ``1e-12`` apart
+    The noise is estimated from fourth differences of values at eight points ``1e-12`` apart
     (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
-    Comput. 33, 2011). It is never taken as less than the rounding of the values.
+    Comput. 33, 2011). It is at least the rounding of the values.
     """
     eps = _rounding(lead.dtype)
     # The weights sum to zero; without the value at x the products are exact.

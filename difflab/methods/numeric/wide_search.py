@@ -1,8 +1,8 @@
-"""Derivatives where an ordinary ladder fails: odd scales, edges of the domain, kinks.
+"""Derivatives where an ordinary ladder fails: unusual scales, edges of the domain, kinks.
 
-The quotients are formed on both sides over the whole range of steps that the numbers
-allow. Where they begin to converge a fine ladder starts. Central quotients are taken
-where both sides exist, one-sided ones at an edge of the domain; where both sides exist
+The quotients are formed on both sides over the whole range of steps that float64
+allows. A fine ladder starts where they begin to converge. Central quotients are used
+if both sides exist, one-sided ones at an edge of the domain; if both sides exist
 and disagree, half their difference (the kink) is part of the error.
 """
 
@@ -23,8 +23,8 @@ from difflab.methods.numeric.extrapolation import (
     solve,
     tail,
 )
-from difflab.methods.numeric.rules import Found, Rule
-from difflab.methods.numeric.stencil import Sampler, ladder, lead_points, noise_of
+from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
+from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, noise_of
 
 __all__ = ["SUSPECT", "rescue"]
 
@@ -39,26 +39,26 @@ _FAR = np.concatenate([np.arange(0.0, 64.0, 4.0), np.arange(64.0, 1070.0, 16.0)]
 _ZERO = _FAR[_FAR <= 500.0]
 _TOP = 0.3
 
-# A function may be flat beside so small an x only because its values cannot change by so
-# little, as log(1 + x) at 1e-17: no flatness is believed there before a wider look.
+# Below this |x| a function may be flat only because changes of its values round to zero, as
+# log(1 + x) at 1e-17: flatness is accepted only after a wider search.
 SUSPECT = 2.0**-20
 
-# Relative to the value: an amplitude that is taken for noise, if it lasts for short steps only.
+# Amplitude, relative to the value, that is treated as noise if only short steps show it.
 _NEXT_TO_NOTHING = 1e-5
 
 # The first step of a ladder for second derivatives, in steps that begin to converge, is
 # this times the ladder's first unit.
 _ONSETS = 16.0
 
-# Noise above so many roundings of the value is looked at again, at a few units in the last
+# Noise above this many roundings of the value is estimated again, at a few units in the last
 # place.
 _QUIET = 1e3
 _NEAREST = 0.7316 * 2.0**-49
 
-# Numbers in the largest arrays of quotients: components are taken in blocks to keep to it.
+# Maximum elements of the arrays of quotients: components are processed in blocks.
 _ENTRIES = 1 << 21
 
-# Quotients that keep growing over so many steps have no limit.
+# Number of growing steps in a row after which quotients are considered divergent.
 _STREAK = 4
 
 
@@ -75,7 +75,7 @@ class _Sides:
     eps: float
 
     def defined(self, values: Array) -> NDArray[np.bool_]:
-        """Tell where `values` of one side are finite at all but the largest steps."""
+        """Return where `values` of one side are finite at all but the largest steps."""
         return np.asarray(np.isfinite(values[len(values) // 2 :]).all(axis=0))
 
     def right(self) -> tuple[Array, Array]:
@@ -103,14 +103,20 @@ class _Sides:
         return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)
 
 
-def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Found) -> None:
-    """Settle `components` over the whole range of steps; improves `found` in place."""
+def rescue(
+    rule: DifferenceRule,
+    sampler: StencilSampler,
+    x: Array,
+    components: Index,
+    found: FirstDerivatives,
+) -> None:
+    """Settle `components` over the whole range of steps; modifies `found` in place."""
     undefined = ~np.isfinite(found.center)
     found.value[:, undefined] = np.nan
     found.error[:, undefined] = np.inf
     if undefined.all():
         return
-    # Errors are told from `UNUSABLE` by their size: the values must not come near it.
+    # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
     unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
     _rescale(found, 1.0 / unit)
     found.unit = unit
@@ -129,11 +135,11 @@ def rescue(rule: Rule, sampler: Sampler, x: Array, components: Index, found: Fou
     _rescale(found, unit)
 
 
-def _noise(sampler: Sampler, x: Array, found: Found) -> Array:
-    """Return the noise, looked at again from as near as numbers go where it seems large.
+def _noise(sampler: StencilSampler, x: Array, found: FirstDerivatives) -> Array:
+    """Return the noise, estimated again with the shortest possible steps if it seems large.
 
-    Near an edge or a pole, and at zero, the steps that show noise may be so long that they
-    show the function itself.
+    Near an edge or a pole, and at zero, the steps of the first estimate may be so long that
+    they show the function itself.
     """
     if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
         return found.noise
@@ -142,13 +148,18 @@ def _noise(sampler: Sampler, x: Array, found: Found) -> Array:
     return np.fmin(found.noise, seen)
 
 
-def _rescale(found: Found, factor: Array) -> None:
+def _rescale(found: FirstDerivatives, factor: Array) -> None:
     found.value, found.error = found.value * factor, found.error * factor
     found.center, found.noise = found.center * factor, found.noise * factor
 
 
 def _rescue_group(
-    rule: Rule, sampler: Sampler, x: Array, group: Index, exponents: Array, found: Found
+    rule: DifferenceRule,
+    sampler: StencilSampler,
+    x: Array,
+    group: Index,
+    exponents: Array,
+    found: FirstDerivatives,
 ) -> None:
     top = _TOP * np.maximum(np.abs(x[group]), 1.0)
     steps = np.multiply.outer(2.0**-exponents, top)
@@ -177,13 +188,13 @@ def _rescue_group(
     _declare_lost(found, group, survey, x)
 
 
-def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
+def _unmask(sides: _Sides, found: FirstDerivatives, group: Index) -> tuple[Array, Array]:
     """Return the noise ``(N,)`` and the error of a zero ``(b, m)`` that flatness may hide.
 
-    ``log(x + sqrt(x^2 + 1))`` at -1e6 is constant beside x, since its parts cancel, and
-    climbs in stairs further out. Stairs are told from a function that really is constant
-    beside x (as a maximum near its kink) by quotients that agree over several steps and
-    on both sides, and differ from zero: then the height of a stair is the noise.
+    ``log(x + sqrt(x^2 + 1))`` at -1e6 is constant near x, since its parts cancel, and a
+    step function further out. Such steps are distinguished from a function that really is
+    constant near x (as a maximum near its kink) by quotients that agree over several steps
+    and on both sides, and differ from zero: then the height of a step is the noise.
     """
     right, right_rounding = sides.right()
     left, left_rounding = sides.left()
@@ -197,7 +208,7 @@ def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
     change = np.abs(np.concatenate([sides.up, sides.down]) - sides.center)
     height = np.where(change > 0, change, np.inf).min(axis=0)
     noise = np.where(stairs, np.maximum(sides.noise, height), sides.noise)
-    # Flat beside a tiny x, yet neither constant at large nor stairs: too close to tell.
+    # Flat near a tiny x, but neither constant further out nor a step function: undecidable.
     shape = (group.size, -1)
     found.error[group] = np.where(stairs.reshape(shape), np.inf, found.error[group])
     steepest = np.where(usable, np.maximum(np.abs(right), np.abs(left)), 0.0).max(axis=0)
@@ -206,11 +217,11 @@ def _unmask(sides: _Sides, found: Found, group: Index) -> tuple[Array, Array]:
 
 
 def _both_sides(
-    sampler: Sampler,
+    sampler: StencilSampler,
     x: Array,
     group: Index,
     steps: Array,
-    found: Found,
+    found: FirstDerivatives,
     noise: Array,
 ) -> _Sides:
     levels = len(steps)
@@ -230,7 +241,7 @@ def _both_sides(
 
 @dataclass(frozen=True)
 class _Survey:
-    """What the wide ladder shows, for every component and output ``(N,)``."""
+    """Results of the wide ladder, for every component and output ``(N,)``."""
 
     best: Index
     value: Array
@@ -242,8 +253,8 @@ class _Survey:
     last: Array
 
 
-def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
-    """Find the best single step, the largest converging one, and quotients without limit."""
+def _survey(rule: DifferenceRule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
+    """Find the best single step, the largest converging one, and divergent quotients."""
     series = [sides.right(), sides.left()]
     if rule.central is not None:
         series.insert(0, sides.central())
@@ -275,11 +286,11 @@ def _survey(rule: Rule, sides: _Sides, exponents: Array, top: Array) -> _Survey:
 
 
 def _hidden_noise(sides: _Sides, score: Array, low: Array, high: Array) -> Array:
-    """Return the height ``(N,)`` of stairs that short steps take for a slope, else zero.
+    """Return the height ``(N,)`` of stairs that short steps mistake for a slope, else zero.
 
-    ``(1 - cos(x)) / x^2`` at 1e-4 moves in stairs of ``1e-8``, each of which slopes by
-    itself. Central quotients at longer steps agree with each other, but not with those:
-    what the short ones see rises by next to nothing before it ends.
+    ``(1 - cos(x)) / x^2`` at 1e-4 changes in stairs of ``1e-8``, each of which has its own
+    slope. Central quotients at longer steps agree with each other, but not with the short
+    ones, whose slope extends over a negligible rise only.
     """
     columns = np.arange(score.shape[1])
     central, rounding = sides.central()
@@ -288,14 +299,14 @@ def _hidden_noise(sides: _Sides, score: Array, low: Array, high: Array) -> Array
     far, doubt = central[long, columns], plain[long, columns]
     gap = np.maximum(low - far, far - high)
     height = gap * sides.step_up[short, columns]
-    # Beside a kink long steps disagree too, but so do their two sides.
+    # Near a kink long steps disagree too, but so do their two sides.
     kink = 2.0 * np.abs(sides.curvature()[long, columns]) > 0.5 * gap
     stairs = (gap > 4.0 * doubt) & (long < short) & (doubt <= 0.1 * np.abs(far)) & ~kink
     return np.where(stairs & (height <= _NEXT_TO_NOTHING * np.abs(sides.center)), height, 0.0)
 
 
 def _trend(quotients: Array, rounding: Array, exponents: Array) -> tuple[NDArray[np.bool_], Array]:
-    """Tell which series keep growing down to the smallest steps, and their last values.
+    """Return which series keep growing down to the smallest steps, and their last values.
 
     A convergent series has differences that shrink with the step. Those of a series
     that grows like a power or a logarithm of the step do not.
@@ -316,12 +327,12 @@ def _trend(quotients: Array, rounding: Array, exponents: Array) -> tuple[NDArray
 
 
 def _distinct(start: Array) -> list[Array]:
-    """Return the steps to start from: outputs of one component may need different ones."""
+    """Return the initial steps: outputs of one component may need different ones."""
     low, high = start.min(axis=1), start.max(axis=1)
     return [high] if np.array_equal(low, high) else [high, low]
 
 
-def _combine(rule: Rule, sides: _Sides) -> tuple[Array, Array]:
+def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
     """Return the best of the central, right and left candidates, and its error."""
     right, right_error, _ = _solve(rule.fine_onesided, *sides.right())
     left, left_error, _ = _solve(rule.fine_onesided, *sides.left())
@@ -352,7 +363,7 @@ def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
     return value, error + np.where(half_jump > error, half_jump, 0.0)
 
 
-def _improve(found: Found, group: Index, value: Array, error: Array) -> None:
+def _improve(found: FirstDerivatives, group: Index, value: Array, error: Array) -> None:
     shape = (group.size, -1)
     value, error = value.reshape(shape), error.reshape(shape)
     unknown = np.isinf(found.error[group]) & np.isfinite(value)
@@ -362,14 +373,14 @@ def _improve(found: Found, group: Index, value: Array, error: Array) -> None:
     found.error[group] = np.where(better, error, found.error[group])
 
 
-def _declare_lost(found: Found, group: Index, survey: _Survey, x: Array) -> None:
-    """Give up, with an infinite error, where the quotients have no limit."""
+def _declare_lost(found: FirstDerivatives, group: Index, survey: _Survey, x: Array) -> None:
+    """Set an infinite error where the quotients have no limit."""
     shape = (group.size, -1)
     error = found.error[group]
     value = np.where(np.isinf(error), survey.value.reshape(shape), found.value[group])
     lost = survey.diverging.reshape(shape) & (error > 1e-3 * np.abs(value))
     last = survey.last.reshape(shape)
-    # Only at zero do steps get small enough to tell infinite from very large.
+    # Only at zero are the steps small enough to distinguish infinite from very large.
     endless = lost & (x[group] == 0)[:, None] & (np.abs(last) > 1e30)
     found.error[group] = np.where(lost, np.inf, error)
     found.value[group] = np.where(endless, np.copysign(np.inf, last), value)

@@ -1,4 +1,4 @@
-"""HIPS autograd: NumPy, traced anew at every call."""
+"""HIPS autograd: NumPy, traced at every call."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names, Spelling, diagonal_matrix, taken, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import (
+    LibrarySpelling,
+    RenamedModule,
+    diagonal_matrix,
+    take_by_index,
+    written,
+)
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -26,7 +32,7 @@ class Autograd(Peer):
     modules = ("autograd.numpy", "autograd.scipy.special")
     summary = "HIPS autograd: reverse mode over NumPy"
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return autograd's Jacobian or Hessian."""
         import autograd
 
@@ -35,13 +41,13 @@ class Autograd(Peer):
 
         def call(x: Array) -> Any:
             with warnings.catch_warnings():
-                # A derivative of zero is an answer here, not a slip.
+                # A zero derivative is a valid result.
                 warnings.filterwarnings("ignore", message="Output seems independent of input")
                 return found(x)
 
         return call
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the value and its vjp, in one trace."""
         import autograd
 
@@ -57,16 +63,16 @@ class Autograd(Peer):
         def arguments(x: Array) -> list[Any]:
             return [np.ascontiguousarray(p) if p.ndim else np.float64(p) for p in function.split(x)]
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             value, slopes = result
             flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
             return np.asarray(value), np.concatenate(flat, axis=-1)
 
-        return Door(call, arguments, given)
+        return CallAdapter(call, arguments, unpack)
 
 
 @cache
-def _spelling() -> Spelling:
+def _spelling() -> LibrarySpelling:
     import autograd.numpy as anp
     import autograd.scipy.special as special
 
@@ -74,9 +80,9 @@ def _spelling() -> Spelling:
         "clip": lambda x, low, high: anp.minimum(anp.maximum(x, low), high),
         "diag": diagonal_matrix,
         "logsumexp": lambda x, *, axes, rank: special.logsumexp(x, axis=axes),
-        "take": taken,
+        "take": take_by_index,
     }
-    return Spelling(Names("autograd", anp, {"special": special}), rows)
+    return LibrarySpelling(RenamedModule("autograd", anp, {"special": special}), rows)
 
 
 def _packed(function: Function) -> Callable[[Any], Any]:

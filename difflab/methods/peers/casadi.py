@@ -1,7 +1,6 @@
 """CasADi: scalar expression graphs (SX) and its virtual machine.
 
-Arrays become arrays of scalar expressions, which is how CasADi is fastest on small dense
-functions.
+Arrays become arrays of scalar expressions, with which CasADi is fastest on small dense functions.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import RenamedModule
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -33,11 +32,11 @@ class Casadi(Peer):
     title = "CasADi"
     summary = "CasADi: scalar graphs (SX), reverse mode, run by its virtual machine"
 
-    def foretold(self, function: Function, order: int) -> float:
-        """Return what making the expressions and sweeping them takes."""
+    def estimated_seconds(self, function: Function, order: int) -> float:
+        """Return the seconds of building the expressions and differentiating them."""
         return 2e-5 * order * len(function.graph)
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the Jacobian or Hessian as a CasADi Function, called through a buffer."""
         import casadi
 
@@ -46,7 +45,7 @@ class Casadi(Peer):
             matrix, _ = casadi.hessian(outputs, x)
         else:
             matrix = casadi.jacobian(outputs, x)
-        # CasADi stores by columns and leaves zeros out.
+        # CasADi stores matrices by columns, without structural zeros.
         compiled = casadi.Function("derivative", [x], [casadi.densify(matrix.T)])
         results = np.zeros(matrix.shape)
         point = np.zeros(function.n)
@@ -60,15 +59,15 @@ class Casadi(Peer):
             run()
             return results.copy()
 
-        # The buffer holds addresses: what it points to must live as long as the call.
+        # The buffer holds addresses: the arrays behind them must live as long as `call`.
         call.__dict__["kept"] = (buffer, compiled)
         return call
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one CasADi Function, mapped over a batch.
 
-        Its buffer reads the point where it lies and writes over the last answer: a call takes no
-        arguments apart and makes no arrays, as the doors of the others do.
+        Its buffer reads the point in place and overwrites the last result: unlike the adapters of
+        the other peers, a call splits no arguments and allocates no arrays.
         """
         import casadi
 
@@ -92,7 +91,7 @@ class Casadi(Peer):
             buffer.set_arg(0, packed.data)
             return [packed]
 
-        return Door(call, arguments, lambda result: (result[0].copy(), result[1].copy()))
+        return CallAdapter(call, arguments, lambda result: (result[0].copy(), result[1].copy()))
 
 
 def _expressions(function: Function) -> tuple[Any, Any]:
@@ -104,8 +103,8 @@ def _expressions(function: Function) -> tuple[Any, Any]:
     start = 0
     for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
         part = np.empty(shape, dtype=object)
-        for place in np.ndindex(shape):
-            part[place] = x[start]
+        for position in np.ndindex(shape):
+            part[position] = x[start]
             start += 1
         environment[node] = part
     results = fold(function.graph, environment, function.outputs, CasadiInterpreter())
@@ -113,7 +112,7 @@ def _expressions(function: Function) -> tuple[Any, Any]:
 
 
 def _boxed(value: Any) -> Any:
-    """Return a number or expression as an array of one: SX is itself a matrix to NumPy."""
+    """Return a scalar as a 0-d array; NumPy would treat SX itself as a matrix."""
     if isinstance(value, np.ndarray):
         return value
     box = np.empty((), dtype=object)
@@ -122,13 +121,13 @@ def _boxed(value: Any) -> Any:
 
 
 class CasadiInterpreter(ElementInterpreter):
-    """Values are NumPy object arrays of scalar expressions."""
+    """Interpreter whose values are NumPy object arrays of scalar expressions."""
 
     def __init__(self) -> None:
         super().__init__()
         import casadi
 
-        self.xp = Names("CasADi", casadi, _names(casadi))
+        self.xp = RenamedModule("CasADi", casadi, _names(casadi))
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the function on arrays of expressions."""
@@ -155,7 +154,7 @@ class CasadiInterpreter(ElementInterpreter):
         return lambda *args, **params: form(library, *args, **params)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
-        if primitive.name == "power":  # the kernel mends what only NumPy's power gets wrong
+        if primitive.name == "power":  # the kernel corrects errors of NumPy's power only
             return operator.pow
         return primitive.computer(self.xp)
 
@@ -165,7 +164,7 @@ def _each(function: Callable[..., Any], value: Any) -> Any:
 
 
 def _logsumexp(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """Log Σeˣ, the largest number taken out so that nothing overflows."""
+    """Return log Σeˣ, with the maximum subtracted to avoid overflow."""
     top = x
     for axis in axes:
         top = np.frompyfunc(xp.fmax, 2, 1).reduce(top, axis=axis, keepdims=True)
@@ -177,7 +176,7 @@ def _norm(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
     return _each(xp.sqrt, np.sum(x * x, axis=axes))
 
 
-# The table's forms for these take what NumPy sums for a number, and SX is a matrix to NumPy.
+# The primitives' own definitions expect scalar sums from NumPy, but SX is a matrix to NumPy.
 _REDUCTIONS = {"logsumexp": _logsumexp, "norm": _norm}
 
 
@@ -192,11 +191,11 @@ _PLAIN = {
     "real": lambda x: x,
     "subtract": operator.sub,
 }
-"""What Python has for expressions as for numbers."""
+"""Python operators and constants that work for expressions."""
 
 
 def _names(casadi: Any) -> dict[str, Any]:
-    """Return how CasADi writes what differs from NumPy, and from SymPy for whole arrays."""
+    """Return CasADi's functions for names of NumPy, and of SymPy for whole arrays."""
     return {
         **_PLAIN,
         "abs": casadi.fabs,
@@ -224,9 +223,9 @@ def _names(casadi: Any) -> dict[str, Any]:
         "minimum": casadi.fmin,
         "mod": lambda a, b: a - b * casadi.floor(a / b),
         "not_equal": casadi.ne,
-        "special": Names("CasADi", casadi, {}),
+        "special": RenamedModule("CasADi", casadi, {}),
         "where": casadi.if_else,
-        # What the table's forms for whole arrays of expressions ask for.
+        # Required by the primitives' definitions for whole arrays of expressions.
         "Symbol": casadi.SX.sym,
         "Max": casadi.fmax,
         "Min": casadi.fmin,

@@ -1,7 +1,6 @@
 """JAX: traced, differentiated and compiled by XLA.
 
-Everything runs in float64 by the context manager that JAX has for it: the user's own setting
-is left as it is.
+Everything runs in float64 by JAX's context manager for it; the user's own setting is unchanged.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Spelling, diagonal_matrix, taken, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, take_by_index, written
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -30,11 +29,11 @@ class Jax(Peer):
     summary = "JAX: jit(jacrev), jacfwd where there are more outputs, in float64"
     packages = ("jax", "jaxlib")
 
-    def foretold(self, function: Function, order: int) -> float:
-        """Return what XLA needs to compile: 1.8 ms for each of 18,000 nodes."""
+    def estimated_seconds(self, function: Function, order: int) -> float:
+        """Return the seconds of XLA's compilation: 1.8 ms per node, measured with 18,000 nodes."""
         return 1.8e-3 * order * len(function.graph)
 
-    def derivative(self, function: Function, order: int) -> Call:
+    def derivative(self, function: Function, order: int) -> PeerCall:
         """Return the compiled Jacobian or Hessian."""
         import jax
 
@@ -49,10 +48,10 @@ class Jax(Peer):
             with _double():
                 return np.asarray(compiled(x))
 
-        call(np.ones(function.n))  # compiles now
+        call(np.ones(function.n))  # compiles
         return call
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return ``jit(value_and_grad)``, vectorised by ``vmap`` for a batch."""
         import jax
 
@@ -70,16 +69,16 @@ class Jax(Peer):
             with _double():
                 return [jax.numpy.asarray(part) for part in function.split(x)]
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             value, slopes = result
             flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
             return np.asarray(value), np.concatenate(flat, axis=-1)
 
-        return Door(call, arguments, given)
+        return CallAdapter(call, arguments, unpack)
 
 
 def _double() -> AbstractContextManager[None]:
-    """Return JAX's context of 64-bit numbers, which older versions keep elsewhere."""
+    """Return JAX's context manager for float64, which is in another module in older versions."""
     import jax
 
     home = jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")
@@ -87,7 +86,7 @@ def _double() -> AbstractContextManager[None]:
     return context
 
 
-def _spelling() -> Spelling:
+def _spelling() -> LibrarySpelling:
     import jax
     import jax.numpy as jnp
 
@@ -99,9 +98,9 @@ def _spelling() -> Spelling:
         "relu": jax.nn.relu,
         "sigmoid": jax.nn.sigmoid,
         "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
-        "take": taken,
+        "take": take_by_index,
     }
-    return Spelling(jnp, rows)
+    return LibrarySpelling(jnp, rows)
 
 
 def _packed(function: Function) -> Callable[[Any], Any]:

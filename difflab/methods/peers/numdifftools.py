@@ -1,4 +1,4 @@
-"""numdifftools: adaptive differences of values."""
+"""numdifftools: adaptive finite differences."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import float64
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Spelling, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, written
 from difflab.methods.protocol import Estimate, Family
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ class Numdifftools(Peer):
     family = Family.NUMERIC
     vectorised = False
 
-    def foretold(self, function: Function, order: int) -> float:
-        """Return what one call takes: some thirty evaluations for an input, or a pair of them."""
+    def estimated_seconds(self, function: Function, order: int) -> float:
+        """Return the seconds of one call: about thirty evaluations per input, or pair of inputs."""
         return 6e-6 * len(function.graph) * float(function.n) ** order
 
-    def derivative(self, function: Function, order: int) -> Call:
-        """Return numdifftools' Jacobian or Hessian, with its account of the error."""
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return numdifftools' Jacobian or Hessian, with its error estimate."""
         import numdifftools
 
-        counted = _Counted(_packed(function))
+        counted = _CallCounter(_packed(function))
         if order == 2:
             found = numdifftools.Hessian(lambda x: counted(x)[0], full_output=True)
         else:
@@ -44,9 +44,9 @@ class Numdifftools(Peer):
         def call(x: Array) -> Any:
             counted.evaluations = 0
             result = found(x)
-            # Until 0.9 the value came first and the account of the error beside it.
-            value, account = result if len(result) == 2 else (result.estimate, result)
-            return value, account.error_estimate, counted.evaluations
+            # Until version 0.9 the result is a pair of the value and the error information.
+            value, info = result if len(result) == 2 else (result.estimate, result)
+            return value, info.error_estimate, counted.evaluations
 
         return call
 
@@ -56,7 +56,7 @@ class Numdifftools(Peer):
         value, error = (np.asarray(part, dtype=float64).reshape(shape) for part in (value, error))
         return Estimate(value, np.abs(error), evaluations)
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the value and ``Gradient``, point by point."""
         import numdifftools
 
@@ -67,19 +67,19 @@ class Numdifftools(Peer):
 
         gradient = numdifftools.Gradient(value)
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             values, slopes = zip(*result, strict=True)
             shape = (function.n,) if points is None else (points, function.n)
             return np.array(values).reshape(shape[:-1]), np.array(slopes).reshape(shape)
 
-        return Door(
+        return CallAdapter(
             lambda rows: [(value(x), gradient(x)) for x in rows],
             lambda x: [list(x.reshape(-1, function.n))],
-            given,
+            unpack,
         )
 
 
-class _Counted:
+class _CallCounter:
     """A function that counts its calls."""
 
     def __init__(self, function: Callable[[Array], Array]) -> None:
@@ -93,7 +93,7 @@ class _Counted:
 
 def _packed(function: Function) -> Callable[[Array], Array]:
     """Return the function of the flattened inputs, its outputs flattened."""
-    code = written(function, Spelling(np))
+    code = written(function, LibrarySpelling(np))
 
     def flat(x: Array) -> Array:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What the peers share: being absent, refusing a function, and the door that is measured."""
+"""Base class of the peers: availability, errors, and the adapter for timing."""
 
 from __future__ import annotations
 
@@ -19,50 +19,51 @@ from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Array", "Call", "Door", "Peer", "PeerDerivative", "refusals"]
+__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "refusals"]
 
 Array = NDArray[float64]
-Call = Callable[[Array], Any]
+PeerCall = Callable[[Array], Any]
 
 PATIENCE = 4.0
 """How many times the time limit an estimate may exceed before preparing is not begun."""
 
 
 @dataclass(frozen=True)
-class Door:
-    """Value and gradient as a user of the package would compute them, ready to be timed.
+class CallAdapter:
+    """Value and gradient through the usual calling convention of a package, for timing.
 
     Attributes
     ----------
     call : callable
-        Takes the arguments that `taken` made; both results are there when it returns.
-    taken : callable
-        Points ``(n,)`` or ``(N, n)`` to the arguments, in the package's own arrays.
-    given : callable
-        What `call` returned to value ``()`` or ``(N,)`` and gradient ``(n,)`` or ``(N, n)``.
+        Takes the arguments that `arguments` returns; both results are computed on return.
+    arguments : callable
+        Converts points ``(n,)`` or ``(N, n)`` to the arguments of `call`.
+    result : callable
+        Converts what `call` returns to value ``()`` or ``(N,)`` and gradient, shaped as the
+        points.
     """
 
     call: Callable[..., Any]
-    taken: Callable[[Array], Sequence[Any]]
-    given: Callable[[Any], tuple[Array, Array]]
+    arguments: Callable[[Array], Sequence[Any]]
+    result: Callable[[Any], tuple[Array, Array]]
 
 
 class Peer:
     """A package that differentiates, behind the protocol of every method.
 
-    A subclass names the package and gives two things: the `derivative` at one point, which a
-    comparison judges, and the `door` through which its speed is measured.
+    A subclass names the package and defines the `derivative` at one point, which comparisons
+    use, and the `adapter` for timing.
 
     Attributes
     ----------
     name : str
         The package, and the method.
     title : str
-        How its makers write it.
+        The name as its authors write it.
     modules : tuple of str
-        What else of it is used, imported with it.
+        Submodules that are imported with the package.
     vectorised : bool
-        Whether one call takes a batch of points; otherwise a batch is a loop.
+        Whether one call accepts a batch of points; otherwise a batch is a loop.
     """
 
     name: str
@@ -75,13 +76,13 @@ class Peer:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The distributions that its answers come from."""
+        """The distributions that determine its results."""
         return (self.name,)
 
     def missing(self) -> str | None:
-        """Return that the package is missing or broken, and what mends it; or None.
+        """Return that the package is missing or broken, with the command to repair it, or None.
 
-        It is known to be broken once `start` has tried.
+        A broken package is detected only after `start`.
         """
         if not installed(self.name):
             return f"{self.name} is not installed; add it with: pip install {self.name}"
@@ -92,13 +93,13 @@ class Peer:
         return f"{self.name} is installed and {broken}; {mend}"
 
     def start(self) -> None:
-        """Import the package, so that preparing is not measured with that."""
+        """Import the package, so that the import is not measured with preparing."""
         if self.missing() is None:
             for module in (self.name, *self.modules):
                 load(module)
 
     def version(self) -> str:
-        """Return the version that is installed, empty where none is."""
+        """Return the installed version, or an empty string."""
         try:
             return version(self.name)
         except PackageNotFoundError:
@@ -110,8 +111,8 @@ class Peer:
         Raises
         ------
         UnsupportedError
-            The package is not installed, there is no graph, or the package has no way to write
-            a part of it.
+            The package is not installed, there is no graph, or the package does not
+            support an operation.
         MethodTimeout
             Preparing would take far longer than ``problem.timeout``.
         """
@@ -122,7 +123,7 @@ class Peer:
         return PeerDerivative(self, call, (rows, problem.n))
 
     def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
-        """Return the function that the package is given: user-defined rows written out."""
+        """Return the function to convert, with user-defined operations expanded."""
         self.start()
         reason = self.missing()
         if reason is not None:
@@ -131,7 +132,7 @@ class Peer:
             raise UnsupportedError(f"{self.title} needs a formula, and this is Python code")
         from difflab.graph.custom.rows import opened
 
-        seconds = self.foretold(function, order)
+        seconds = self.estimated_seconds(function, order)
         if seconds > PATIENCE * timeout:
             raise MethodTimeout(
                 f"not begun: {self.title} takes about {seconds:.3g} s for {len(function.graph):,} "
@@ -139,30 +140,30 @@ class Peer:
             )
         return opened(function)
 
-    def foretold(self, function: Function, order: int) -> float:
-        """Return about how many seconds it takes, for refusing what would not end."""
+    def estimated_seconds(self, function: Function, order: int) -> float:
+        """Return the estimated seconds of preparing and one call, to refuse in advance."""
         return 0.0
 
-    def derivative(self, function: Function, order: int) -> Call:
-        """Return the Jacobian (order 1) or the Hessian (order 2) as a call at ``(n,)``."""
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the Jacobian (order 1) or the Hessian (order 2) as a function of ``(n,)``."""
         raise NotImplementedError
 
-    def door(self, function: Function, points: int | None) -> Door:
-        """Return value and gradient at one point (None) or at so many, for timing."""
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return value and gradient at one point (None) or `points` points, for timing."""
         raise NotImplementedError
 
     def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
-        """Return what a call of the derivative gave, in the form of every method."""
+        """Return the result of a call of the derivative as an `Estimate`."""
         return Estimate(np.asarray(result, dtype=float64).reshape(shape), None, 0)
 
 
 class PeerDerivative:
-    """A derivative that a package has built, ready to be called at a point."""
+    """A derivative prepared by a package."""
 
     operations: int | None = None
     size: Size | None = None
 
-    def __init__(self, peer: Peer, call: Call, shape: tuple[int, int]) -> None:
+    def __init__(self, peer: Peer, call: PeerCall, shape: tuple[int, int]) -> None:
         self._peer = peer
         self._call = call
         self._shape = shape
@@ -177,7 +178,7 @@ class PeerDerivative:
 
 @contextmanager
 def refusals(title: str) -> Iterator[None]:
-    """Turn what a package says of a function that it cannot take into `UnsupportedError`.
+    """Convert the exceptions of a package for unsupported functions to `UnsupportedError`.
 
     Examples
     --------
@@ -185,7 +186,7 @@ def refusals(title: str) -> Iterator[None]:
     ...     raise NotImplementedError("no rule")
     Traceback (most recent call last):
         ...
-    difflab.errors.UnsupportedError: JAX cannot take this function: no rule
+    difflab.errors.UnsupportedError: JAX does not support this function: no rule
     """
     try:
         yield
@@ -197,4 +198,4 @@ def refusals(title: str) -> Iterator[None]:
 
 def _refused(title: str, error: Exception) -> UnsupportedError:
     text = printable(str(error) or type(error).__name__)
-    return UnsupportedError(f"{title} cannot take this function: {text}")
+    return UnsupportedError(f"{title} does not support this function: {text}")

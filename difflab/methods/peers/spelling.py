@@ -1,9 +1,9 @@
-"""A graph in another library's words: its array module, and straight-line code over it.
+"""Graphs in the functions of another library: its array module, and straight-line code over it.
 
-A row of the table computes by names of NumPy's on an array module. `Names` is such a module for
-a library that spells some of them otherwise; `written` turns a graph into the Python that
-someone would write by hand for that library, so that what is measured there is the library and
-not the walk through the graph.
+Primitives compute with NumPy's function names on an array module. `RenamedModule` provides these
+names for a library that names some functions differently; `written` converts a graph to the
+Python code that one would write by hand for that library, so that timings measure the library
+and not the traversal of the graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ from difflab.primitives.movement import indices
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["OPERATORS", "Names", "Spelling", "diagonal_matrix", "taken", "written"]
+__all__ = [
+    "OPERATORS",
+    "LibrarySpelling",
+    "RenamedModule",
+    "diagonal_matrix",
+    "take_by_index",
+    "written",
+]
 
 OPERATORS = {
     "add": "{} + {}",
@@ -39,27 +46,27 @@ OPERATORS = {
     "equal": "{} == {}",
     "not_equal": "{} != {}",
 }
-"""The rows that every library takes as Python's operators."""
+"""The primitives that every library supports as Python operators."""
 LARGEST = 2**31
-"""Whole numbers up to this stay whole, so that ``x**2`` is a product and not a power."""
+"""Integers up to this remain integers, so that ``x**2`` is a product and not a power."""
 
 
-class Names(ModuleType):
-    """A library under NumPy's names: those that differ are given, the others are its own.
+class RenamedModule(ModuleType):
+    """A library under NumPy's names: `names` are replaced, all others are the library's own.
 
     Parameters
     ----------
     title : str
-        The library, for the message about a name that it lacks.
+        The name of the library, for error messages.
     library : module
-        Where the other names are.
+        The module with the other names.
     names : mapping
-        What a name of NumPy's is there.
+        NumPy names and the library's objects for them.
 
     Examples
     --------
     >>> import math
-    >>> xp = Names("math", math, {"arcsin": math.asin})
+    >>> xp = RenamedModule("math", math, {"arcsin": math.asin})
     >>> xp.arcsin(1.0) == math.pi / 2, xp.sqrt(4.0)
     (True, 2.0)
     >>> xp.rint(2.5)
@@ -82,18 +89,18 @@ class Names(ModuleType):
             raise UnsupportedError(f"{self.__name__} has no function '{name}'") from None
 
 
-class Spelling:
-    """What rows and numbers are in a library of arrays: an interpreter of graphs.
+class LibrarySpelling:
+    """Operations and constants of an array library: an interpreter of graphs.
 
     Parameters
     ----------
     xp : module
         The library under NumPy's names.
     rows : mapping, optional
-        Rows of the table, by name, that the library has as one function, or that NumPy's way
-        to compute them would not serve.
+        Replacements of primitives, by name: those that are one function of the library, or
+        whose NumPy implementation does not work with it.
     lifted : callable, optional
-        Makes a number into what the library's functions take.
+        Converts a number to a value that the library's functions accept.
     """
 
     def __init__(
@@ -107,37 +114,37 @@ class Spelling:
         self.lifted = lifted
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the library's function for a row."""
+        """Return the library's function for a primitive."""
         return self.rows.get(primitive.name) or primitive.computer(self.xp)
 
     def constant(self, value: Number, name: str | None) -> Any:
-        """Return a number as one writes it: whole where it is whole."""
+        """Return a number as in hand-written code: an int if it is an integer, else a float."""
         whole = isinstance(value, int) and abs(value) <= LARGEST
         return value if whole else float(value)
 
 
-def written(function: Function, spelling: Spelling) -> Callable[..., tuple[Any, ...]]:
-    """Return straight-line Python for a function: a value per input to a value per output.
+def written(function: Function, spelling: LibrarySpelling) -> Callable[..., tuple[Any, ...]]:
+    """Return straight-line Python code that maps a value per input to a value per output.
 
     Examples
     --------
     >>> import difflab as dl
-    >>> written(dl.parse("x*y + 2"), Spelling(np))(3.0, 4.0)
+    >>> written(dl.parse("x*y + 2"), LibrarySpelling(np))(3.0, 4.0)
     (14.0,)
     """
-    text = _Text(function, spelling)
+    text = _StraightLineSource(function, spelling)
     results = "".join([f"{text.array(node)}, " for node in function.outputs])
     heading = f"def run({', '.join([text.plain[node] for node in function.input_nodes])}):"
     source = "\n    ".join([heading, *text.lines, f"return ({results})"])
-    exec(source, text.scope)  # noqa: S102 - it holds names made here and Python's operators
+    exec(source, text.scope)  # noqa: S102 - it contains only generated names and Python operators
     run: Callable[..., tuple[Any, ...]] = text.scope["run"]
     return run
 
 
-class _Text:
-    """The lines of a function, and what their names stand for."""
+class _StraightLineSource:
+    """The lines of a function, and the values of the names in them."""
 
-    def __init__(self, function: Function, spelling: Spelling) -> None:
+    def __init__(self, function: Function, spelling: LibrarySpelling) -> None:
         self.spelling = spelling
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {}
@@ -153,7 +160,7 @@ class _Text:
                 self.plain[node] = f"x{node}"
 
     def array(self, node: int) -> str:
-        """Return the name of a value that is no number of Python's."""
+        """Return the name of `node` as a value of the library, not a Python number."""
         return f"k{node}" if node in self.constants else self.plain[node]
 
     def _constant(self, node: int, number: Number, name: str | None) -> None:
@@ -169,7 +176,7 @@ class _Text:
         if not args:
             self.scope[f"v{node}"] = self.spelling.operation(row)(**params)
             return
-        # Only operators take numbers of Python's, and only beside an array.
+        # Only operators accept Python numbers, and only with an array as the other operand.
         operator = OPERATORS.get(row.name)
         if operator is not None and not self.constants.issuperset(args):
             self.lines.append(f"v{node} = {operator.format(*[self.plain[arg] for arg in args])}")
@@ -181,8 +188,8 @@ class _Text:
         self.lines.append(f"v{node} = {name}({', '.join([self.array(arg) for arg in args])})")
 
 
-def taken(x: Any, *, places: Any, axis: int, rank: int) -> Any:
-    """Return the entries of an array along an axis, by indexing, which every library derives."""
+def take_by_index(x: Any, *, places: Any, axis: int, rank: int) -> Any:
+    """Return elements along an axis, by indexing, which every library differentiates."""
     return x[(..., indices(places), *[slice(None)] * (-axis - 1))]
 
 

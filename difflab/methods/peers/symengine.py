@@ -1,6 +1,6 @@
 """SymEngine: symbolic derivatives, compiled by LLVM where it was built with it.
 
-SymEngine speaks SymPy's language, so the table's forms for SymPy serve it too.
+SymEngine has SymPy's interface, so the primitives' definitions for SymPy apply to it too.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from difflab.errors import UnsupportedError
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.protocol import Family
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["SYMENGINE"]
 
 TREE_LIMIT = 1_000_000
-"""SymEngine differentiates trees, as SymPy does, some hundred times as fast."""
+"""Maximum number of tree nodes; SymEngine is about 100 times as fast on trees as SymPy."""
 
 
 class Symengine(Peer):
@@ -37,32 +37,32 @@ class Symengine(Peer):
     summary = "SymEngine: diff, common subexpressions shared, compiled by LLVM"
     family = Family.SYMBOLIC
 
-    def foretold(self, function: Function, order: int) -> float:
-        """Return what differentiating by each input takes, which looks at the whole each time."""
+    def estimated_seconds(self, function: Function, order: int) -> float:
+        """Return the seconds of differentiation, which traverses the expression for each input."""
         return 4e-7 * len(function.graph) * float(function.n) ** order
 
-    def derivative(self, function: Function, order: int) -> Call:
-        """Return the Jacobian or Hessian, entry by entry, as compiled code."""
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the Jacobian or Hessian, element by element, as compiled code."""
         symbols, outputs = _expressions(function)
         rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
         call = _lambdified(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
-        return lambda x: call(np.array(x))  # it refuses an array that it could not write into
+        return lambda x: call(np.array(x))  # it rejects read-only arrays
 
-    def door(self, function: Function, points: int | None) -> Door:
-        """Return value and gradient as one compiled function, which takes batches too."""
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return value and gradient as one compiled function, which accepts batches."""
         symbols, (output,) = _expressions(function)
         call = _lambdified(symbols, [output, *(output.diff(symbol) for symbol in symbols)])
 
         shape = (1 + function.n,) if points is None else (points, 1 + function.n)
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             result = result.reshape(shape)
             return result[..., 0], result[..., 1:]
 
-        return Door(call, lambda x: [np.ascontiguousarray(x)], given)
+        return CallAdapter(call, lambda x: [np.ascontiguousarray(x)], unpack)
 
 
-def _lambdified(symbols: list[Any], expressions: list[Any]) -> Call:
+def _lambdified(symbols: list[Any], expressions: list[Any]) -> PeerCall:
     import symengine
 
     for expression in expressions:
@@ -71,10 +71,10 @@ def _lambdified(symbols: list[Any], expressions: list[Any]) -> Call:
     have_llvm = getattr(symengine, "have_llvm", True)
     for backend in ("llvm", "lambda") if have_llvm else ("lambda",):
         try:
-            call: Call = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
+            call: PeerCall = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
             return call
         except (RuntimeError, ValueError) as error:
-            reason = error  # a function that LLVM's backend has no code for
+            reason = error  # LLVM's backend does not support a function
     raise UnsupportedError(f"SymEngine generates no code for it: {reason}")
 
 
@@ -92,7 +92,7 @@ def _expressions(function: Function) -> tuple[list[Any], list[Any]]:
     symbols: list[Any] = []
     environment: dict[int, Any] = {}
     for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        # SymEngine's own `cse` names what it shares x0, x1, …, whatever is called so already.
+        # SymEngine's `cse` names temporaries x0, x1, …, even if such symbols exist already.
         fresh = [symengine.Symbol(f"input{len(symbols) + k}") for k in range(math.prod(shape))]
         symbols += fresh
         environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
@@ -102,7 +102,7 @@ def _expressions(function: Function) -> tuple[list[Any], list[Any]]:
 
 
 class SymengineInterpreter(SympyInterpreter):
-    """Values are SymEngine's expressions, by SymPy's names."""
+    """Interpreter whose values are SymEngine expressions, built with SymPy's names."""
 
     title = "SymEngine"
 
@@ -111,7 +111,7 @@ class SymengineInterpreter(SympyInterpreter):
         import symengine
         from symengine.lib import symengine_wrapper
 
-        self.sympy = Names("SymEngine", symengine, _names(symengine))
+        self.sympy = RenamedModule("SymEngine", symengine, _names(symengine))
         self.conditions = (bool, symengine_wrapper.Boolean)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
@@ -136,7 +136,7 @@ class SymengineInterpreter(SympyInterpreter):
 
 
 def _names(symengine: Any) -> dict[str, Any]:
-    """Return by cases what SymEngine has no derivative of, since a symbol may be complex there."""
+    """Return piecewise definitions of what SymEngine, for complex symbols, cannot differentiate."""
     piecewise = symengine.Piecewise
     return {
         "Abs": lambda x: piecewise((x, x > 0), (-x, True)),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, Call, Door, Peer
-from difflab.methods.peers.spelling import Names, Spelling, taken, written
+from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index, written
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -18,14 +18,14 @@ __all__ = ["TORCH"]
 
 
 class Torch(Peer):
-    """PyTorch's tape, in float64, as one writes it: eagerly."""
+    """PyTorch's eager mode, in float64."""
 
     name = "torch"
     title = "PyTorch"
     summary = "PyTorch: eager tensors, one backward pass per output, in float64"
 
-    def derivative(self, function: Function, order: int) -> Call:
-        """Return the Jacobian, a backward pass a row, or PyTorch's own Hessian."""
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
         import torch
 
         flat = _packed(function)
@@ -47,7 +47,7 @@ class Torch(Peer):
 
         return jacobian
 
-    def door(self, function: Function, points: int | None) -> Door:
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return the function on tensors, and ``torch.autograd.grad`` of its sum."""
         import torch
 
@@ -63,7 +63,7 @@ class Torch(Peer):
             parts = function.split(x)
             return [torch.tensor(np.array(part), requires_grad=True) for part in parts]
 
-        def given(result: Any) -> tuple[Array, Array]:
+        def unpack(result: Any) -> tuple[Array, Array]:
             value, slopes = result
             flat = [
                 np.zeros((*batch, int(np.prod(shape))))
@@ -73,23 +73,23 @@ class Torch(Peer):
             ]
             return value.detach().numpy(), np.concatenate(flat, axis=-1)
 
-        return Door(call, arguments, given)
+        return CallAdapter(call, arguments, unpack)
 
 
 @cache
-def _spelling() -> Spelling:
-    """Return how PyTorch writes what differs from NumPy."""
+def _spelling() -> LibrarySpelling:
+    """Return the functions of PyTorch that differ from NumPy."""
     import torch
 
     def lifted(value: float) -> Any:
         return torch.tensor(value, dtype=torch.float64)
 
-    names = Names("PyTorch", torch, _names(torch, lifted))
-    return Spelling(names, _rows(torch, lifted(0.0)), lifted)
+    names = RenamedModule("PyTorch", torch, _names(torch, lifted))
+    return LibrarySpelling(names, _rows(torch, lifted(0.0)), lifted)
 
 
 def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
-    """Return what NumPy's names are in PyTorch."""
+    """Return PyTorch's functions for NumPy's names."""
     return {
         "asarray": lambda value: torch.tensor(np.array(value)),
         "broadcast_to": lambda x, shape: torch.broadcast_to(x, tuple(shape)),
@@ -110,7 +110,7 @@ def _names(torch: Any, lifted: Callable[[float], Any]) -> dict[str, Any]:
 
 
 def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
-    """Return the rows that PyTorch has as one function."""
+    """Return the primitives that are one function in PyTorch."""
     return {
         "heaviside": lambda x: 0.5 * torch.sign(x) + 0.5,
         "log_softmax": lambda x, *, axes, rank: torch.log_softmax(x, *axes),
@@ -120,17 +120,17 @@ def _rows(torch: Any, zero: Any) -> dict[str, Callable[..., Any]]:
         "relu": torch.relu,
         "sigmoid": torch.sigmoid,
         "softmax": lambda x, *, axes, rank: torch.softmax(x, *axes),
-        # PyTorch's own softplus is x beyond 20, which is off by 2e-9 there.
+        # PyTorch's own softplus returns x above 20, with an error of 2e-9.
         "softplus": lambda x: torch.logaddexp(x, zero),
-        "take": taken,
+        "take": take_by_index,
         "transpose": _transposed,
     }
 
 
 def _product(x: Any, axis: tuple[int, ...]) -> Any:
-    """Return the product along axes, which PyTorch takes one by one."""
-    for place in sorted(axis):
-        x = x.prod(place, keepdim=True)
+    """Return the product along axes, which PyTorch accepts one at a time."""
+    for single in sorted(axis):
+        x = x.prod(single, keepdim=True)
     return x.reshape([size for k, size in enumerate(x.shape) if k - x.ndim not in axis])
 
 

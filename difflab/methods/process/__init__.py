@@ -1,1 +1,1 @@
-"""Processes of their own for methods, which can be stopped whatever the methods are doing."""
+"""Separate processes for methods, which can be stopped whatever the methods are doing."""

@@ -1,4 +1,4 @@
-"""What a method's process tells of a derivative."""
+"""Facts about a derivative that a method's process reports."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from difflab.methods.protocol import Size
 
-__all__ = ["Facts"]
+__all__ = ["PreparedFacts"]
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is known of a derivative once it is prepared."""
+class PreparedFacts:
+    """Time, operations and size of a prepared derivative."""
 
     seconds: float
     operations: int | None

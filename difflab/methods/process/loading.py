@@ -1,4 +1,4 @@
-"""Optional packages tried in another process, so that none can take this one with it."""
+"""Trial imports of optional packages in another process, so that none can crash this one."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 from difflab.core.optional import installed, load
 from difflab.errors import DifflabError, MissingDependencyError
-from difflab.methods.process.worker import Handlers, Tell, Worker
+from difflab.methods.process.worker import Handlers, ReportProgress, Worker
 
 __all__ = ["faults", "handlers"]
 
-LIMIT = 60.0  # seconds after which an import counts as one that does not end
+LIMIT = 60.0  # seconds after which an import is considered to hang
 
 
-def handlers(tell: Tell) -> Handlers:
-    """Return what this process answers."""
+def handlers(report: ReportProgress) -> Handlers:
+    """Return the handlers of this process."""
     return {"fault": _fault}
 
 
 def _fault(name: str) -> str:
-    """Import a module and return what is wrong with it; empty where nothing is."""
+    """Import a module and return the error, or an empty string."""
     if name != "llvmlite":
         return load(name).reason
     from difflab.execute.targets.llvm.libraries import llvm
@@ -32,7 +32,7 @@ def _fault(name: str) -> str:
 
 
 def faults(names: Iterable[str]) -> dict[str, str]:
-    """Return what is wrong with each optional package: ``"missing"``, or ``"broken: "`` and why.
+    """Return the fault of each unusable package: ``"missing"``, or ``"broken: "`` and the reason.
 
     Examples
     --------

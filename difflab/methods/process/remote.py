@@ -1,7 +1,7 @@
 """A method in a process of its own, which can be stopped whatever the method is doing.
 
-What other packages bring runs so: it may hang where no exception reaches, end its interpreter,
-change what it is given, or print. It shares nothing with this process, and reads the clock there.
+Plug-ins run this way: they may hang where no exception is delivered, exit the interpreter, modify
+their arguments, or print. They share nothing with this process, and are timed in their own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from difflab.methods.process.worker import UnsentError, Worker
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem, Size
 
 if TYPE_CHECKING:
-    from difflab.methods.process.facts import Facts
+    from difflab.methods.process.facts import PreparedFacts
 
 __all__ = ["Remote", "RemoteDerivative"]
 
@@ -36,8 +36,8 @@ class Remote:
     value : str
         The value of the entry point of one that is plugged in.
     here : Method, optional
-        The method in this process, where that is safe to have: what it says of itself is known
-        without waiting, and it takes what cannot be sent.
+        The method in this process, if it is safe to load: its description is known without
+        waiting, and it handles problems that cannot be sent.
     """
 
     def __init__(self, name: str, value: str = "", here: Method | None = None) -> None:
@@ -46,23 +46,23 @@ class Remote:
         self._here = here
         self._worker: Worker | None = None
         self._loaded: Description | None = None
-        # A derivative may be collected in the middle of a message to the process, so that what
-        # is no longer needed waits here for the next one.
+        # A derivative may be garbage-collected in the middle of a message to the process, so its
+        # number is queued for the next message.
         self.forgotten: deque[int] = deque()
 
     @property
     def family(self) -> Family:
-        """Which of the three families it belongs to."""
+        """The family to which it belongs."""
         return (self._here or self._describe()).family
 
     @property
     def summary(self) -> str:
-        """One line on how it works."""
+        """A one-line description."""
         return (self._here or self._describe()).summary
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """The orders of derivative it can give."""
+        """The supported orders of derivative."""
         return (self._here or self._describe()).orders
 
     def missing(self) -> str | None:
@@ -105,17 +105,17 @@ class Remote:
             return self._here.prepare(problem)
 
     def running(self) -> Worker:
-        """Return the process, started when it is not there."""
+        """Return the process, started if it is not running."""
         if self._worker is None or not self._worker.alive:
             self._worker = Worker("difflab.methods.remote_worker", self.name, self._value)
         return self._worker
 
     def drain(self) -> list[int]:
-        """Return the derivatives that the process may drop, once."""
+        """Return the numbers of the derivatives that the process may drop, and clear them."""
         return [self.forgotten.popleft() for _ in range(len(self.forgotten))]
 
     def _describe(self) -> Description:
-        """Return what the method says of itself once it is loaded; asked once."""
+        """Return the description of the loaded method; it is requested once."""
         if self._loaded is None:
             worker = self.running()
             try:
@@ -132,12 +132,12 @@ class Remote:
 
 
 class RemoteDerivative:
-    """A derivative that lives in another process, and is made again when that was stopped.
+    """A derivative held by another process, prepared again if that was stopped.
 
     Attributes
     ----------
     prepare_seconds : float
-        What preparing took there.
+        Seconds that preparing took in the other process.
     size, operations
         As of every prepared derivative.
     """
@@ -168,7 +168,7 @@ class RemoteDerivative:
         return estimate
 
     def elapsed(self, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls at `x` take there."""
+        """Return the seconds that `repeats` calls at `x` take in the other process."""
         seconds: float = self._ask("elapsed", x, repeats)
         return seconds
 
@@ -182,12 +182,12 @@ class RemoteDerivative:
             self._prepare()
         return self._request(request, self._number, *arguments)
 
-    def _prepare(self) -> Facts:
+    def _prepare(self) -> PreparedFacts:
         self._worker = self._method.running()
         self._worker.wait()
-        # Values follow from the function, and the time is kept here.
+        # The other process rebuilds `values` from the function; this process keeps the deadline.
         sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
-        facts: Facts = self._request("prepare", self._number, sent, self._method.drain())
+        facts: PreparedFacts = self._request("prepare", self._number, sent, self._method.drain())
         return facts
 
     def _request(self, name: str, *arguments: Any) -> Any:

@@ -1,9 +1,9 @@
-"""A method's own process: one that answers requests and can be stopped whatever it is doing.
+"""A method's own process, which answers requests and can be stopped whatever it is doing.
 
-`Worker` is this process's end of the pipe and `serve` the other's. The child is a plain Python
+`Worker` is the parent's end of the pipe and `serve` the child's. The child is a new Python process
 that imports one module; unlike `multiprocessing`'s, it never runs the caller's script again, so
-that scripts need no ``if __name__ == "__main__"``. It dies with its parent: a thread of it reads
-the pipe, whose end is the end. Ctrl-C reaches the parent alone.
+that scripts need no ``if __name__ == "__main__"``. It exits with its parent: one of its threads
+reads the pipe, and end of file ends the process. Only the parent receives Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,34 +25,42 @@ from typing import Any, BinaryIO, Protocol
 
 from difflab.errors import DifflabError, MethodTimeout, UnsupportedError, printable
 
-__all__ = ["Handlers", "Tell", "UnsentError", "Worker", "WorkerDied", "limit_memory", "serve"]
+__all__ = [
+    "Handlers",
+    "ReportProgress",
+    "UnsentError",
+    "Worker",
+    "WorkerDied",
+    "limit_memory",
+    "serve",
+]
 
-STARTING = 60.0  # seconds until a process that does not answer counts as not started
+STARTING = 60.0  # seconds after which a process that does not answer is considered not started
 STACK_BYTES = 256 << 20  # virtual; for libraries that recurse where difflab would not
 RECURSION = 50_000
-_CLOSING = 5.0  # seconds between the end of the pipe and that of the process
+_CLOSING = 5.0  # seconds between the end of the pipe and the exit of the process
 _GONE = ("gone", None)
 
 
-class Tell(Protocol):
-    """Tells the parent how far a request has come."""
+class ReportProgress(Protocol):
+    """Callable that reports the progress of a request to the parent."""
 
     def __call__(self, progress: str) -> None:
-        """Tell."""
+        """Send `progress`."""
 
 
 Handlers = dict[str, Callable[..., Any]]
 
 
 class WorkerDied(DifflabError):
-    """The process ended by itself; the message says how."""
+    """The process ended unexpectedly; the message says how."""
 
 
 class UnsentError(DifflabError):
     """A request that cannot be pickled: it was not sent, and the process waits for another."""
 
 
-# What a request raised is sent as text: a class of another package's would be imported here.
+# Exceptions are sent as text: unpickling another package's class would import it here.
 _RAISED: dict[str, type[DifflabError]] = {
     "unsupported": UnsupportedError,
     "timeout": MethodTimeout,
@@ -66,10 +74,10 @@ class Worker:
     Parameters
     ----------
     module : str
-        A module with ``handlers(tell, *arguments) -> dict`` of the requests' names and their
-        callables. It is imported there, not here.
+        A module with ``handlers(report, *arguments) -> dict``, a mapping from names of requests
+        to callables. Only the child imports it.
     *arguments : str
-        What `handlers` is given besides.
+        Further arguments of `handlers`.
     """
 
     def __init__(self, module: str, *arguments: str) -> None:
@@ -106,28 +114,28 @@ class Worker:
     def request(
         self, name: str, *arguments: Any, timeout: float, limit: float | None = None
     ) -> Any:
-        """Ask for `name` and return its answer.
+        """Send the request `name` and return the answer.
 
         Parameters
         ----------
         name : str
-            One of the names that the module's `handlers` gives.
+            A key of the module's `handlers`.
         *arguments : object
-            What is sent with it.
+            Arguments of the request, which are pickled.
         timeout : float
-            Seconds until the process is stopped; those that it takes to start are not counted.
+            Seconds until the process is stopped, not counting its start.
         limit : float, optional
-            The limit that a message names, where `timeout` is what is left of it.
+            The limit stated in messages, if `timeout` is only the rest of it.
 
         Raises
         ------
         MethodTimeout
-            It took longer than `timeout` seconds, or more memory than it was allowed; the
-            process is stopped, and the message says how far it had come.
+            It took longer than `timeout` seconds, or exceeded its memory limit; the process is
+            stopped, and the message states its progress.
         WorkerDied
             The process ended.
         DifflabError
-            What the request raised.
+            The request raised an exception.
         """
         with self._lock:
             try:
@@ -135,7 +143,7 @@ class Worker:
             except BaseException as error:
                 answered = isinstance(error, DifflabError)
                 if not answered or isinstance(error, MethodTimeout | WorkerDied):
-                    self.stop()  # its late answer must not be taken for the next request's
+                    self.stop()  # its late answer must not be mistaken for the next request's
                 raise
 
     def wait(self) -> None:
@@ -144,7 +152,7 @@ class Worker:
         Raises
         ------
         MethodTimeout
-            It has not; it is stopped.
+            It has not started; it is stopped.
         WorkerDied, DifflabError
             It ended, or its module cannot be imported.
         """
@@ -162,7 +170,7 @@ class Worker:
         assert self._process.stdin is not None
         try:
             message = pickle.dumps((name, arguments), pickle.HIGHEST_PROTOCOL)
-        except Exception as error:  # whatever a user's own object raises
+        except Exception as error:  # pickling a user's object may raise anything
             raise UnsentError(f"it cannot be sent to a process: {_describe(error)}") from error
         try:
             self._process.stdin.write(message)
@@ -172,7 +180,7 @@ class Worker:
         return self._receive(timeout, f"stopped after {limit:g} s")
 
     def _receive(self, timeout: float, verdict: str) -> Any:
-        """Wait for an answer and return it; keep what is told on the way."""
+        """Wait for an answer and return it; keep the last progress report for error messages."""
         deadline = monotonic() + timeout
         progress = ""
         while True:
@@ -194,7 +202,9 @@ class Worker:
     def _died(self, progress: str = "") -> WorkerDied:
         try:
             code = self._process.wait(_CLOSING)
-        except TimeoutExpired:  # it closed the pipe, or wrote into it what is no answer
+        except (
+            TimeoutExpired
+        ):  # it closed the pipe, or wrote something other than an answer into it
             self.stop()
             return WorkerDied(_with_progress("its process gave no answer", progress))
         how = f"by signal {-code}" if code < 0 else f"with exit code {code}"
@@ -212,7 +222,7 @@ def _environment() -> dict[str, str]:
 
 
 def _listen(stream: BinaryIO, put: Callable[[tuple[str, Any]], None]) -> None:
-    """Hand every message on until the other end is gone, or sends what is none."""
+    """Forward every message until the other end closes, or sends an invalid message."""
     with suppress(Exception):
         while True:
             put(pickle.load(stream))  # noqa: S301 - the other end is our own process
@@ -233,7 +243,7 @@ def _stop(owner: int, process: Popen[bytes], listener: threading.Thread) -> None
 
 
 def _kill(process: Popen[bytes]) -> None:
-    """End a process and those that it started, which would hold its pipe open."""
+    """Kill a process and its children, which would hold its pipe open."""
     if hasattr(os, "killpg"):
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
@@ -242,7 +252,7 @@ def _kill(process: Popen[bytes]) -> None:
 
 
 def serve(module: str, *arguments: str) -> None:
-    """Answer requests with the handlers of `module` until the parent is gone."""
+    """Answer requests with the handlers of `module` until the parent exits."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not reach the pipe
     requests: SimpleQueue[tuple[str, Any]] = SimpleQueue()
@@ -254,7 +264,7 @@ def serve(module: str, *arguments: str) -> None:
 
     threading.Thread(target=_listen, args=(sys.stdin.buffer, put), daemon=True).start()
     sys.setrecursionlimit(RECURSION)
-    sys.set_int_max_str_digits(0)  # long integers are the time limit's business
+    sys.set_int_max_str_digits(0)  # the time limit bounds the conversion of long integers
     threading.stack_size(STACK_BYTES)
     worker = threading.Thread(target=_answer_all, args=(module, arguments, requests.get, replies))
     worker.start()
@@ -279,9 +289,9 @@ def _answer_all(
         return
     send("done", None)
     while True:
-        name, given = get()
+        name, request_arguments = get()
         try:
-            answer = handlers[name](*given)
+            answer = handlers[name](*request_arguments)
         except MemoryError:
             send("memory", None)
             return
@@ -302,7 +312,7 @@ def _describe(error: BaseException) -> str:
 
 
 def limit_memory(allowance: int) -> None:
-    """Let this process take `allowance` bytes more than it has, where the system can say so."""
+    """Limit this process to `allowance` more bytes than it has mapped, if supported."""
     try:
         import resource
     except ImportError:  # Windows

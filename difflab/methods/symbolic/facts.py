@@ -1,15 +1,15 @@
-"""What SymPy's process tells of a derivative."""
+"""Facts about a derivative that SymPy's process reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Facts", "Sizes"]
+__all__ = ["Sizes", "SymbolicFacts"]
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large an expression is, written out and after `cse`.
+    """Sizes of an expression, as a tree and after `cse`.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is known of a derivative once it is prepared."""
+class SymbolicFacts:
+    """Time and sizes of a prepared derivative."""
 
     seconds: float
     size: Sizes

@@ -1,6 +1,6 @@
-"""How large SymPy's expressions are, counted without walking their trees.
+"""Sizes of SymPy's expressions, counted without walking their trees.
 
-Imported in the symbolic method's own process only.
+Imported only in the process of the symbolic method.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["dag_size", "distinct", "sizes", "tree_size"]
 
 
 def sizes(expressions: list[Any], replacements: list[tuple[Any, Any]], reduced: list[Any]) -> Sizes:
-    """Return the sizes of `expressions`, of which `sympy.cse` made the other two."""
+    """Return the sizes of `expressions`, given the results of `sympy.cse`."""
     operations, leaves = tree_size(expressions)
     shared, shared_leaves = dag_size(replacements, reduced)
     return Sizes(operations + leaves, shared + shared_leaves, operations, shared)
@@ -41,7 +41,7 @@ def tree_size(expressions: Iterable[Any]) -> tuple[int, int]:
 
     The operations are `sympy.count_ops`, but found in time linear in the distinct
     subexpressions. SymPy's own function walks the tree, which may be exponentially larger than
-    the memory that the expressions fill.
+    the expressions in memory.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """SymPy's side of the symbolic method, run in a process of its own.
 
-Everything here is SymPy's: expressions, `diff`, `simplify`, `cse`, `lambdify`. Only names that
-this module makes reach the code that `lambdify` generates; the user's text does not.
+All differentiation is SymPy's: `diff`, `simplify`, `cse`, `lambdify`. The code that `lambdify`
+generates contains only names that this module creates, never the user's text.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
-from difflab.methods.process.worker import Handlers, Tell, limit_memory
-from difflab.methods.symbolic.facts import Facts, Sizes
+from difflab.methods.process.worker import Handlers, ReportProgress, limit_memory
+from difflab.methods.symbolic.facts import Sizes, SymbolicFacts
 from difflab.methods.symbolic.size import distinct, sizes
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
-__all__ = ["Derivative", "Session", "handlers"]
+__all__ = ["SympyDerivative", "SympySession", "handlers"]
 
 Expressions = list[Any]
-Call = Callable[[list[float]], list[Any]]
+GeneratedCode = Callable[[list[float]], list[Any]]
 Shared = tuple[list[tuple[Any, Any]], Expressions]  # what `cse` returns
 
-TELL_EVERY = 0.005  # seconds between two reports of a loop with many short steps
+REPORT_INTERVAL = 0.005  # seconds between two progress reports of a loop with many short steps
 
 
-def handlers(tell: Tell) -> Handlers:
-    """Return what this process answers, and use every part of SymPy once.
+def handlers(report: ReportProgress) -> Handlers:
+    """Return the handlers of this process, after using every part of SymPy once.
 
-    SymPy imports much of itself on first use; that belongs to starting the process and not to
-    the first derivative it is asked for.
+    SymPy imports much of itself on first use; that is part of starting the process, not of the
+    first derivative.
     """
     x, y = sympy.symbols("x y", real=True)
     warm = [sympy.diff(sympy.log(x) * sympy.sin(x * y), v) for v in (x, y)]
     _lambdified([x, y], warm)
     sympy.simplify(warm[0])
-    session = Session(tell)
+    session = SympySession(report)
     return {
         "prepare": session.prepare,
         "simplify": session.simplify,
@@ -57,12 +57,12 @@ def handlers(tell: Tell) -> Handlers:
     }
 
 
-class Session:
-    """The derivatives that this process holds, by the number that the parent gave them."""
+class SympySession:
+    """The derivatives that this process holds, by the numbers that the parent assigned."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-        self._derivatives: dict[int, Derivative] = {}
+    def __init__(self, report: ReportProgress) -> None:
+        self._report = report
+        self._derivatives: dict[int, SympyDerivative] = {}
 
     def prepare(
         self,
@@ -71,23 +71,23 @@ class Session:
         order: int,
         memory_bytes: int,
         forgotten: Sequence[int] = (),
-    ) -> Facts:
-        """Differentiate `function` and keep the derivative as `number`; drop others."""
+    ) -> SymbolicFacts:
+        """Differentiate `function` and keep the derivative as `number`; drop `forgotten` ones."""
         for other in forgotten:
             self._derivatives.pop(other, None)
         limit_memory(memory_bytes)
         with Stopwatch() as watch:
-            derivative = Derivative(function, order, self._tell)
+            derivative = SympyDerivative(function, order, self._report)
             seconds = watch.seconds()
         self._derivatives[number] = derivative
-        return Facts(seconds, derivative.size())
+        return SymbolicFacts(seconds, derivative.size())
 
     def simplify(self, number: int) -> Sizes:
         """Return the size of the derivative after `sympy.simplify`."""
         derivative = self._derivatives[number]
         simplified = []
         for done, expression in enumerate(derivative.expressions):
-            self._tell(f"simplified {done} of {len(derivative.expressions)} derivatives")
+            self._report(f"simplified {done} of {len(derivative.expressions)} derivatives")
             simplified.append(sympy.simplify(expression))
         return sizes(simplified, *sympy.cse(simplified))
 
@@ -96,7 +96,7 @@ class Session:
         return self._derivatives[number](x)
 
     def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls take here, without the way to the parent."""
+        """Return the seconds that `repeats` calls take in this process, excluding communication."""
         derivative = self._derivatives[number]
         return elapsed(lambda: derivative(x), repeats)
 
@@ -106,37 +106,37 @@ class Session:
         return peak_of(lambda: derivative(x))
 
 
-class Derivative:
+class SympyDerivative:
     """SymPy's Jacobian or Hessian of a function, as expressions and as Python code.
 
     Attributes
     ----------
     expressions : list
-        The Jacobian's entries, row by row; of a Hessian the entries on and above the diagonal.
+        The elements of the Jacobian in row-major order, or the upper triangle of the Hessian.
     """
 
-    def __init__(self, function: Function, order: int, tell: Tell) -> None:
-        symbols, outputs = _converted(function, tell)
+    def __init__(self, function: Function, order: int, report: ReportProgress) -> None:
+        symbols, outputs = _converted(function, report)
         if order == 1:
             rows, columns = len(outputs), len(symbols)
             self.expressions = _differentiated(
-                [(output, symbol) for output in outputs for symbol in symbols], tell
+                [(output, symbol) for output in outputs for symbol in symbols], report
             )
             self._positions = np.arange(rows * columns).reshape(rows, columns)
         else:
-            self.expressions, self._positions = _hessian(outputs[0], symbols, tell)
+            self.expressions, self._positions = _hessian(outputs[0], symbols, report)
         _refuse_unevaluated(self.expressions)
-        tell(f"differentiated all {len(self.expressions)} derivatives; generating code")
+        report(f"differentiated all {len(self.expressions)} derivatives; generating code")
         self._symbols = symbols
         self._call, self._shared = _lambdified(symbols, self.expressions)
-        self._robust: Call | None = None
+        self._robust: GeneratedCode | None = None
 
     def size(self) -> Sizes:
-        """Return how large the derivative is, written out and after `cse`."""
+        """Return the sizes of the derivative, as a tree and after `cse`."""
         return sizes(self.expressions, *self._shared)
 
     def __call__(self, x: NDArray[float64]) -> NDArray[float64]:
-        """Return the derivative at `x`; nan where SymPy's is not a real number."""
+        """Return the derivative at `x`; nan where SymPy's value is not a real number."""
         try:
             flat = np.array(self._call(x.tolist()), dtype=float64)
         except (ArithmeticError, TypeError, ValueError):
@@ -152,10 +152,10 @@ class Derivative:
         return np.array([_real(entry) for entry in entries], dtype=float64)
 
 
-def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions]:
+def _converted(function: Function, report: ReportProgress) -> tuple[Expressions, Expressions]:
     """Return a symbol per flattened input and an expression per flattened output."""
     graph = function.graph
-    tell(f"converted 0 of {len(graph)} nodes")
+    report(f"converted 0 of {len(graph)} nodes")
     symbols: Expressions = []
     environment: dict[int, Any] = {}
     for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
@@ -163,34 +163,34 @@ def _converted(function: Function, tell: Tell) -> tuple[Expressions, Expressions
         fresh = [sympy.Symbol(f"x{len(symbols) + k}", real=True) for k in range(size)]
         symbols += fresh
         environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
-    values = fold(graph, environment, function.outputs, _Telling(len(graph), tell))
-    tell(f"converted all {len(graph)} nodes")
+    values = fold(graph, environment, function.outputs, _ReportingInterpreter(len(graph), report))
+    report(f"converted all {len(graph)} nodes")
     outputs = [entry for value in values for entry in np.asarray(value, dtype=object).flat]
     return symbols, [_as_expression(output) for output in outputs]
 
 
 def _as_expression(output: Any) -> Any:
     expression = sympy.sympify(output, strict=True)
-    # To SymPy a symbol may also stand for a truth value; here it is an input, a number.
+    # In SymPy a symbol may also be a Boolean; here it is a real input.
     if isinstance(expression, sympy.logic.boolalg.Boolean) and not expression.is_Symbol:
         return sympy.Piecewise((1, expression), (0, True))
     return expression
 
 
-class _Telling(SympyInterpreter):
-    """SymPy's interpreter, telling how many nodes it has converted."""
+class _ReportingInterpreter(SympyInterpreter):
+    """SymPy's interpreter, which reports how many nodes it has converted."""
 
-    def __init__(self, total: int, tell: Tell) -> None:
+    def __init__(self, total: int, report: ReportProgress) -> None:
         super().__init__()
         self._total = total
-        self._tell = tell
+        self._report = report
         self._done = 0
         self._last = 0.0
 
     def constant(self, value: Number, name: str | None) -> Any:
         self._count()
         if name is None and isinstance(value, float) and np.isfinite(value):
-            # Of 15 digits, SymPy's default, generated code would get another number.
+            # With SymPy's default of 15 digits, generated code would contain another number.
             return sympy.Float(value, 17)
         return super().constant(value, name)
 
@@ -205,31 +205,33 @@ class _Telling(SympyInterpreter):
 
     def _count(self) -> None:
         now = perf_counter()
-        if now - self._last > TELL_EVERY:
+        if now - self._last > REPORT_INTERVAL:
             self._last = now
-            self._tell(f"converted {self._done} of {self._total} nodes")
+            self._report(f"converted {self._done} of {self._total} nodes")
         self._done += 1
 
 
-def _differentiated(pairs: Sequence[tuple[Any, Any]], tell: Tell) -> Expressions:
+def _differentiated(pairs: Sequence[tuple[Any, Any]], report: ReportProgress) -> Expressions:
     """Return SymPy's derivative of each (expression, symbol)."""
     derivatives = []
     last = 0.0
     for done, (expression, symbol) in enumerate(pairs):
         now = perf_counter()
-        if now - last > TELL_EVERY:
+        if now - last > REPORT_INTERVAL:
             last = now
-            tell(f"differentiated {done} of {len(pairs)} derivatives")
+            report(f"differentiated {done} of {len(pairs)} derivatives")
         derivatives.append(sympy.diff(expression, symbol))
     return derivatives
 
 
-def _hessian(output: Any, symbols: Expressions, tell: Tell) -> tuple[Expressions, NDArray[Any]]:
-    """Return the entries on and above the diagonal, and where each entry of the whole is."""
+def _hessian(
+    output: Any, symbols: Expressions, report: ReportProgress
+) -> tuple[Expressions, NDArray[Any]]:
+    """Return the upper triangle of the Hessian, and the index of each element in it."""
     n = len(symbols)
-    gradient = _differentiated([(output, symbol) for symbol in symbols], tell)
+    gradient = _differentiated([(output, symbol) for symbol in symbols], report)
     upper = [(i, j) for i in range(n) for j in range(i, n)]
-    entries = _differentiated([(gradient[i], symbols[j]) for i, j in upper], tell)
+    entries = _differentiated([(gradient[i], symbols[j]) for i, j in upper], report)
     positions = np.empty((n, n), dtype=np.intp)
     for position, (i, j) in enumerate(upper):
         positions[i, j] = positions[j, i] = position
@@ -237,7 +239,7 @@ def _hessian(output: Any, symbols: Expressions, tell: Tell) -> tuple[Expressions
 
 
 def _refuse_unevaluated(expressions: Expressions) -> None:
-    """Raise where SymPy has no rule and leaves a derivative as such."""
+    """Raise if SymPy has no rule and leaves a derivative unevaluated."""
     for expression in distinct(expressions):
         if isinstance(expression, sympy.Derivative | sympy.Subs):
             inner = expression.expr if isinstance(expression, sympy.Derivative) else expression
@@ -245,25 +247,25 @@ def _refuse_unevaluated(expressions: Expressions) -> None:
 
 
 def _dirac(x: float, *_order: int) -> float:
-    """Return Dirac's delta, or a derivative of it, at a float: no number at 0."""
+    """Return Dirac's delta, or a derivative of it, at a float: nan at 0."""
     return 0.0 if x != 0 else float("nan")
 
 
 _OWN = {"DiracDelta": _dirac}
-# The fastest that can spell the expression is taken. SciPy is slow to import, `math` needs none
-# of that, calls faster and evaluates only the branch that is taken.
+# The first that supports the expression is used. SciPy is slow to import; `math` needs no import,
+# has less call overhead and evaluates only the selected branch.
 _MODULES: tuple[list[Any], ...] = ([_OWN, "math"], [_OWN, "numpy"], [_OWN, "scipy", "numpy"])
 
 
 def _lambdified(
     symbols: Expressions, expressions: Expressions, modules: Sequence[list[Any]] = _MODULES
-) -> tuple[Call, Shared]:
-    """Return code for all `expressions` at once, and what `cse` made of them."""
+) -> tuple[GeneratedCode, Shared]:
+    """Return code for all `expressions` at once, and the result of `cse`."""
     shared: Shared = sympy.cse(expressions)
     missing: set[str] = set()
     for module in modules:
         try:
-            call: Call = sympy.lambdify(
+            call: GeneratedCode = sympy.lambdify(
                 [symbols], expressions, modules=module, cse=lambda _: shared
             )
         except PrintMethodNotImplementedError:

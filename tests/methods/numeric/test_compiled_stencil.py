@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.errors import PointError
-from difflab.methods.numeric import compiled_stencil as straight
-from difflab.methods.numeric import repeated
-from difflab.methods.numeric.compiled_stencil import Straight, suits
+from difflab.methods.numeric import compiled_stencil, repeated
+from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
 from difflab.methods.numeric.finite import CENTRAL, FORWARD, Differences
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.rules import Rule
+from difflab.methods.numeric.rules import DifferenceRule
 from difflab.methods.protocol import Problem
 
 SEED = "ln(x1) + x1*x2 - sin(x2)"
@@ -51,8 +50,8 @@ HARD = [
 ]
 
 
-def first_pass(function: dl.Function, rule: Rule = RULE) -> Straight:
-    found = Straight.of(function, rule)
+def first_pass(function: dl.Function, rule: DifferenceRule = RULE) -> CompiledStencil:
+    found = CompiledStencil.of(function, rule)
     assert found is not None
     return found
 
@@ -113,7 +112,7 @@ WAVE = first_pass(dl.parse("sin(frequency*x + phase)"))
 
 def test_python_runs_it_without_llvmlite(monkeypatch: pytest.MonkeyPatch) -> None:
     native = first_pass(dl.parse(SEED))(np.array([2.0, 5.0]))
-    monkeypatch.setattr(straight, "available", lambda: False)
+    monkeypatch.setattr(compiled_stencil, "available", lambda: False)
     plain = first_pass(dl.parse(SEED))(np.array([2.0, 5.0]))
     assert native is not None
     assert plain is not None
@@ -161,12 +160,12 @@ def compiling(monkeypatch: pytest.MonkeyPatch) -> list[dl.Function]:
     """Record what is compiled, which happens after three calls."""
     seen: list[dl.Function] = []
 
-    def of(function: dl.Function, rule: Rule) -> Straight | None:
+    def of(function: dl.Function, rule: DifferenceRule) -> CompiledStencil | None:
         seen.append(function)
-        return Straight.of(function, rule)
+        return CompiledStencil.of(function, rule)
 
     monkeypatch.setattr(repeated, "CALLS", 3)
-    monkeypatch.setattr(repeated, "Straight", SimpleNamespace(of=of))
+    monkeypatch.setattr(repeated, "CompiledStencil", SimpleNamespace(of=of))
     return seen
 
 
@@ -234,8 +233,8 @@ def test_a_method_that_is_called_often_is_prepared_for_it() -> None:
     f, x = dl.parse(SEED), np.array([2.0, 5.0])
     seldom = RICHARDSON.prepare(Problem(f.values, f.n, f.m, f))
     often = RICHARDSON.prepare(Problem(f.values, f.n, f.m, f, often=True))
-    assert seldom.straight is None
-    assert often.straight is not None
+    assert seldom.compiled is None
+    assert often.compiled is not None
     assert often(x).value.shape == often(x).error.shape == (1, 2)
     np.testing.assert_allclose(often(x).value, seldom(x).value, rtol=1e-12)
     assert often(x).evaluations == seldom(x).evaluations

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 import difflab as dl
 from difflab.errors import UnsupportedError
-from difflab.methods.differentiate import Derivative
+from difflab.methods.differentiate import PointDerivative
 from difflab.methods.numeric.complex_step import COMPLEX_STEP, complex_steps
 from difflab.methods.protocol import Problem
 from tests.conftest import Reference
 
 
-def step(f: Any, x: Any, order: int = 1) -> Derivative:
+def step(f: Any, x: Any, order: int = 1) -> PointDerivative:
     return dl.differentiate(f, x, method="complex-step", order=order)
 
 

@@ -131,12 +131,12 @@ def test_arrays_and_branches(peer: Peer, text: str, x: Any, wanted: Any) -> None
 
 @pytest.mark.parametrize("points", [None, 5])
 @pytest.mark.parametrize("text", [SEED, "x: [3]; logsumexp(x)*sum(x)", "x^3"])
-def test_the_door_gives_value_and_gradient(peer: Peer, points: int | None, text: str) -> None:
+def test_the_adapter_gives_value_and_gradient(peer: Peer, points: int | None, text: str) -> None:
     function = parse(text)
     x = np.random.default_rng(2).uniform(0.5, 2, (function.n,) if points is None else (5, 3))
     x = x[..., : function.n]
-    door = peer.door(function, points)
-    value, gradient = door.given(door.call(*door.taken(x)))
+    adapter = peer.adapter(function, points)
+    value, gradient = adapter.result(adapter.call(*adapter.arguments(x)))
     rows, values = np.atleast_2d(x), np.atleast_1d(value)
     assert (value.shape, gradient.shape) == (x.shape[:-1], x.shape)
     assert value.dtype == gradient.dtype == np.float64
@@ -171,7 +171,7 @@ def test_a_comparison_has_its_row(peer: Peer) -> None:
 
 def test_what_would_not_end_is_not_begun(peer: Peer) -> None:
     function = parse("+".join(f"sin({k}*x)" for k in range(50)))
-    seconds = peer.foretold(function, 1)
+    seconds = peer.estimated_seconds(function, 1)
     if seconds == 0:
         pytest.skip("its time grows no faster than the formula")
     with pytest.raises(MethodTimeout, match="not begun"):

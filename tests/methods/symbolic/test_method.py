@@ -298,10 +298,10 @@ def test_times_are_of_the_calls_and_not_of_the_way(
 
 def test_a_second_is_a_tick_of_the_clock_there(monkeypatch: pytest.MonkeyPatch) -> None:
     from difflab.methods import timer as meter
-    from difflab.methods.symbolic.worker import Session
+    from difflab.methods.symbolic.worker import SympySession
 
     f = parse("sin(x)")
-    session = Session(lambda text: None)
+    session = SympySession(lambda text: None)
     monkeypatch.setattr("difflab.methods.symbolic.worker.limit_memory", lambda allowance: None)
     session.prepare(1, f, 1, 1 << 30)
     ticks = itertools.count()
