@@ -27,11 +27,11 @@ from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
 __all__ = [
-    "Answer",
-    "Call",
-    "Cost",
+    "MethodAnswer",
+    "MethodCall",
+    "CallCost",
     "Pairs",
-    "Sampler",
+    "TimeSampler",
     "SelfMeasured",
     "answer",
     "in_turns",
@@ -65,7 +65,7 @@ class SelfMeasured(Protocol):
 
 
 @dataclass(frozen=True)
-class Cost:
+class CallCost:
     """What one call costs.
 
     Attributes
@@ -104,7 +104,7 @@ def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ..
 
 
 @dataclass(frozen=True)
-class Call:
+class MethodCall:
     """A prepared derivative at a point, and the time that its method has left.
 
     Attributes
@@ -145,7 +145,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class MethodAnswer:
     """What one method gave at one point, within its time.
 
     Attributes
@@ -154,16 +154,16 @@ class Answer:
         The derivative.
     prepare_samples : tuple of float
         What preparing took, each time.
-    call : Call
+    call : MethodCall
         The call that gave it, to be measured.
     """
 
     estimate: Estimate
     prepare_samples: tuple[float, ...]
-    call: Call
+    call: MethodCall
 
 
-def answer(method: Method, problem: Problem, x: NDArray[float64]) -> Answer:
+def answer(method: Method, problem: Problem, x: NDArray[float64]) -> MethodAnswer:
     """Prepare a method and call it at `x`, in ``problem.timeout`` seconds together.
 
     The time until a process has started, where the method runs in one, is not counted. The
@@ -192,21 +192,21 @@ def answer(method: Method, problem: Problem, x: NDArray[float64]) -> Answer:
         began = perf_counter()
         estimate = prepared(x)
         first = perf_counter() - began
-    return Answer(estimate, samples, Call(prepared, x, deadline, first))
+    return MethodAnswer(estimate, samples, MethodCall(prepared, x, deadline, first))
 
 
-def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> Cost:
+def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> CallCost:
     """Measure what one call of `prepared` at `x` costs, in at most about `budget` seconds.
 
     The memory is measured where a call is short against the budget, since it is slower then.
     """
-    (cost,) = in_turns([Call(prepared, x)], budget)
-    if isinstance(cost, Cost):
+    (cost,) = in_turns([MethodCall(prepared, x)], budget)
+    if isinstance(cost, CallCost):
         return cost
     raise cost
 
 
-def in_turns(calls: Sequence[Call], budget: float = BUDGET) -> list[Cost | BaseException]:
+def in_turns(calls: Sequence[MethodCall], budget: float = BUDGET) -> list[CallCost | BaseException]:
     """Measure what a call of each costs, one sample of each after the other, round by round.
 
     What disturbs the machine for a while disturbs a round of all, so that none looks slow for
@@ -214,19 +214,19 @@ def in_turns(calls: Sequence[Call], budget: float = BUDGET) -> list[Cost | BaseE
 
     Parameters
     ----------
-    calls : sequence of Call
+    calls : sequence of MethodCall
         What is measured.
     budget : float
         Seconds for each, after which no further sample of it is begun; there is always one.
 
     Returns
     -------
-    list of Cost or exception
+    list of CallCost or exception
         What each costs, or what it raised.
     """
-    samplers = [Sampler(call.elapsed, min(budget, call.deadline.remaining())) for call in calls]
+    samplers = [TimeSampler(call.elapsed, min(budget, call.deadline.remaining())) for call in calls]
     places = range(len(calls))
-    ended: dict[int, Cost | BaseException] = {
+    ended: dict[int, CallCost | BaseException] = {
         place: _known(calls[place], samplers[place]) for place in places if calls[place].is_long
     }
     for number in range(SAMPLES):
@@ -245,23 +245,23 @@ def in_turns(calls: Sequence[Call], budget: float = BUDGET) -> list[Cost | BaseE
     ]
 
 
-def _known(call: Call, sampler: Sampler) -> Cost:
+def _known(call: MethodCall, sampler: TimeSampler) -> CallCost:
     """Return what is known of a call whose time is over."""
-    return Cost(tuple(sampler.samples) or (call.first or math.inf,), None)
+    return CallCost(tuple(sampler.samples) or (call.first or math.inf,), None)
 
 
-def _cost(call: Call, sampler: Sampler, budget: float) -> Cost | BaseException:
+def _cost(call: MethodCall, sampler: TimeSampler, budget: float) -> CallCost | BaseException:
     if min(sampler.samples) > budget / 4:
         return _known(call, sampler)
     try:
-        return Cost(tuple(sampler.samples), call.peak_bytes())
+        return CallCost(tuple(sampler.samples), call.peak_bytes())
     except MethodTimeout:
         return _known(call, sampler)
     except (Exception, SystemExit) as error:
         return error
 
 
-class Sampler:
+class TimeSampler:
     """Takes samples of the seconds that one repetition takes.
 
     Parameters
@@ -278,7 +278,7 @@ class Sampler:
 
     Examples
     --------
-    >>> quick, slow = Sampler(lambda repeats: 0.001 * repeats), Sampler(lambda repeats: 3.0)
+    >>> quick, slow = TimeSampler(lambda repeats: 0.001 * repeats), TimeSampler(lambda repeats: 3.0)
     >>> for _ in range(3):
     ...     quick.take()
     ...     slow.take()

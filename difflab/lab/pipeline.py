@@ -12,7 +12,7 @@ from difflab.graph.passes.layout import layout
 from difflab.graph.repetition import rolled
 from difflab.stabilisation.rewriting import stabilised
 
-__all__ = ["EXACT", "STABILISE", "Pass", "Step", "run"]
+__all__ = ["EXACT", "STABILISE", "Pass", "PassStep", "run"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Step:
+class PassStep:
     """What a pass made of a function."""
 
     done: Pass
@@ -73,7 +73,7 @@ EXACT: tuple[Pass, ...] = (FOLD, SIMPLIFY, COMMON, LAYOUT, DEAD, REPETITION)
 """The passes that keep every value, in order."""
 
 
-def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[Step]:
+def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[PassStep]:
     """Apply passes in order and return every step.
 
     Parameters
@@ -85,7 +85,7 @@ def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[Step]:
 
     Returns
     -------
-    list of Step
+    list of PassStep
         One for each pass; the last one's `after` is the result.
 
     Examples
@@ -98,6 +98,6 @@ def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[Step]:
     steps = []
     for item in passes:
         after = item.apply(function)
-        steps.append(Step(item, function, after))
+        steps.append(PassStep(item, function, after))
         function = after
     return steps

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from difflab.errors import printable
 from difflab.lab.environment import environment, package_version
-from difflab.lab.sweep import Cell, Kind, Layout
+from difflab.lab.sweep import Cell, CellType, SweepLayout
 from difflab.methods.registry import entry_point
 
 __all__ = ["layout", "packages", "source"]
 
-_SOURCE: Mapping[str, Kind] = {
+_SOURCE: Mapping[str, CellType] = {
     "difflab": str,
     "code": str,
     "python": str,
@@ -40,13 +40,13 @@ _SOURCE: Mapping[str, Kind] = {
     "timeout": float,
     "seed": int,
 }
-_ABOUT: Mapping[str, Kind] = {"date": str, "repetitions": int, "spread": float}
+_ABOUT: Mapping[str, CellType] = {"date": str, "repetitions": int, "spread": float}
 _HERE = ("difflab", "python", "numpy", "scipy", "llvmlite", "system", "cpu", "threads")
 _CODE = tuple(suffix for suffix in all_suffixes() if suffix != ".pyc")
 _DIGITS = 12
 
 
-def layout(columns: Mapping[str, Kind], key: Sequence[str]) -> Layout:
+def layout(columns: Mapping[str, CellType], key: Sequence[str]) -> SweepLayout:
     """Return the layout of a bench: its own columns, and after them what produced the row.
 
     Parameters
@@ -58,7 +58,7 @@ def layout(columns: Mapping[str, Kind], key: Sequence[str]) -> Layout:
 
     Returns
     -------
-    Layout
+    SweepLayout
         Its further columns are the versions of difflab (``code`` is a hash of its files),
         Python, NumPy, SciPy and llvmlite, the ``packages`` of the row's method, system,
         processor, threads, target, timeout in seconds and seed, which identify the row beside
@@ -70,7 +70,7 @@ def layout(columns: Mapping[str, Kind], key: Sequence[str]) -> Layout:
     >>> layout({"size": int, "seconds": float}, key=["size"]).source[:3]
     ('difflab', 'code', 'python')
     """
-    return Layout({**columns, **_SOURCE, **_ABOUT}, tuple(key), tuple(_SOURCE))
+    return SweepLayout({**columns, **_SOURCE, **_ABOUT}, tuple(key), tuple(_SOURCE))
 
 
 def source(

@@ -79,7 +79,7 @@ def from_dict(record: Any) -> Comparison:
     if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
         raise InputError(f"its schema is not {SCHEMA!r}")
     try:
-        return _comparison(_Part(record, ""))
+        return _comparison(_RecordPart(record, ""))
     except _FaultError as error:
         raise InputError(f"it does not follow the schema {SCHEMA!r}: {error}") from error
 
@@ -88,7 +88,7 @@ class _FaultError(Exception):
     """A part that is not what the schema says."""
 
 
-class _Part:
+class _RecordPart:
     """A part of the record with the path to it, read as what it has to be."""
 
     def __init__(self, value: Any, path: str) -> None:
@@ -99,23 +99,23 @@ class _Part:
         shown = repr(self.value)[:40] if isinstance(self.value, str | float) else _kind(self.value)
         return _FaultError(f"{self.path} is {shown}, and not {wanted}")
 
-    def __getitem__(self, name: str) -> _Part:
+    def __getitem__(self, name: str) -> _RecordPart:
         path = f"{self.path}.{name}".lstrip(".")
         if not isinstance(self.value, Mapping):
             raise self.fault("an object")
         if name not in self.value:
             raise _FaultError(f"{path} is missing")
-        return _Part(self.value[name], path)
+        return _RecordPart(self.value[name], path)
 
-    def items(self) -> list[tuple[str, _Part]]:
+    def items(self) -> list[tuple[str, _RecordPart]]:
         if not isinstance(self.value, Mapping):
             raise self.fault("an object")
         return [(str(name), self[name]) for name in self.value]
 
-    def each(self) -> list[_Part]:
+    def each(self) -> list[_RecordPart]:
         if not isinstance(self.value, list | tuple):
             raise self.fault("a list")
-        return [_Part(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
+        return [_RecordPart(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self) -> str:
         if not isinstance(self.value, str):
@@ -159,7 +159,7 @@ class _Part:
             raise self.fault("a number of seconds")
         return value
 
-    def maybe(self, read: Callable[[_Part], T]) -> T | None:
+    def maybe(self, read: Callable[[_RecordPart], T]) -> T | None:
         return None if self.value is None else read(self)
 
     def array(self, rank: int | None = None) -> NDArray[float64]:
@@ -173,7 +173,7 @@ class _Part:
             raise self.fault("an array of numbers" if rank is None else f"one of rank {rank}")
         level = [self]
         for extent in shape:
-            inner: list[_Part] = []
+            inner: list[_RecordPart] = []
             for part in level:
                 parts = part.each()
                 if len(parts) != extent:
@@ -188,7 +188,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "an object" if isinstance(value, Mapping) else "something else")
 
 
-def _comparison(record: _Part) -> Comparison:
+def _comparison(record: _RecordPart) -> Comparison:
     expression = _expression(record["expression"])
     order = record["order"].integer(1, 2)
     environment = _environment(record["environment"])
@@ -203,7 +203,7 @@ def _comparison(record: _Part) -> Comparison:
     )
 
 
-def _with_samples(rows: Iterable[MethodRow], record: _Part) -> list[MethodRow]:
+def _with_samples(rows: Iterable[MethodRow], record: _RecordPart) -> list[MethodRow]:
     """Return the rows with the raw samples that the environment holds as a text."""
     part = record["environment"]
     try:
@@ -213,43 +213,43 @@ def _with_samples(rows: Iterable[MethodRow], record: _Part) -> list[MethodRow]:
     return [replace(row, **samples.get(row.name, {})) for row in rows]
 
 
-def _expression(record: _Part) -> Expression:
+def _expression(record: _RecordPart) -> Expression:
     inputs, outputs = (_variables(record[part]) for part in ("inputs", "outputs"))
     return Expression(record["text"].text(), inputs, outputs)
 
 
-def _variables(records: _Part) -> tuple[Variable, ...]:
+def _variables(records: _RecordPart) -> tuple[Variable, ...]:
     return tuple(Variable(part["name"].text(), _shape(part["shape"])) for part in records.each())
 
 
-def _shape(record: _Part) -> Shape:
+def _shape(record: _RecordPart) -> Shape:
     extents = tuple(part.integer() for part in record.each())
     if len(extents) > _DEEPEST or math.prod(extents) > _LARGEST:
         raise record.fault("the shape of an array")
     return extents
 
 
-def _matrix(record: _Part) -> NDArray[float64]:
+def _matrix(record: _RecordPart) -> NDArray[float64]:
     return record.array(rank=2) if record.value != [] else np.zeros((0, 0))
 
 
-def _reference(record: _Part) -> ReferenceRow:
+def _reference(record: _RecordPart) -> ReferenceRow:
     return ReferenceRow(
         jacobian=record["jacobian"].maybe(_matrix),
         digits=record["digits"].integer(),
-        error_bound=record["error_bound"].maybe(_Part.size),
+        error_bound=record["error_bound"].maybe(_RecordPart.size),
         status=record["status"].text(),
     )
 
 
-def _method(record: _Part) -> MethodRow:
+def _method(record: _RecordPart) -> MethodRow:
     status = Status(record["status"].one_of(list(Status)))
     verdict = record["verdict"].maybe(lambda part: part.one_of(_VERDICTS))
     if status is Status.OK and verdict is None:
         raise record["verdict"].fault(f"one of {', '.join(_VERDICTS)}")
-    rest: dict[str, Any] = {name: record[name].maybe(_Part.size) for name in _NUMBERS}
-    rest |= {name: record[name].maybe(_Part.seconds) for name in _TIMES}
-    rest |= {name: record[name].maybe(_Part.integer) for name in _COUNTS}
+    rest: dict[str, Any] = {name: record[name].maybe(_RecordPart.size) for name in _NUMBERS}
+    rest |= {name: record[name].maybe(_RecordPart.seconds) for name in _TIMES}
+    rest |= {name: record[name].maybe(_RecordPart.integer) for name in _COUNTS}
     return MethodRow(
         name=record["name"].text(),
         family=Family(record["family"].one_of(list(Family))),
@@ -262,7 +262,7 @@ def _method(record: _Part) -> MethodRow:
     )
 
 
-def _size(record: _Part) -> Size | None:
+def _size(record: _RecordPart) -> Size | None:
     """Return the sizes, which are exact however large; None where none is known."""
     known = dict(record.items())
     sizes = [
@@ -272,9 +272,9 @@ def _size(record: _Part) -> Size | None:
     return Size(*sizes) if any(size is not None for size in sizes) else None
 
 
-def _environment(record: _Part) -> dict[str, str | int | None]:
+def _environment(record: _RecordPart) -> dict[str, str | int | None]:
     found: dict[str, str | int | None] = {}
     for name, part in record.items():
         value = part.value
-        found[name] = part.text() if isinstance(value, str) else part.maybe(_Part.integer)
+        found[name] = part.text() if isinstance(value, str) else part.maybe(_RecordPart.integer)
     return found

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Protocol
 
 from difflab.errors import InputError, printable
-from difflab.lab.alone import alone
+from difflab.lab.alone import locked_file
 from difflab.lab.environment import now
 
-__all__ = ["Cell", "Kind", "Layout", "Progress", "Row", "Task", "load", "run"]
+__all__ = ["Cell", "CellType", "SweepLayout", "Progress", "SweepRow", "Task", "load", "run"]
 
 Cell = str | int | float | None
-Row = dict[str, Cell]
-Kind = type[str] | type[int] | type[float]
+SweepRow = dict[str, Cell]
+CellType = type[str] | type[int] | type[float]
 _FORMULA = ("=", "+", "-", "@")
 _SHOWN = 40  # characters of one part of a label
 _LONGEST_FIELD = 2**31 - 1  # of a CSV file; Python's own limit is 131,072
 
 
 @dataclass(frozen=True)
-class Layout:
+class SweepLayout:
     """The columns of a sweep's file.
 
     Parameters
@@ -40,7 +40,7 @@ class Layout:
         and source are in the file already is not measured again.
     """
 
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, CellType]
     key: tuple[str, ...]
     source: tuple[str, ...] = ()
 
@@ -69,11 +69,11 @@ class Progress(Protocol):
 
 def run(
     path: Path,
-    layout: Layout,
+    layout: SweepLayout,
     tasks: Iterable[Task],
     progress: Progress | None = None,
     tell: Callable[[str], None] | None = None,
-) -> list[Row]:
+) -> list[SweepRow]:
     """Measure what the file at `path` does not hold yet, and return the rows of all tasks.
 
     A row reaches the file before the next is begun, so an interruption loses at most the row
@@ -87,7 +87,7 @@ def run(
     ----------
     path : pathlib.Path
         The CSV file; it and its folder are made when absent.
-    layout : Layout
+    layout : SweepLayout
         The columns and the key.
     tasks : iterable of Task
         What to measure, in the order wanted.
@@ -109,16 +109,16 @@ def run(
     Examples
     --------
     >>> import tempfile
-    >>> layout = Layout({"n": int, "square": int}, key=("n",))
+    >>> layout = SweepLayout({"n": int, "square": int}, key=("n",))
     >>> tasks = [Task({"n": n}, lambda n=n: {"square": n * n}) for n in (2, 3)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run(Path(folder) / "squares.csv", layout, tasks)
     [{'n': 2, 'square': 4}, {'n': 3, 'square': 9}]
     """
     listed, columns = list(tasks), layout.columns
-    rows: list[Row] = []
-    with alone(path, tell) as file:
-        table = _Table(file, path, layout)
+    rows: list[SweepRow] = []
+    with locked_file(path, tell) as file:
+        table = _SweepFile(file, path, layout)
         known = {_identity(row, layout): row for row in table.begun(tell)}
         for number, task in enumerate(listed):
             own = {**task.key, **task.source}
@@ -136,7 +136,7 @@ def run(
     return rows
 
 
-def load(path: Path, layout: Layout) -> list[Row]:
+def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
     """Return the rows in the file, typed; an absent file has none.
 
     Text comes back as it was written: control characters as escapes, and a quotation mark
@@ -159,21 +159,21 @@ def load(path: Path, layout: Layout) -> list[Row]:
     return _rows(lines[1:], path, layout)
 
 
-class _Table:
+class _SweepFile:
     """A file that is open and ours: what it holds, and its end."""
 
-    def __init__(self, file: io.FileIO, path: Path, layout: Layout) -> None:
+    def __init__(self, file: io.FileIO, path: Path, layout: SweepLayout) -> None:
         self._file = file
         self._path = path
         self._layout = layout
 
-    def begun(self, tell: Callable[[str], None] | None) -> list[Row]:
+    def begun(self, tell: Callable[[str], None] | None) -> list[SweepRow]:
         """Return the rows that are there; a cut last line is dropped, the heading in place."""
         self._file.seek(0)
         content = self._file.readall()
         columns = list(self._layout.columns)
         lines = _lines(content, self._path, self._layout)
-        rows: list[Row] = []
+        rows: list[SweepRow] = []
         kept = content.rfind(b"\n") + 1
         if lines and lines[0] != columns:
             if not set(self._layout.key) <= set(lines[0]):
@@ -229,7 +229,7 @@ def _writing(path: Path) -> Iterator[None]:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _lines(content: bytes, path: Path, layout: Layout) -> list[list[str]]:
+def _lines(content: bytes, path: Path, layout: SweepLayout) -> list[list[str]]:
     """Return the cells of all whole lines."""
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
@@ -241,14 +241,14 @@ def _lines(content: bytes, path: Path, layout: Layout) -> list[list[str]]:
         csv.field_size_limit(limit)
 
 
-def _rows(lines: Sequence[Sequence[str]], path: Path, layout: Layout) -> list[Row]:
+def _rows(lines: Sequence[Sequence[str]], path: Path, layout: SweepLayout) -> list[SweepRow]:
     try:
         return [_typed(line, layout) for line in lines]
     except ValueError as error:
         raise _unusable(path, layout) from error
 
 
-def _unusable(path: Path, layout: Layout) -> InputError:
+def _unusable(path: Path, layout: SweepLayout) -> InputError:
     columns = ", ".join(layout.columns)
     return InputError(
         f"{path} is not a table with the columns {columns}",
@@ -256,7 +256,7 @@ def _unusable(path: Path, layout: Layout) -> InputError:
     )
 
 
-def _typed(line: Sequence[str], layout: Layout) -> Row:
+def _typed(line: Sequence[str], layout: SweepLayout) -> SweepRow:
     if len(line) != len(layout.columns):
         raise ValueError("a row of another length")
     return {
@@ -265,18 +265,18 @@ def _typed(line: Sequence[str], layout: Layout) -> Row:
     }
 
 
-def _identity(row: Mapping[str, Cell], layout: Layout) -> tuple[str, ...]:
+def _identity(row: Mapping[str, Cell], layout: SweepLayout) -> tuple[str, ...]:
     """Return key and source as they stand in the file: what is read equals what was written."""
     names = (*layout.key, *layout.source)
     return tuple(_written(row.get(name), layout.columns[name]) for name in names)
 
 
-def _absent(value: Cell, kind: Kind) -> Cell:
+def _absent(value: Cell, kind: CellType) -> Cell:
     """Return a value as a file has it: no text is an empty one."""
     return "" if value is None and kind is str else value
 
 
-def _written(value: Cell, kind: Kind) -> str:
+def _written(value: Cell, kind: CellType) -> str:
     if value is None:
         return ""
     if kind is not str:

@@ -1,4 +1,4 @@
-"""Values of a function around a point, in mpmath, and the differences made of them.
+"""MpFunction of a function around a point, in mpmath, and the differences made of them.
 
 A *stage* is one precision and one step; the ladder of stages doubles the digits and shrinks
 the step along. Every difference is taken from the right and from the left as well as
@@ -20,20 +20,20 @@ __all__ = [
     "LADDER",
     "ZERO",
     "BudgetSpent",
-    "Level",
+    "LadderLevel",
     "Sample",
-    "Sampler",
+    "PointSampler",
     "Stage",
     "Unit",
 ]
 
-Real = Any  # an mpmath number
-Values = Callable[[Sequence[Real]], Sequence[Real]]
+MpReal = Any  # an mpmath number
+MpFunction = Callable[[Sequence[MpReal]], Sequence[MpReal]]
 Unit = tuple[int, ...]  # (i,) for ∂/∂xᵢ, (i, j) for ∂²/∂xᵢ∂xⱼ
 
 
 @dataclass(frozen=True)
-class Level:
+class LadderLevel:
     """Decimal digits of the arithmetic, and the step as a power of ten of the input's scale."""
 
     digits: int
@@ -43,14 +43,14 @@ class Level:
 # A step of 10^-k leaves digits − k digits of a first difference; the last levels look at
 # distances that no double, and no product of two doubles, can tell from zero.
 LADDER = (
-    Level(110, 40),
-    Level(220, 80),
-    Level(440, 160),
-    Level(720, 340),
-    Level(1600, 700),
-    Level(2880, 1400),
+    LadderLevel(110, 40),
+    LadderLevel(220, 80),
+    LadderLevel(440, 160),
+    LadderLevel(720, 340),
+    LadderLevel(1600, 700),
+    LadderLevel(2880, 1400),
 )
-ZERO = Level(440, 40)  # tells every double from zero: 440 − 40 digits are more than 324
+ZERO = LadderLevel(440, 40)  # tells every double from zero: 440 − 40 digits are more than 324
 CONFIRMING = 3  # from this level on, a limit may be called zero, and a point not smooth
 
 _GUARD = 10**6  # rounding of the function's own operations, in units of its last digit
@@ -74,15 +74,15 @@ class Sample:
         How far the value moves over one step to either side.
     """
 
-    left: Real
-    right: Real
-    centre: Real
-    noise: Real
-    gap_left: Real
-    gap_right: Real
+    left: MpReal
+    right: MpReal
+    centre: MpReal
+    noise: MpReal
+    gap_left: MpReal
+    gap_right: MpReal
 
 
-class Sampler:
+class PointSampler:
     """A function's values near one point, counted and within a time budget.
 
     Parameters
@@ -100,7 +100,7 @@ class Sampler:
 
     def __init__(
         self,
-        values: Values,
+        values: MpFunction,
         point: Sequence[float],
         seconds: float,
         offset: Sequence[float] | None = None,
@@ -113,7 +113,7 @@ class Sampler:
         self._function = values
         self._deadline = perf_counter() + seconds
         self._exact = values if isinstance(values, ExactValues) else None
-        self._unmoved: dict[int, list[Real]] = {}
+        self._unmoved: dict[int, list[MpReal]] = {}
         self.point = [float(value) for value in point]
         exact, number = libmp.from_float, self.mp.make_mpf
         self._centre = [number(exact(value)) for value in self.point]
@@ -125,7 +125,7 @@ class Sampler:
         sizes = [abs(math.log10(abs(value))) for value in self.point if value]
         self.extra = 2 * math.ceil(max(sizes, default=0.0))
 
-    def values(self, shifts: dict[int, Real]) -> list[Real]:
+    def values(self, shifts: dict[int, MpReal]) -> list[MpReal]:
         """Return the outputs at the point moved by `shifts`, at the precision in force."""
         if self.evaluations and perf_counter() > self._deadline:
             raise BudgetSpent
@@ -140,7 +140,7 @@ class Sampler:
         except TimeSpent:
             raise BudgetSpent from None
 
-    def _by_exact(self, function: ExactValues, moved: dict[int, Real]) -> list[Real]:
+    def _by_exact(self, function: ExactValues, moved: dict[int, MpReal]) -> list[MpReal]:
         """Return the outputs: those that no moved input reaches are as they were."""
         unmoved = self._unmoved.get(self.mp.prec)
         if unmoved is None:
@@ -175,7 +175,7 @@ class Sampler:
         if seconds > patience * self.remaining():
             raise BudgetSpent
 
-    def _real(self, value: Real) -> Real:
+    def _real(self, value: MpReal) -> MpReal:
         """Return a finite real mpmath number, or nan."""
         mp = self.mp
         if isinstance(value, bool | int | float):
@@ -214,30 +214,30 @@ class Stage:
 
     Parameters
     ----------
-    sampler : Sampler
+    sampler : PointSampler
         The function and the point.
-    level : Level
+    level : LadderLevel
         Precision and step.
     order : int
         1 or 2; a second difference loses the step's digits twice.
     """
 
-    def __init__(self, sampler: Sampler, level: Level, order: int = 1) -> None:
+    def __init__(self, sampler: PointSampler, level: LadderLevel, order: int = 1) -> None:
         self.sampler = sampler
         self.mp = sampler.mp
         self.digits = level.digits + (order - 1) * level.exponent + sampler.extra
         bits = math.ceil(level.exponent * math.log2(10))
         self.steps = [self.mp.make_mpf(_power(scale, -bits)) for scale in sampler.scales]
         self._order = order
-        self._seen: dict[tuple[tuple[int, int], ...], list[Real]] = {}
+        self._seen: dict[tuple[tuple[int, int], ...], list[MpReal]] = {}
 
-    def moved(self, *moves: tuple[int, int]) -> list[Real]:
+    def moved(self, *moves: tuple[int, int]) -> list[MpReal]:
         """Return the outputs with inputs moved by whole multiples of their steps."""
         found = self._seen.get(moves)
         if found is None:
             mp = self.mp
             with mp.workdps(self.digits):
-                shifts: dict[int, Real] = {}
+                shifts: dict[int, MpReal] = {}
                 for i, multiple in moves:
                     shifts[i] = shifts.get(i, mp.zero) + multiple * self.steps[i]
                 found = self.sampler.values(shifts)
@@ -247,7 +247,7 @@ class Stage:
         return found
 
     @property
-    def base(self) -> list[Real]:
+    def base(self) -> list[MpReal]:
         """The outputs at the centre."""
         return self.moved()
 
@@ -311,14 +311,14 @@ class Stage:
             for here, above, below, above_i, above_j, below_i, below_j in corners
         ]
 
-    def noise(self, divisor: Real, *values: Real) -> Real:
+    def noise(self, divisor: MpReal, *values: MpReal) -> MpReal:
         """Return what rounding the function's values may do to a difference of them."""
         sizes = (abs(value) for value in values if self.mp.isfinite(value))
         largest = max(sizes, default=self.mp.zero)
         with self.mp.workdps(20):
             return _GUARD * largest * self.mp.mpf(10) ** -self.digits / divisor
 
-    def piece_slopes(self, i: int) -> list[tuple[Real, Real]]:
+    def piece_slopes(self, i: int) -> list[tuple[MpReal, MpReal]]:
         """Return the slopes just left and just right of the point, without its own value."""
         with self.mp.workdps(self.digits):
             points = (self.moved((i, k)) for k in (-2, -1, 1, 2))
@@ -327,7 +327,7 @@ class Stage:
                 for far_below, below, above, far_above in zip(*points, strict=True)
             ]
 
-    def symmetric(self, weights: dict[int, int], order: int) -> list[Real]:
+    def symmetric(self, weights: dict[int, int], order: int) -> list[MpReal]:
         """Return the symmetric difference along all weighted inputs at once.
 
         It approximates Σ gᵢ wᵢhᵢ for order 1 and Σ Hᵢⱼ wᵢhᵢ wⱼhⱼ for order 2.
@@ -339,7 +339,7 @@ class Stage:
                 return [(a - b) / 2 for a, b in zip(above, below, strict=True)]
             return [a - 2 * here + b for a, here, b in zip(above, self.base, below, strict=True)]
 
-    def rightward(self, weights: dict[int, int], order: int) -> list[Real]:
+    def rightward(self, weights: dict[int, int], order: int) -> list[MpReal]:
         """Return the forward difference along all weighted inputs; see `symmetric`."""
         with self.mp.workdps(self.digits):
             above = self.moved(*weights.items())
@@ -348,7 +348,7 @@ class Stage:
             far = self.moved(*((i, 2 * weight) for i, weight in weights.items()))
             return [f - 2 * a + here for f, a, here in zip(far, above, self.base, strict=True)]
 
-    def weight(self, unit: Unit, weights: dict[int, int]) -> Real:
+    def weight(self, unit: Unit, weights: dict[int, int]) -> MpReal:
         """Return the factor of a unit's derivative in `directional`."""
         with self.mp.workdps(self.digits):
             factor = self.mp.mpf(1)

@@ -23,12 +23,12 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
 from difflab.graph.repetition import element_places
 
-__all__ = ["Form", "Output", "by_nodes", "form"]
+__all__ = ["RefereeProgram", "ProgramOutput", "by_nodes", "referee_program"]
 
-MOST = 300_000  # steps on numbers
+MOST_STEPS = 300_000  # steps on numbers
 
 
-class Output(NamedTuple):
+class ProgramOutput(NamedTuple):
     """Where a result goes: the flattened outputs that it is, and the shape to read it in."""
 
     rows: Sequence[int]
@@ -36,7 +36,7 @@ class Output(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Form:
+class RefereeProgram:
     """Steps in topological order; a value has a place, and is a number or an array.
 
     Attributes
@@ -49,7 +49,7 @@ class Form:
         The numbers, and the names of those that have one.
     inputs : list of (int, int)
         For each packed input its value, and its position there; -1 where it is the value.
-    outputs : dict of int to list of Output
+    outputs : dict of int to list of ProgramOutput
         The values that are outputs.
     elements : dict of int to int
         The values that take one number of an input, and its position.
@@ -61,7 +61,7 @@ class Form:
     steps: dict[int, Step]
     constants: dict[int, tuple[Number, str | None]]
     inputs: list[tuple[int, int]]
-    outputs: dict[int, list[Output]] = field(default_factory=dict)
+    outputs: dict[int, list[ProgramOutput]] = field(default_factory=dict)
     elements: dict[int, int] = field(default_factory=dict)
     shapes: Sequence[Shape] = ()
 
@@ -96,14 +96,14 @@ class Form:
         return sorted(found)
 
 
-def form(function: Function) -> Form:
+def referee_program(function: Function) -> RefereeProgram:
     """Return the steps of a function: on numbers where it can be written so.
 
     Examples
     --------
     >>> import difflab as dl
     >>> f = dl.parse("x: [4]; sum(sin(x)*x)")
-    >>> steps = form(f)
+    >>> steps = referee_program(f)
     >>> len(steps.steps), len(steps.reach([0]))
     (11, 4)
     """
@@ -113,10 +113,10 @@ def form(function: Function) -> Form:
         return by_nodes(function)
 
 
-def by_nodes(function: Function) -> Form:
+def by_nodes(function: Function) -> RefereeProgram:
     """Return a step for each node of the graph."""
     graph = function.graph
-    found = Form(
+    found = RefereeProgram(
         len(graph),
         {step.node: step for step in _steps(function)},
         {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
@@ -137,12 +137,12 @@ def by_nodes(function: Function) -> Form:
     start = 0
     for node, shape in zip(function.outputs, function.output_shapes, strict=True):
         size = math.prod(shape)
-        found.outputs.setdefault(node, []).append(Output(range(start, start + size), shape))
+        found.outputs.setdefault(node, []).append(ProgramOutput(range(start, start + size), shape))
         start += size
     return found
 
 
-def _by_numbers(function: Function) -> Form:
+def _by_numbers(function: Function) -> RefereeProgram:
     """Return the steps on numbers; constants stay what they are, not what float64 makes of them."""
     graph = function.graph
     schedule = Schedule(
@@ -151,9 +151,9 @@ def _by_numbers(function: Function) -> Form:
         {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
         list(function.outputs),
     )
-    program = unrolled(schedule, MOST)
+    program = unrolled(schedule, MOST_STEPS)
     places = [step.node for step in program.steps] + list(program.known)
-    found = Form(
+    found = RefereeProgram(
         max([function.n - 1, *places]) + 1,
         {step.node: step for step in program.steps},
         {place: _constant(value) for place, value in program.known.items()},
@@ -161,7 +161,7 @@ def _by_numbers(function: Function) -> Form:
     )
     cells = [cell for output in program.outputs for cell in output.ravel().tolist()]
     for row, cell in enumerate(cells):
-        found.outputs.setdefault(cell, []).append(Output([row], ()))
+        found.outputs.setdefault(cell, []).append(ProgramOutput([row], ()))
     return found
 
 

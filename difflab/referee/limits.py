@@ -9,9 +9,9 @@ from typing import Any
 
 from difflab.referee.differences import CONFIRMING, Sample
 
-__all__ = ["DIGITS", "Entry", "Limit", "Regularity", "classify", "limit", "smooth"]
+__all__ = ["DIGITS", "DerivativeEntry", "Limit", "Regularity", "classify", "limit", "smooth"]
 
-Real = Any  # an mpmath number
+MpReal = Any  # an mpmath number
 
 DIGITS = 25  # two successive precisions must agree in so many digits
 _ALIKE = 20  # derivatives from both sides that agree in so many digits are one derivative
@@ -43,12 +43,12 @@ class Limit:
         How far the last two levels are apart.
     """
 
-    value: Real | None
-    bound: Real
+    value: MpReal | None
+    bound: MpReal
 
 
 @dataclass(frozen=True)
-class Entry:
+class DerivativeEntry:
     """One entry of the derivative, settled.
 
     Attributes
@@ -64,10 +64,10 @@ class Entry:
     """
 
     regularity: Regularity
-    value: Real
-    left: Real
-    right: Real
-    bound: Real
+    value: MpReal
+    left: MpReal
+    right: MpReal
+    bound: MpReal
 
 
 def smooth(mp: Any, sample: Sample) -> bool:
@@ -83,7 +83,7 @@ def smooth(mp: Any, sample: Sample) -> bool:
     )
 
 
-def limit(mp: Any, values: Sequence[Real], noises: Sequence[Real], *, final: bool) -> Limit:
+def limit(mp: Any, values: Sequence[MpReal], noises: Sequence[MpReal], *, final: bool) -> Limit:
     """Return where `values`, over successive levels, tend.
 
     Parameters
@@ -107,7 +107,7 @@ def limit(mp: Any, values: Sequence[Real], noises: Sequence[Real], *, final: boo
     return Limit(None, mp.inf)
 
 
-def _extreme(mp: Any, values: Sequence[Real], noises: Sequence[Real]) -> Limit:
+def _extreme(mp: Any, values: Sequence[MpReal], noises: Sequence[MpReal]) -> Limit:
     """Return the limit zero or infinity, where the last three values show it."""
     new = values[-1]
     if abs(new) <= noises[-1]:
@@ -126,7 +126,7 @@ def _extreme(mp: Any, values: Sequence[Real], noises: Sequence[Real]) -> Limit:
     return Limit(None, mp.inf)
 
 
-def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> Entry | None:
+def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> DerivativeEntry | None:
     """Return what the samples of successive levels show; None while it is open.
 
     Kinks, poles and jumps are named only at a `final` level, whose step is shorter than any
@@ -142,22 +142,22 @@ def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> Entry | None
     both = _one(mp, left.value, right.value)
     if both and centre.value is not None and _one(mp, left.value, centre.value):
         bound = max(centre.bound, abs(right.value - left.value))
-        return Entry(Regularity.SMOOTH, centre.value, left.value, right.value, bound)
+        return DerivativeEntry(Regularity.SMOOTH, centre.value, left.value, right.value, bound)
     return _rough(mp, history, left, right) if final else None
 
 
-def _one(mp: Any, a: Real, b: Real) -> bool:
+def _one(mp: Any, a: MpReal, b: MpReal) -> bool:
     """Return whether two limits are finite and one number."""
     if not mp.isfinite(a + b):
         return False
     return bool(abs(a - b) <= mp.mpf(10) ** -_ALIKE * max(abs(a), abs(b)))
 
 
-def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> Entry:
+def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> DerivativeEntry:
     """Return the entry of a point where there is no two-sided finite derivative."""
     sides = [(side.value, side.bound) for side in (left, right) if not mp.isnan(side.value)]
     if not sides:
-        return Entry(Regularity.UNDEFINED, mp.nan, mp.nan, mp.nan, mp.inf)
+        return DerivativeEntry(Regularity.UNDEFINED, mp.nan, mp.nan, mp.nan, mp.inf)
     if any(mp.isinf(value) for value, _ in sides):
         same = len({value for value, _ in sides}) == 1
         value = sides[0][0] if same else mp.nan
@@ -166,14 +166,14 @@ def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> Ent
         )
         regularity = Regularity.JUMP if jumps else Regularity.SINGULAR
         value = mp.nan if jumps else value
-        return Entry(regularity, value, left.value, right.value, mp.mpf(0))
+        return DerivativeEntry(regularity, value, left.value, right.value, mp.mpf(0))
     bound = max(bound for _, bound in sides)
     if len(sides) == 1:
-        return Entry(Regularity.ONE_SIDED, sides[0][0], left.value, right.value, bound)
-    return Entry(Regularity.KINK, mp.nan, left.value, right.value, bound)
+        return DerivativeEntry(Regularity.ONE_SIDED, sides[0][0], left.value, right.value, bound)
+    return DerivativeEntry(Regularity.KINK, mp.nan, left.value, right.value, bound)
 
 
-def _jumps(mp: Any, gaps: Sequence[Real]) -> bool:
+def _jumps(mp: Any, gaps: Sequence[MpReal]) -> bool:
     """Return whether the value stays away from its limit: 1/log h halves, √h shrinks more."""
     new, old = gaps[-1], gaps[-2]
     return bool(mp.isfinite(new) and new > 0 and new >= 0.75 * old)

@@ -14,16 +14,16 @@ from difflab.referee.differences import (
     ZERO,
     BudgetSpent,
     Sample,
-    Sampler,
+    PointSampler,
     Stage,
     Unit,
 )
-from difflab.referee.limits import DIGITS, Entry, Regularity, classify, limit, smooth
+from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
 
-__all__ = ["Key", "Settling"]
+__all__ = ["EntryKey", "Settling"]
 
-Real = Any  # an mpmath number
-Key = tuple[int, int]  # the output, and the position in the list of units
+MpReal = Any  # an mpmath number
+EntryKey = tuple[int, int]  # the output, and the position in the list of units
 
 _JOINT = 10  # powers of ten that the rest of a joint direction loses from level to level
 _NEGLIGIBLE = 20  # digits of the entries' sum beyond which the rest says nothing
@@ -56,7 +56,7 @@ class Settling:
         The highest level of the ladder that a derivative needed.
     """
 
-    def __init__(self, sampler: Sampler, order: int) -> None:
+    def __init__(self, sampler: PointSampler, order: int) -> None:
         self.sampler = sampler
         self.mp = sampler.mp
         self.order = order
@@ -66,15 +66,15 @@ class Settling:
             if order == 1
             else [(i, j) for i in range(n) for j in range(i, n)]
         )
-        self.entries: dict[Key, Entry] = {}
+        self.entries: dict[EntryKey, DerivativeEntry] = {}
         self.judged: list[int] = []
         self.ended = False
-        self.value: list[Real] = []
+        self.value: list[MpReal] = []
         self.linear: list[bool] = []
         self.level = 0
         self._highest = 0
         self._stages: dict[int, Stage] = {}
-        self._history: dict[Key, list[Sample]] = {}
+        self._history: dict[EntryKey, list[Sample]] = {}
         self.rows: dict[int, list[int]] = {}
         self._firsts: dict[int, dict[int, Sample]] = {}
         self._draw = Random(1)
@@ -194,11 +194,11 @@ class Settling:
             if calm[key] and steady[key[0]] and self._moves(key):
                 self._accept(key, residuals[key[0]])
 
-    def _moves(self, key: Key) -> bool:
+    def _moves(self, key: EntryKey) -> bool:
         """Return whether the joint direction moves all inputs of an entry."""
         return all(i in self._weights for i in self.units[key[1]])
 
-    def _gaps(self, level: int, found: dict[Key, Real], along: Sequence[Real]) -> list[Real]:
+    def _gaps(self, level: int, found: dict[EntryKey, MpReal], along: Sequence[MpReal]) -> list[MpReal]:
         """Return a joint difference minus what the entries found so far predict of it."""
         stage = self._stage(level)
         gaps = list(along)
@@ -208,20 +208,20 @@ class Settling:
                     gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
         return gaps
 
-    def _accept(self, key: Key, residual: Real) -> None:
+    def _accept(self, key: EntryKey, residual: MpReal) -> None:
         """Settle a smooth entry if the joint check leaves it enough digits."""
         sample = self._history[key][0]
         weight = self._stage(1).weight(self.units[key[1]], self._weights)
         bound = abs(residual / weight)
         if bound <= self.mp.mpf(10) ** -DIGITS * abs(sample.centre):
-            self.entries[key] = Entry(
+            self.entries[key] = DerivativeEntry(
                 Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
             )
 
     def _settle_zeros(self) -> None:
         """Settle what rounding cannot tell from zero, by digits that could."""
         stage = Stage(self.sampler, ZERO, self.order)
-        zeros: dict[int, list[Key]] = {}
+        zeros: dict[int, list[EntryKey]] = {}
         for key, history in self._history.items():
             if key not in self.entries and self._is_zero(history[0]):
                 zeros.setdefault(key[1], []).append(key)
@@ -231,13 +231,13 @@ class Settling:
                 sample = samples[key[0]]
                 if self._is_zero(sample):
                     zero = self.mp.mpf(0)
-                    self.entries[key] = Entry(Regularity.SMOOTH, zero, zero, zero, sample.noise)
+                    self.entries[key] = DerivativeEntry(Regularity.SMOOTH, zero, zero, zero, sample.noise)
 
     def _climb(self) -> None:
         """Take what is open from level to level."""
         self._undefined_rows()
         for level in range(1, len(LADDER)):
-            waiting: dict[int, list[Key]] = {}
+            waiting: dict[int, list[EntryKey]] = {}
             for key in self._history:
                 if key not in self.entries:
                     waiting.setdefault(key[1], []).append(key)
@@ -256,7 +256,7 @@ class Settling:
         if level > self._highest:
             self._highest, self.value = level, self._stage(level).base
 
-    def _decide(self, key: Key, level: int) -> None:
+    def _decide(self, key: EntryKey, level: int) -> None:
         entry = classify(self.mp, self._history[key], final=level >= CONFIRMING)
         if entry is None:
             return
@@ -265,7 +265,7 @@ class Settling:
         self.entries[key] = entry
         self.level = max(self.level, level)
 
-    def _pieces(self, key: Key, entry: Entry, level: int) -> Entry:
+    def _pieces(self, key: EntryKey, entry: DerivativeEntry, level: int) -> DerivativeEntry:
         """Give an entry at a jump the derivatives of the pieces on both sides."""
         row, position = key
         unit = self.units[position]
@@ -275,7 +275,7 @@ class Settling:
         for side in range(2):
             found = limit(self.mp, [pair[side] for pair in slopes], noises, final=True)
             sides.append(self.mp.nan if found.value is None else found.value)
-        return Entry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
+        return DerivativeEntry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
 
     def _undefined_rows(self) -> None:
         """Mark outputs without a value; a symmetric limit of their derivative may exist."""
@@ -287,7 +287,7 @@ class Settling:
             history.append(self._stage(1).sample(self.units[position], [row])[row])
             found = limit(mp, [s.centre for s in history], [mp.mpf(0)] * 2, final=False)
             value = mp.nan if found.value is None else found.value
-            self.entries[key] = Entry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
+            self.entries[key] = DerivativeEntry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
 
     def _judge_joint(self) -> None:
         """See whether the entries predict a direction that moves all inputs at once.
@@ -305,7 +305,7 @@ class Settling:
             if self.defined(row):
                 self.linear[row] = bool(after[0] <= max(drop * before[0], after[1]))
 
-    def _left_over(self, level: int, found: dict[Key, Real]) -> list[tuple[Real, Real]]:
+    def _left_over(self, level: int, found: dict[EntryKey, MpReal]) -> list[tuple[MpReal, MpReal]]:
         """Return per step what the joint direction leaves over, and what of it says nothing."""
         mp, stage = self.mp, self._stage(level)
         gaps = self._gaps(level, found, stage.rightward(self._weights, self.order))

@@ -23,12 +23,12 @@ from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.repetition import balanced
 from difflab.primitives import add, multiply, negative, subtract
-from difflab.referee.forms import Form, form
+from difflab.referee.forms import RefereeProgram, referee_program
 from difflab.referee.ulp import nearest
 
 __all__ = ["ExactValues", "TimeSpent"]
 
-Real = Any  # an mpmath number
+MpReal = Any  # an mpmath number
 _KEPT = 1_000_000  # values kept in all; beyond it, high precision would fill the memory
 _OFTEN = 256  # steps between two looks at the clock
 _NUMBER = 5e-6  # seconds that an operation takes for each number of an array, at least
@@ -75,27 +75,27 @@ class ExactValues:
         self._nudge = nudge
         self._interpreter = MpmathInterpreter()
         self._inner = balanced(function)
-        self._form: Form = form(self._inner)
-        self._arrays = bool(self._form.shapes)
+        self._program: RefereeProgram = referee_program(self._inner)
+        self._arrays = bool(self._program.shapes)
         self._code: dict[int, _Operation] = {
             place: (self._function(step.row), step.args, step.params)
-            for place, step in self._form.steps.items()
+            for place, step in self._program.steps.items()
         }
         self._precision = 0
-        self._kept: dict[int, tuple[Sequence[Real], list[Any]]] = {}
+        self._kept: dict[int, tuple[Sequence[MpReal], list[Any]]] = {}
         self._cone: tuple[tuple[int, ...], list[int]] = ((), [])
 
-    def __call__(self, point: Sequence[Real]) -> list[Real]:
+    def __call__(self, point: Sequence[MpReal]) -> list[MpReal]:
         """Return the flattened outputs at `point`."""
         base, values = self._based(point)
         pairs = enumerate(zip(point, base, strict=True))
         moved = {position: new for position, (new, old) in pairs if new is not old}
-        outputs = self._read(values, self._form.outputs)
+        outputs = self._read(values, self._program.outputs)
         if moved:
             outputs |= self.near(base, moved)
         return [outputs[row] for row in range(self.function.m)]
 
-    def near(self, base: Sequence[Real], moved: Mapping[int, Real]) -> dict[int, Real]:
+    def near(self, base: Sequence[MpReal], moved: Mapping[int, MpReal]) -> dict[int, MpReal]:
         """Return the flattened outputs that move when some inputs do, by their rows.
 
         Parameters
@@ -108,9 +108,9 @@ class ExactValues:
         _, values = self._based(base)
         key = tuple(moved)
         if key != self._cone[0]:
-            self._cone = (key, self._form.reach(key))
+            self._cone = (key, self._program.reach(key))
         cone = self._cone[1]
-        inputs = {self._form.inputs[position][0] for position in key}
+        inputs = {self._program.inputs[position][0] for position in key}
         before = [(place, values[place]) for place in (*inputs, *cone)]
         try:
             self._move(values, moved)
@@ -120,36 +120,36 @@ class ExactValues:
             for place, value in before:
                 values[place] = value
 
-    def _based(self, point: Sequence[Real]) -> tuple[Sequence[Real], list[Any]]:
+    def _based(self, point: Sequence[MpReal]) -> tuple[Sequence[MpReal], list[Any]]:
         """Return the first point at this precision, with all values there."""
         precision = self._interpreter.mp.prec
         if precision not in self._kept:
-            values: list[Any] = [None] * self._form.size
-            for place, (number, name) in self._form.constants.items():
+            values: list[Any] = [None] * self._program.size
+            for place, (number, name) in self._program.constants.items():
                 values[place] = self._constant(number, name)
             self._place(values, point)
-            self._evaluate(values, self._form.steps)
-            if len(self._kept) * self._form.size > _KEPT:
+            self._evaluate(values, self._program.steps)
+            if len(self._kept) * self._program.size > _KEPT:
                 self._kept.clear()
             self._kept[precision] = (list(point), values)
         self._precision = precision
         return self._kept[precision]
 
-    def _place(self, values: list[Any], point: Sequence[Real]) -> None:
+    def _place(self, values: list[Any], point: Sequence[MpReal]) -> None:
         """Put the packed inputs where the steps take them: as numbers, or as arrays."""
-        if any(within >= 0 for _, within in self._form.inputs):
+        if any(within >= 0 for _, within in self._program.inputs):
             parts = self.function.split(np.array(point, dtype=object))
             for node, part in zip(self._inner.input_nodes, parts, strict=True):
                 values[node] = part if part.shape else part.item()
             return
-        for (place, _), number in zip(self._form.inputs, point, strict=True):
+        for (place, _), number in zip(self._program.inputs, point, strict=True):
             values[place] = number
 
-    def _move(self, values: list[Any], moved: Mapping[int, Real]) -> None:
+    def _move(self, values: list[Any], moved: Mapping[int, MpReal]) -> None:
         """Put the moved numbers into the inputs that they are, or are parts of."""
         copied: set[int] = set()
         for position, number in moved.items():
-            place, within = self._form.inputs[position]
+            place, within = self._program.inputs[position]
             if within < 0:
                 values[place] = number
                 continue
@@ -162,9 +162,9 @@ class ExactValues:
         """Return the flattened outputs that are made of the packed input `position`."""
         key = (position,)
         if key != self._cone[0]:
-            self._cone = (key, self._form.reach(key))
-        outputs = self._form.outputs
-        places = (self._form.inputs[position][0], *self._cone[1])
+            self._cone = (key, self._program.reach(key))
+        outputs = self._program.outputs
+        places = (self._program.inputs[position][0], *self._cone[1])
         found = [output for place in places for output in outputs.get(place, ())]
         return sorted({row for output in found for row in output.rows})
 
@@ -174,7 +174,7 @@ class ExactValues:
         for count, place in enumerate(places, 1):
             operation, args, params = code[place]
             if self._arrays or not count % _OFTEN:
-                self._look(math.prod(self._form.shapes[place]) if self._arrays else 0)
+                self._look(math.prod(self._program.shapes[place]) if self._arrays else 0)
             given = [values[arg] for arg in args]
             values[place] = operation(*given, **params) if params else operation(*given)
 
@@ -189,7 +189,7 @@ class ExactValues:
             return _PLAIN[row]
         return self._interpreter.operation(row)
 
-    def _constant(self, number: float, name: str | None) -> Real:
+    def _constant(self, number: float, name: str | None) -> MpReal:
         """Return the literal as the double that it is; integers and names have no rounding."""
         value = self._interpreter.constant(number, name)
         if self._nudge is None or name is not None or isinstance(number, int):
@@ -201,7 +201,7 @@ class ExactValues:
         if self._precision not in self._kept:
             return 0.0
         base, values = self._kept[self._precision]
-        computed: Any = (values[place] for place in self._form.steps)
+        computed: Any = (values[place] for place in self._program.steps)
         if self._inner is not self.function:
             # The partial sums are those of the function as it is written.
             point = np.array([nearest(number) for number in base])
@@ -224,11 +224,11 @@ class ExactValues:
         """Return the same function with every decimal literal moved by ``nudge(literal)``."""
         return ExactValues(self.function, nudge)
 
-    def _read(self, values: list[Any], places: Any) -> dict[int, Real]:
+    def _read(self, values: list[Any], places: Any) -> dict[int, MpReal]:
         """Return the flattened outputs among some values, by their rows."""
-        found: dict[int, Real] = {}
+        found: dict[int, MpReal] = {}
         for place in places:
-            for rows, shape in self._form.outputs.get(place, ()):
+            for rows, shape in self._program.outputs.get(place, ()):
                 value = values[place]
                 if shape:
                     value = np.broadcast_to(np.asarray(value, dtype=object), shape)

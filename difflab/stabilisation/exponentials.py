@@ -41,14 +41,14 @@ from difflab.primitives import (
     transpose,
 )
 from difflab.stabilisation.matching import number, unspread
-from difflab.stabilisation.sums import PACKED, Sums
+from difflab.stabilisation.sums import PACKED, GraphSums
 
 __all__ = ["Exponentials"]
 
 MOVES = frozenset({broadcast, concatenate, diagonal, index, pack, reshape, take, transpose})
 
 
-class Form(NamedTuple):
+class ExponentialForm(NamedTuple):
     """A value s·eᴸ, as nodes; s is 1 where it is None."""
 
     scale: int | None
@@ -62,14 +62,14 @@ class Exponentials:
     ----------
     builder : Builder
         The graph; what is written to it and not used is dropped when it is frozen.
-    sums : Sums
+    sums : GraphSums
         Its sums.
     """
 
-    def __init__(self, builder: Builder, sums: Sums) -> None:
+    def __init__(self, builder: Builder, sums: GraphSums) -> None:
         self.builder = builder
         self.sums = sums
-        self.forms: dict[int, Form | None] = {}
+        self.forms: dict[int, ExponentialForm | None] = {}
         self.added: dict[int, list[int]] = {}
 
     def note(self, node: int) -> None:
@@ -80,7 +80,7 @@ class Exponentials:
         if row is not None and not alone and node not in self.forms:
             self.forms[node] = self._form(row, node)
 
-    def form(self, node: int) -> Form | None:
+    def form(self, node: int) -> ExponentialForm | None:
         """Return the form of a node, sums included; None where it has none."""
         if node not in self.forms and self.builder.primitive(node) is add:
             self.forms[node] = self._sum(node)
@@ -88,14 +88,14 @@ class Exponentials:
 
     # --- forms --------------------------------------------------------------------------------
 
-    def _form(self, row: Primitive, node: int) -> Form | None:
+    def _form(self, row: Primitive, node: int) -> ExponentialForm | None:
         args = self.builder.arguments(node)
         if row is exp:
-            return Form(None, args[0])
+            return ExponentialForm(None, args[0])
         if row is sigmoid:
-            return Form(None, self._negative(self._emit(softplus, self._negative(args[0]))))
+            return ExponentialForm(None, self._negative(self._emit(softplus, self._negative(args[0]))))
         if row is softmax:
-            return Form(None, self._again(log_softmax, node, args))
+            return ExponentialForm(None, self._again(log_softmax, node, args))
         if row is add:
             return self._sum(node)
         if row is multiply or row is divide:
@@ -106,7 +106,7 @@ class Exponentials:
             return self._power(row, args)
         return self._moved(row, node, args) if row in MOVES else None
 
-    def _product(self, row: Primitive, args: tuple[int, ...]) -> Form | None:
+    def _product(self, row: Primitive, args: tuple[int, ...]) -> ExponentialForm | None:
         left, right = map(self.form, args)
         if left is None and right is None:
             return None
@@ -121,7 +121,7 @@ class Exponentials:
             exponent = self._negative(form.log) if turned else form.log
         else:
             exponent = self._emit(add if row is multiply else subtract, left.log, right.log)
-        return Form(self._combined(row, scales[0], scales[1]), exponent)
+        return ExponentialForm(self._combined(row, scales[0], scales[1]), exponent)
 
     def _combined(self, row: Primitive, left: int | None, right: int | None) -> int | None:
         if right is None:
@@ -130,21 +130,21 @@ class Exponentials:
             return right
         return self._emit(row, self.builder.constant(1) if left is None else left, right)
 
-    def _power(self, row: Primitive, args: tuple[int, ...]) -> Form | None:
+    def _power(self, row: Primitive, args: tuple[int, ...]) -> ExponentialForm | None:
         form = self.form(args[0])
         if form is None or form.scale is not None:
             return None
         exponent = self.builder.constant(0.5) if row is sqrt else args[1]
-        return Form(None, self._emit(multiply, exponent, form.log))
+        return ExponentialForm(None, self._emit(multiply, exponent, form.log))
 
-    def _moved(self, row: Primitive, node: int, args: tuple[int, ...]) -> Form | None:
+    def _moved(self, row: Primitive, node: int, args: tuple[int, ...]) -> ExponentialForm | None:
         logs = [self.log_of(arg) for arg in args]
         known = [entry for entry in logs if entry is not None]
         if len(known) < len(args) or not any(self.form(arg) for arg in args):
             return None
-        return Form(None, self._again(row, node, tuple(known)))
+        return ExponentialForm(None, self._again(row, node, tuple(known)))
 
-    def _sum(self, node: int) -> Form | None:
+    def _sum(self, node: int) -> ExponentialForm | None:
         """Return the form of a sum of exponentials and positive numbers."""
         terms = self.sums.terms(node)
         logs = []
@@ -156,7 +156,7 @@ class Exponentials:
         if not any(self.forms.get(term) for term in terms):
             return None
         self.added[node] = logs
-        return Form(None, self._log_sum(logs))
+        return ExponentialForm(None, self._log_sum(logs))
 
     def _log_sum(self, logs: list[int]) -> int:
         if len(logs) > 2:
@@ -173,12 +173,12 @@ class Exponentials:
             )
         return result
 
-    def _reduction(self, row: Primitive, node: int, arg: int) -> Form | None:
+    def _reduction(self, row: Primitive, node: int, arg: int) -> ExponentialForm | None:
         """Return the form of a sum or product along axes; `row` reduces the logarithms."""
         exponent = self.log_of(arg)
         if self.form(arg) is None or exponent is None:
             return None
-        return Form(None, self._again(row, node, (exponent,)))
+        return ExponentialForm(None, self._again(row, node, (exponent,)))
 
     def log_of(self, node: int) -> int | None:
         """Return log of a node that is surely positive: of an exponential, of a number."""

@@ -19,15 +19,15 @@ from difflab.graph.node import Node
 from difflab.primitives import add, broadcast, multiply, negative, power, reshape, sqrt, subtract
 from difflab.stabilisation.sums import signed_terms, signed_total
 
-__all__ = ["Pattern", "negated", "number", "square_root_of", "unspread"]
+__all__ = ["GraphPattern", "negated", "number", "square_root_of", "unspread"]
 
-Bound = dict[int, int]
+Bindings = dict[int, int]
 
 # What can be read as an application of another row.
 _ALSO: dict[Primitive, tuple[Primitive, ...]] = {subtract: (add,), sqrt: (power,)}
 
 
-class Pattern:
+class GraphPattern:
     """What a rule looks for.
 
     Parameters
@@ -40,7 +40,7 @@ class Pattern:
     >>> from difflab.primitives import exp
     >>> builder = Builder()
     >>> x = Node(builder, builder.input("x"))
-    >>> found = Pattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
+    >>> found = GraphPattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
     >>> [builder.primitive(node) for node in found]
     [<primitive multiply>]
     """
@@ -71,7 +71,7 @@ class Pattern:
                 return found
         return None
 
-    def _matches(self, builder: Builder, part: int, node: int, bound: Bound) -> Iterator[Bound]:
+    def _matches(self, builder: Builder, part: int, node: int, bound: Bindings) -> Iterator[Bindings]:
         """Yield the ways in which `node` is `part` of the pattern, given what is bound."""
         row = self.builder.primitive(part)
         if part in self.builder.names:
@@ -90,8 +90,8 @@ class Pattern:
                 yield from self._all(builder, parts, operands, bound)
 
     def _all(
-        self, builder: Builder, parts: tuple[int, ...], operands: tuple[int, ...], bound: Bound
-    ) -> Iterator[Bound]:
+        self, builder: Builder, parts: tuple[int, ...], operands: tuple[int, ...], bound: Bindings
+    ) -> Iterator[Bindings]:
         if not parts:
             yield bound
             return

@@ -37,7 +37,7 @@ from difflab.stabilisation.matching import negated, number
 from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
 from difflab.stabilisation.squares import root_of_squares, variance
-from difflab.stabilisation.sums import Sums, signed_terms, signed_total
+from difflab.stabilisation.sums import GraphSums, signed_terms, signed_total
 
 __all__ = ["Rewrite", "stabilised"]
 
@@ -108,7 +108,7 @@ class _Stabiliser:
         self.builder = Builder(function.graph.source)
         # √2 is exact as an operation, and rounded as a number.
         self.builder.folds = False
-        self.sums = Sums(self.builder)
+        self.sums = GraphSums(self.builder)
         self.exponentials = Exponentials(self.builder, self.sums)
         self.rules: dict[Primitive, list[Rule]] = {}
         for rule in rules:

@@ -9,11 +9,11 @@ from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.node import Node
-from difflab.stabilisation.matching import Pattern
+from difflab.stabilisation.matching import GraphPattern
 
 __all__ = ["Rule"]
 
-Form = Callable[..., Node]
+NodeFunction = Callable[..., Node]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class Rule:
     why: str
     example: str
     danger: Mapping[str, Any]
-    pattern: Form | None = None
-    replacement: Form | None = None
+    pattern: NodeFunction | None = None
+    replacement: NodeFunction | None = None
     rows: tuple[Primitive, ...] = ()
 
     @property
@@ -52,9 +52,9 @@ class Rule:
         return f"{self.plain} → {self.stable}"
 
     @cached_property
-    def compiled(self) -> Pattern | None:
+    def compiled(self) -> GraphPattern | None:
         """The pattern as a graph."""
-        return None if self.pattern is None else Pattern(self.pattern)
+        return None if self.pattern is None else GraphPattern(self.pattern)
 
     @property
     def roots(self) -> tuple[Primitive, ...]:

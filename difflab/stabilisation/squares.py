@@ -1,4 +1,4 @@
-"""Sums of squares: their roots, which overflow or vanish last, and their differences."""
+"""@@ of squares: their roots, which overflow or vanish last, and their differences."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from difflab.graph.node import Node
 from difflab.primitives import absolute, divide, hypot, matmul, norm, sum_
 from difflab.primitives.reductions import spread_over
 from difflab.stabilisation.matching import number, square_root_of
-from difflab.stabilisation.sums import PACKED, Sums
+from difflab.stabilisation.sums import PACKED, GraphSums
 
 __all__ = ["root_of_squares", "variance"]
 
 
-def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
+def root_of_squares(builder: Builder, sums: GraphSums, node: int) -> int | None:
     """Return √node without squares, where `node` is a sum of squares; else None.
 
     Parameters
     ----------
     builder : Builder
         The graph under construction.
-    sums : Sums
+    sums : GraphSums
         Its sums.
     node : int
         What the root is taken of.
@@ -32,7 +32,7 @@ def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
     >>> builder = Builder()
     >>> x = builder.input("x")
     >>> square = builder.emit(multiply, (x, x))
-    >>> builder.primitive(root_of_squares(builder, Sums(builder), square))
+    >>> builder.primitive(root_of_squares(builder, GraphSums(builder), square))
     <primitive absolute>
     """
     roots = []

@@ -1,4 +1,4 @@
-"""Sums of many terms: what an addition adds up when its operands are additions, too."""
+"""@@ of many terms: what an addition adds up when its operands are additions, too."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from difflab.graph.builder import Builder
 from difflab.graph.ir import Params
 from difflab.primitives import add, negative, pack, subtract
 
-__all__ = ["PACKED", "Sums", "signed_terms", "signed_total"]
+__all__ = ["PACKED", "GraphSums", "signed_terms", "signed_total"]
 
 NEAR = 8
 """Terms of a sum among which two that cancel are looked for: each sum is read again and again."""
 
 PACKED: Params = (("axes", (-1,)), ("rank", 1))
-"""The parameters of a reduction of all that `Sums.packed` packs."""
+"""The parameters of a reduction of all that `GraphSums.packed` packs."""
 
-Term = tuple[int, int]
+SignedTerm = tuple[int, int]
 
 
-class Sums:
+class GraphSums:
     """The terms of the sums of one graph.
 
     An addition that only another addition takes is a part of it, so every addition is a part
@@ -47,7 +47,7 @@ class Sums:
         --------
         >>> builder = Builder()
         >>> x, y, z = map(builder.input, "xyz")
-        >>> sums = Sums(builder)
+        >>> sums = GraphSums(builder)
         >>> part = builder.emit(add, (x, y))
         >>> sums.uses[part] = 1
         >>> sums.terms(builder.emit(add, (part, z))) == [x, y, z]
@@ -77,7 +77,7 @@ class Sums:
         return self.builder.emit(pack, terms, (("ranks", (0,) * len(terms)),))
 
 
-def signed_terms(builder: Builder, node: int) -> list[Term]:
+def signed_terms(builder: Builder, node: int) -> list[SignedTerm]:
     """Return the last few terms of a sum of sums and differences, each with its sign.
 
     Examples
@@ -88,7 +88,7 @@ def signed_terms(builder: Builder, node: int) -> list[Term]:
     >>> signed_terms(builder, node) == [(1, x), (1, y), (-1, z)]
     True
     """
-    found: list[Term] = []
+    found: list[SignedTerm] = []
     pending = [(1, node)]
     while pending:
         sign, part = pending.pop()
@@ -105,7 +105,7 @@ def signed_terms(builder: Builder, node: int) -> list[Term]:
     return found[::-1]
 
 
-def signed_total(builder: Builder, terms: list[Term]) -> int:
+def signed_total(builder: Builder, terms: list[SignedTerm]) -> int:
     """Return the node of a sum of signed terms, from left to right."""
     (sign, total), *others = terms
     if sign < 0:

@@ -105,7 +105,7 @@ def test_a_tie_says_what_decided() -> None:
     assert advice(*rows).startswith("Use symbolic here")
     assert advice(*rows).endswith("and it has more operations.")
     unknown = disturbed("plug-in", times)
-    assert advice(rows[0], unknown).endswith("and its operations are unknown.")
+    assert advice(rows[0], unknown).endswith("and its operation count is unknown.")
     untimed = [replace(row, call_seconds=None, samples=()) for row in rows[:2]]
     assert advice(*untimed).endswith(
         "; forward ties, since nothing was timed, and a fixed order decides."

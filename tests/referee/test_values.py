@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.referee.forms import by_nodes, form
+from difflab.referee.forms import by_nodes, referee_program
 from difflab.referee.referee import refer
 from difflab.referee.values import ExactValues
 
@@ -156,7 +156,7 @@ def close(found: list[Any], expected: list[Any]) -> None:
 
 
 def test_a_term_of_a_thousand_costs_a_few_steps() -> None:
-    steps = form(dl.parse("x: [1000]; sum(sin(x)*x)"))
+    steps = referee_program(dl.parse("x: [1000]; sum(sin(x)*x)"))
     assert max(len(steps.reach([i])) for i in range(1000)) <= 2 + 10  # log2(1000) additions
     assert not steps.shapes
 
