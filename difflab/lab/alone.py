@@ -67,7 +67,7 @@ def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iter
     """
     file = _opened(path)
     try:
-        while not _is_locked(file, path, tell):
+        while not _is_locked(file, path, notify):
             file.close()
             file = _opened(path)
         yield file
@@ -96,7 +96,7 @@ def _is_locked(file: FileIO, path: Path, notify: Callable[[str], None] | None) -
         except OSError as error:
             if error.errno not in _LOCKED:
                 reason = error.strerror or error
-                notify(f"{path} cannot be locked ({reason}): do not start another bench that writes it")
+                notify(f"{path} cannot be locked ({reason}): do not start another bench for it")
                 return True
         if not waited:
             notify(f"another bench is writing {path}; waiting until it ends (Ctrl-C to stop)")

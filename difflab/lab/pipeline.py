@@ -1,4 +1,4 @@
-"""The pipeline: every pass with what it does, in order, and a run that keeps each step."""
+"""The pipeline: the passes in order, and a run that records every step."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Pass:
     Attributes
     ----------
     name, summary : str
-        What it is called, and what it does.
+        Its name and a one-line description.
     exact : bool
         Whether every value stays the same, bit for bit up to the sign of a zero. A pass that
-        is not exact is applied only when it is asked for.
+        is not exact is applied only on request.
     apply : callable
-        From a function to a function of the same inputs.
+        Map a function to a function of the same inputs.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassStep:
-    """What a pass made of a function."""
+    """A pass and the function before and after it."""
 
     done: Pass
     before: Function
@@ -56,12 +56,12 @@ class PassStep:
         return smaller or self.after != self.before
 
 
-FOLD = Pass("constant folding", "compute what is made of numbers", True, fold)
-SIMPLIFY = Pass("simplification", "exact identities, as x^1 = x", True, simplify)
-COMMON = Pass("common subexpressions", "each computation once", True, common)
+FOLD = Pass("constant folding", "evaluate constant subexpressions", True, fold)
+SIMPLIFY = Pass("simplification", "exact identities, such as x^1 = x", True, simplify)
+COMMON = Pass("common subexpressions", "compute equal subexpressions once", True, common)
 LAYOUT = Pass("layout", "merge transposes", True, layout)
-DEAD = Pass("dead nodes", "drop what no output needs", True, dead)
-REPETITION = Pass("repetition", "terms of one shape as vectors", True, rolled)
+DEAD = Pass("dead nodes", "remove nodes that no output needs", True, dead)
+REPETITION = Pass("repetition", "compute repeated terms as vectors", True, rolled)
 STABILISE = Pass(
     "stabilisation",
     "rewrite what overflows or cancels",
@@ -79,7 +79,7 @@ def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[PassStep]:
     Parameters
     ----------
     function : Function
-        Where it begins.
+        The function to rewrite.
     passes : sequence of Pass
         `EXACT`, or with `STABILISE` before them.
 

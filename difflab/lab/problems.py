@@ -1,4 +1,4 @@
-r"""Named families of functions, as texts of the language, that benchmarks and tests share.
+r"""Named families of functions, as expressions of the language, for benchmarks and tests.
 
 Examples
 --------
@@ -27,7 +27,7 @@ __all__ = [
 
 NamedPoint = dict[str, float]
 
-_CORE = 50  # steps that all outputs of `crossover` share
+_CORE = 50  # length of the chain that all outputs of `crossover` share
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class FunctionFamily:
     Attributes
     ----------
     title : str
-        What they are, for people.
+        A readable description.
     text : callable
-        The size to a text of the language.
+        Map the size to an expression of the language.
     point : callable
-        The size to the customary point.
+        Map the size to the customary point.
     source : str
-        Where the family comes from.
+        The origin of the family.
     """
 
     title: str
@@ -79,7 +79,7 @@ def _iterated(letter: str, n: int, first: str, step: Callable[[str], str], *, st
 
 
 def product(n: int) -> str:
-    """Return ∏xᵢ, Speelpenning's product: its gradient has swell that is real."""
+    """Return ∏xᵢ, Speelpenning's product: whose gradient has real expression swell."""
     return "*".join(_inputs(n))
 
 

@@ -1,4 +1,4 @@
-"""Sweeps that resume: rows measured one by one, appended to a CSV file, never measured twice."""
+"""Resumable sweeps: rows are measured one by one and appended to a CSV file."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class SweepLayout:
     ----------
     columns : mapping of str to type
         Name and type (`str`, `int` or `float`) of every column, in the order of the file. A
-        column ``date`` gets the time at which a row was finished.
+        column ``date`` receives the time at which a row was finished.
     key : tuple of str
-        The columns that say what is measured.
+        The columns that identify what is measured.
     source : tuple of str
-        The columns that say what produced the row: versions, machine, settings. A row whose key
-        and source are in the file already is not measured again.
+        The columns that identify what produced the row: versions, machine, settings. A row whose
+        key and source are already in the file is not measured again.
     """
 
     columns: Mapping[str, CellType]
@@ -47,7 +47,7 @@ class SweepLayout:
 
 @dataclass(frozen=True)
 class Task:
-    """One row to measure: its key, the call that gives the rest of the row, and its source."""
+    """One row to measure: its key, the call that returns the rest of the row, and its source."""
 
     key: Mapping[str, Cell]
     measure: Callable[[], Mapping[str, Cell]]
@@ -55,16 +55,16 @@ class Task:
 
     @property
     def label(self) -> str:
-        """What is measured, for people; long texts are cut."""
+        """A readable description of the row; long texts are truncated."""
         known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
         return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
 
 
 class Progress(Protocol):
-    """Is told before every row how many are done, how many there are, and which is next."""
+    """Callback ``progress(done, total, label)``, called before every row."""
 
     def __call__(self, done: int, total: int, label: str) -> None:
-        """Show it."""
+        """Report that `done` of `total` rows are measured and `label` is next."""
 
 
 def run(
@@ -72,34 +72,34 @@ def run(
     layout: SweepLayout,
     tasks: Iterable[Task],
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> list[SweepRow]:
-    """Measure what the file at `path` does not hold yet, and return the rows of all tasks.
+    """Measure the rows that the file at `path` does not contain, and return the rows of all tasks.
 
-    A row reaches the file before the next is begun, so an interruption loses at most the row
-    that is being measured. A last line cut short by a killed process is dropped. Rows of other
-    keys or sources stay in the file and are not returned. One process at a time writes a file:
-    another waits, and then finds what has been measured. A file of the same key and other
-    columns, such as an earlier difflab wrote, is copied aside and begun anew, since its rows do
-    not say what produced them.
+    A row is written before the next one is started, so an interruption loses at most the row
+    that is being measured. An incomplete last line of a killed process is dropped. Rows of other
+    keys or sources stay in the file and are not returned. One process at a time writes a file;
+    another waits, and then uses the rows that were measured. A file of the same key and other
+    columns, as written by an earlier difflab, is copied aside and started again, since its rows do
+    not state what produced them.
 
     Parameters
     ----------
     path : pathlib.Path
-        The CSV file; it and its folder are made when absent.
+        The CSV file; it and its folder are created if absent.
     layout : SweepLayout
         The columns and the key.
     tasks : iterable of Task
-        What to measure, in the order wanted.
+        The rows to measure, in order.
     progress : Progress, optional
-        Told before every row.
-    tell : callable, optional
-        Called with a line of text where this waits for another process, or copies a file aside.
+        Called as ``progress(done, total, label)`` before every row.
+    notify : callable, optional
+        Called with one line of text if this waits for another process or copies a file aside.
 
     Returns
     -------
     list of dict
-        One row a task, in the tasks' order, keys as the tasks gave them.
+        One row for each task, in the order of the tasks.
 
     Raises
     ------
@@ -117,9 +117,9 @@ def run(
     """
     listed, columns = list(tasks), layout.columns
     rows: list[SweepRow] = []
-    with locked_file(path, tell) as file:
+    with locked_file(path, notify) as file:
         table = _SweepFile(file, path, layout)
-        known = {_identity(row, layout): row for row in table.begun(tell)}
+        known = {_identity(row, layout): row for row in table.begun(notify)}
         for number, task in enumerate(listed):
             own = {**task.key, **task.source}
             identity = _identity(own, layout)
@@ -139,8 +139,8 @@ def run(
 def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
     """Return the rows in the file, typed; an absent file has none.
 
-    Text comes back as it was written: control characters as escapes, and a quotation mark
-    before what a spreadsheet would take for a formula.
+    Text is returned as it was written: control characters are escaped, and a quotation mark
+    precedes text that a spreadsheet would interpret as a formula.
 
     Raises
     ------
@@ -160,15 +160,15 @@ def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
 
 
 class _SweepFile:
-    """A file that is open and ours: what it holds, and its end."""
+    """The open, locked file of a sweep."""
 
     def __init__(self, file: io.FileIO, path: Path, layout: SweepLayout) -> None:
         self._file = file
         self._path = path
         self._layout = layout
 
-    def begun(self, tell: Callable[[str], None] | None) -> list[SweepRow]:
-        """Return the rows that are there; a cut last line is dropped, the heading in place."""
+    def begun(self, notify: Callable[[str], None] | None) -> list[SweepRow]:
+        """Return the existing rows; drop an incomplete last line and write a missing heading."""
         self._file.seek(0)
         content = self._file.readall()
         columns = list(self._layout.columns)
@@ -179,10 +179,10 @@ class _SweepFile:
             if not set(self._layout.key) <= set(lines[0]):
                 raise _unusable(self._path, self._layout)
             aside = self._copied(content)
-            if tell is not None:
-                tell(
-                    f"{self._path} has other columns than this version of difflab writes: copied "
-                    f"to {aside} and begun anew"
+            if notify is not None:
+                notify(
+                    f"{self._path} does not have the columns of this version of difflab: copied "
+                    f"to {aside} and started again"
                 )
             kept = 0
         elif lines:
@@ -194,7 +194,7 @@ class _SweepFile:
         return rows
 
     def append(self, row: Mapping[str, Cell]) -> None:
-        """Add a row, and hand it to the operating system."""
+        """Append a row, unbuffered."""
         columns = self._layout.columns.items()
         self._write([_written(row.get(name), kind) for name, kind in columns])
 
@@ -212,7 +212,7 @@ class _SweepFile:
                     number += 1
 
     def _write(self, cells: Sequence[str]) -> None:
-        """Write one line in one piece."""
+        """Write one line, without buffering."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(cells)
         line = text.getvalue().encode("utf-8")
@@ -230,7 +230,7 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def _lines(content: bytes, path: Path, layout: SweepLayout) -> list[list[str]]:
-    """Return the cells of all whole lines."""
+    """Return the cells of all complete lines."""
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
         text = content[: content.rfind(b"\n") + 1].decode("utf-8")
@@ -252,13 +252,13 @@ def _unusable(path: Path, layout: SweepLayout) -> InputError:
     columns = ", ".join(layout.columns)
     return InputError(
         f"{path} is not a table with the columns {columns}",
-        hint="move it away, or choose another folder with -o",
+        hint="move the file, or choose another folder with -o",
     )
 
 
 def _typed(line: Sequence[str], layout: SweepLayout) -> SweepRow:
     if len(line) != len(layout.columns):
-        raise ValueError("a row of another length")
+        raise ValueError("wrong number of cells")
     return {
         name: None if text == "" and kind is not str else kind(text)
         for (name, kind), text in zip(layout.columns.items(), line, strict=True)
@@ -266,13 +266,13 @@ def _typed(line: Sequence[str], layout: SweepLayout) -> SweepRow:
 
 
 def _identity(row: Mapping[str, Cell], layout: SweepLayout) -> tuple[str, ...]:
-    """Return key and source as they stand in the file: what is read equals what was written."""
+    """Return key and source as they are written in the file, so that both can be compared."""
     names = (*layout.key, *layout.source)
     return tuple(_written(row.get(name), layout.columns[name]) for name in names)
 
 
 def _absent(value: Cell, kind: CellType) -> Cell:
-    """Return a value as a file has it: no text is an empty one."""
+    """Return a value as it is read from a file: an absent text is empty."""
     return "" if value is None and kind is str else value
 
 
@@ -282,5 +282,5 @@ def _written(value: Cell, kind: CellType) -> str:
     if kind is not str:
         return repr(kind(value))
     text = printable(str(value))
-    # A row that was read carries its quotation mark already and does not get a second.
+    # A text that was read already has its quotation mark and needs no second one.
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -265,7 +265,7 @@ def test_a_file_of_an_earlier_version_is_copied_aside(tmp_path: Path) -> None:
         aside = tmp_path / f"roots-earlier-{number}.csv"
         assert aside.read_text() == earlier
         assert len(said) == 1
-        assert f"copied to {aside} and begun anew" in said[0]
+        assert f"copied to {aside} and started again" in said[0]
     assert len(load(path, LAYOUT)) == 1
 
 
