@@ -56,12 +56,12 @@ class PassStep:
         return smaller or self.after != self.before
 
 
-FOLD = Pass("constant folding", "evaluate constant subexpressions", True, fold)
-SIMPLIFY = Pass("simplification", "exact identities, such as x^1 = x", True, simplify)
-COMMON = Pass("common subexpressions", "compute equal subexpressions once", True, common)
+FOLD = Pass("constant folding", "evaluate constant expressions", True, fold)
+SIMPLIFY = Pass("simplification", "exact identities: x^1 = x", True, simplify)
+COMMON = Pass("common subexpressions", "compute equal expressions once", True, common)
 LAYOUT = Pass("layout", "merge transposes", True, layout)
-DEAD = Pass("dead nodes", "remove nodes that no output needs", True, dead)
-REPETITION = Pass("repetition", "compute repeated terms as vectors", True, rolled)
+DEAD = Pass("dead nodes", "remove nodes without effect", True, dead)
+REPETITION = Pass("repetition", "repeated terms as vectors", True, rolled)
 STABILISE = Pass(
     "stabilisation",
     "rewrite what overflows or cancels",

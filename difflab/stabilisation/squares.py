@@ -15,16 +15,16 @@ __all__ = ["root_of_squares", "variance"]
 
 
 def root_of_squares(builder: Builder, sums: GraphSums, node: int) -> int | None:
-    """Return √node without squares, where `node` is a sum of squares; else None.
+    """Return √node without squares if `node` is a sum of squares; else None.
 
     Parameters
     ----------
     builder : Builder
         The graph under construction.
     sums : GraphSums
-        Its sums.
+        The sums of that graph.
     node : int
-        What the root is taken of.
+        The operand of the root.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def root_of_squares(builder: Builder, sums: GraphSums, node: int) -> int | None:
 
 
 def _root(builder: Builder, term: int) -> int | None:
-    """Return b, or the norm of an array, where `term` is b² or a sum of squares along axes."""
+    """Return b, or the norm of an array, if `term` is b² or a sum of squares along axes."""
     row = builder.primitive(term)
     if row is matmul and builder.shape(term) == ():
         left, right = builder.arguments(term)
@@ -72,7 +72,7 @@ def _root(builder: Builder, term: int) -> int | None:
 def variance(builder: Builder, node: int) -> int | None:
     """Return ``mean(x²) - mean(x)²`` as the mean of (x - mean(x))²; None for anything else.
 
-    Where x is far from 0 the two means are nearly equal (Chan, Golub & LeVeque, 1983).
+    If x is far from 0, the two means are nearly equal (Chan, Golub & LeVeque, 1983).
     """
     minuend, square = builder.arguments(node)
     mean = square_root_of(builder, square)

@@ -11,10 +11,10 @@ from difflab.primitives import add, negative, pack, subtract
 __all__ = ["PACKED", "GraphSums", "signed_terms", "signed_total"]
 
 NEAR = 8
-"""Terms of a sum among which two that cancel are looked for: each sum is read again and again."""
+"""Largest number of terms that are searched for a cancelling pair, which bounds the time."""
 
 PACKED: Params = (("axes", (-1,)), ("rank", 1))
-"""The parameters of a reduction of all that `GraphSums.packed` packs."""
+"""The parameters of a reduction of the vector that `GraphSums.packed` returns."""
 
 SignedTerm = tuple[int, int]
 
@@ -22,8 +22,8 @@ SignedTerm = tuple[int, int]
 class GraphSums:
     """The terms of the sums of one graph.
 
-    An addition that only another addition takes is a part of it, so every addition is a part
-    of one sum and all sums together are as long as the graph.
+    An addition whose only use is another addition is part of that sum, so every addition belongs
+    to one sum and all sums together are linear in the size of the graph.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class GraphSums:
     Attributes
     ----------
     uses : Counter of int
-        How often the finished graph takes each node of `builder`.
+        The number of uses of each node of `builder` in the finished graph.
     """
 
     def __init__(self, builder: Builder) -> None:
@@ -41,7 +41,7 @@ class GraphSums:
         self.uses: Counter[int] = Counter()
 
     def terms(self, node: int) -> list[int]:
-        """Return what `node` adds up, from left to right; itself where it adds nothing.
+        """Return the terms of the sum `node`, from left to right; `node` itself if it is no sum.
 
         Examples
         --------
@@ -71,14 +71,14 @@ class GraphSums:
         return result
 
     def packed(self, terms: list[int]) -> int | None:
-        """Return the vector of `terms`; None where one of them is an array."""
+        """Return the vector of `terms`; None if one of them is an array."""
         if any(self.builder.shape(term) for term in terms):
             return None
         return self.builder.emit(pack, terms, (("ranks", (0,) * len(terms)),))
 
 
 def signed_terms(builder: Builder, node: int) -> list[SignedTerm]:
-    """Return the last few terms of a sum of sums and differences, each with its sign.
+    """Return the last terms, at most `NEAR`, of a nested sum or difference, with their signs.
 
     Examples
     --------
