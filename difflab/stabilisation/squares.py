@@ -1,4 +1,4 @@
-"""@@ of squares: their roots, which overflow or vanish last, and their differences."""
+"""Stable forms of roots of sums of squares and of the variance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""@@ of many terms: what an addition adds up when its operands are additions, too."""
+"""Sums of many terms, written as nested additions."""
 
 from __future__ import annotations
 

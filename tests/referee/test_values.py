@@ -138,7 +138,7 @@ def test_arrays_taken_apart_have_the_values_of_the_arrays(text: str) -> None:
     plain._inner = f
     plain._code = {
         place: (plain._interpreter.operation(step.row), step.args, step.params)
-        for place, step in plain._form.steps.items()
+        for place, step in plain._program.steps.items()
     }
     with mp.workdps(50):
         base = [mp.mpf(1.25) * k for k in range(1, f.n + 1)]
