@@ -167,7 +167,9 @@ def _function(expression: str | Function, order: int, timeout: float) -> Functio
             hint="record Python code with difflab.trace(callable, *example_arguments)",
         )
     if function.n == 0:
-        raise InputError("the expression has no input to differentiate with respect to", text=function.text)
+        raise InputError(
+            "the expression has no input to differentiate with respect to", text=function.text
+        )
     if order not in (1, 2):
         raise InputError(f"order must be one of the orders 1 and 2, not {order!r}")
     if order == 2 and function.m != 1:
@@ -284,7 +286,7 @@ def _judged(
     shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
     if value.shape != shape:
-        raise DifflabError(f"the method returned an array of shape {value.shape} instead of {shape}")
+        raise DifflabError(f"it returned an array of shape {value.shape} instead of {shape}")
     row = replace(
         judge.judged(blank, replace(estimate, value=value)),
         jacobian=value,

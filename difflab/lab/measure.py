@@ -4,7 +4,7 @@ A time is the smallest of several samples, since every disturbance makes a measu
 Each sample repeats the call until it is long enough for the clock (the repeats double, as in
 ADBench, Šrajer et al. 2018). Samples are shorter than the time slices of a busy machine, so that
 most of them are undisturbed; calls that are compared are measured in turns. The raw samples are
-kept. Memory is measured in a separate call, since tracing allocations slows a call down severalfold.
+kept. Memory is measured in a separate call, since tracing allocations slows a call severalfold.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
 __all__ = [
+    "CallCost",
     "MethodAnswer",
     "MethodCall",
-    "CallCost",
     "Pairs",
-    "TimeSampler",
     "SelfMeasured",
+    "TimeSampler",
     "answer",
     "in_turns",
     "paired",

@@ -134,7 +134,11 @@ def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
     other = others[0]
     why = "a fixed order decides"
     if _operations(best) < _operations(other):
-        why = "its operation count is unknown" if other.operations is None else "it has more operations"
+        why = (
+            "its operation count is unknown"
+            if other.operations is None
+            else "it has more operations"
+        )
     if best.call_seconds is None:
         return f"; {other.name} ties, since nothing was timed, and {why}"
     costs = _cost(best), _cost(other)

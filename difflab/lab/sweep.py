@@ -14,7 +14,7 @@ from difflab.errors import InputError, printable
 from difflab.lab.alone import locked_file
 from difflab.lab.environment import now
 
-__all__ = ["Cell", "CellType", "SweepLayout", "Progress", "SweepRow", "Task", "load", "run"]
+__all__ = ["Cell", "CellType", "Progress", "SweepLayout", "SweepRow", "Task", "load", "run"]
 
 Cell = str | int | float | None
 SweepRow = dict[str, Cell]

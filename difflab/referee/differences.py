@@ -1,7 +1,8 @@
 """Values of a function around a point in mpmath, and their finite differences.
 
 A *stage* is one precision and one step; the ladder of stages doubles the digits and reduces the
-step. Every difference is computed forward, backward and symmetrically, so that a kink is detected. No derivative rule is used anywhere.
+step. Every difference is computed forward, backward and symmetrically, so that a kink is
+detected. No derivative rule is used anywhere.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ __all__ = [
     "ZERO",
     "BudgetSpent",
     "LadderLevel",
-    "Sample",
     "PointSampler",
+    "Sample",
     "Stage",
     "Unit",
 ]

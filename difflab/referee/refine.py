@@ -13,8 +13,8 @@ from difflab.referee.differences import (
     LADDER,
     ZERO,
     BudgetSpent,
-    Sample,
     PointSampler,
+    Sample,
     Stage,
     Unit,
 )
@@ -106,7 +106,9 @@ class Settling:
         """Evaluate the function at the point."""
         self.value = self._stage(0).base
         if self.order == 2 and len(self.value) != 1:
-            raise UnsupportedError(f"a Hessian requires one output, and the function has {len(self.value)}")
+            raise UnsupportedError(
+                f"a Hessian requires one output, and the function has {len(self.value)}"
+            )
         self.linear = [True] * len(self.value)
 
     def _blocks(self) -> Iterator[list[int]]:
@@ -198,7 +200,9 @@ class Settling:
         """Return whether the joint direction moves all inputs of an element."""
         return all(i in self._weights for i in self.units[key[1]])
 
-    def _gaps(self, level: int, found: dict[EntryKey, MpReal], along: Sequence[MpReal]) -> list[MpReal]:
+    def _gaps(
+        self, level: int, found: dict[EntryKey, MpReal], along: Sequence[MpReal]
+    ) -> list[MpReal]:
         """Return a joint difference minus its prediction by the elements in `found`."""
         stage = self._stage(level)
         gaps = list(along)
@@ -231,7 +235,9 @@ class Settling:
                 sample = samples[key[0]]
                 if self._is_zero(sample):
                     zero = self.mp.mpf(0)
-                    self.entries[key] = DerivativeEntry(Regularity.SMOOTH, zero, zero, zero, sample.noise)
+                    self.entries[key] = DerivativeEntry(
+                        Regularity.SMOOTH, zero, zero, zero, sample.noise
+                    )
 
     def _climb(self) -> None:
         """Refine open elements level by level."""

@@ -178,7 +178,7 @@ def _excused(
         if change is None:
             reason = "the referee's time limit ended before the conditioning was known"
         elif change > 0 and not math.isnan(gap) and gap <= EXPLAINS * change:
-            reason = f"ill-conditioned: half an ULP of the inputs changes the derivative by {change:.1e}"
+            reason = f"ill-conditioned: half an ULP of the inputs changes it by {change:.1e}"
         else:
             break  # one unexplained difference decides the verdict
         excused[index] = (Verdict.INCONCLUSIVE, reason)
@@ -245,7 +245,10 @@ class _Entries:
         if gap <= ULPS * math.ulp(truth):
             return Verdict.AGREE, ""
         if not self.reference.linear[index[0] if self.reference.order == 1 else 0]:
-            return Verdict.INCONCLUSIVE, "the partial derivatives exist, but the function is not differentiable"
+            return (
+                Verdict.INCONCLUSIVE,
+                "not differentiable, although the partial derivatives exist",
+            )
         bar = float(self.bars[index])
         if truth == 0 and gap <= max(float(self.floors[index]), bar if self.numeric else 0.0):
             return Verdict.AGREE, ""
@@ -254,7 +257,7 @@ class _Entries:
             if gap <= allowed <= CONCLUSIVE * abs(truth):
                 return Verdict.AGREE, ""
             if gap <= allowed or (math.isnan(value) and math.isinf(bar)):
-                return Verdict.INCONCLUSIVE, "its error bar is too wide for the size of the derivative"
+                return Verdict.INCONCLUSIVE, "its error bar is too wide for this derivative"
         elif gap <= RTOL[Family.NUMERIC] * abs(truth):
             return Verdict.INCONCLUSIVE, f"rounding: relative error {gap / abs(truth):.1e}"
         return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"

@@ -93,7 +93,9 @@ class Exponentials:
         if row is exp:
             return ExponentialForm(None, args[0])
         if row is sigmoid:
-            return ExponentialForm(None, self._negative(self._emit(softplus, self._negative(args[0]))))
+            return ExponentialForm(
+                None, self._negative(self._emit(softplus, self._negative(args[0])))
+            )
         if row is softmax:
             return ExponentialForm(None, self._again(log_softmax, node, args))
         if row is add:

@@ -71,7 +71,9 @@ class GraphPattern:
                 return found
         return None
 
-    def _matches(self, builder: Builder, part: int, node: int, bound: Bindings) -> Iterator[Bindings]:
+    def _matches(
+        self, builder: Builder, part: int, node: int, bound: Bindings
+    ) -> Iterator[Bindings]:
         """Yield the bindings with which `node` matches `part`, extending `bound`."""
         row = self.builder.primitive(part)
         if part in self.builder.names:

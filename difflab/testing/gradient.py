@@ -294,7 +294,9 @@ def _components(
             bar=float(truth.bar[i, j]),
             left=float(truth.left[i, j]),
             right=float(truth.right[i, j]),
-            noise=float(truth.noise[i]) if truth.noise[i] > _REPORTED_NOISE * abs(values[i]) else 0.0,
+            noise=float(truth.noise[i])
+            if truth.noise[i] > _REPORTED_NOISE * abs(values[i])
+            else 0.0,
         )
         for i, j in np.argwhere(chosen)
     )

@@ -26,7 +26,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["LineScan", "LineEstimate", "scan_line", "scan_aside"]
+__all__ = ["LineEstimate", "LineScan", "scan_aside", "scan_line"]
 
 Array = NDArray[float64]
 MovedValues = Callable[[Array], Array]
@@ -140,7 +140,9 @@ class LineScan:
             )
 
 
-def scan_line(values: MovedValues, center: Array, x: float, wanted: NDArray[np.bool_] | None = None) -> LineScan:
+def scan_line(
+    values: MovedValues, center: Array, x: float, wanted: NDArray[np.bool_] | None = None
+) -> LineScan:
     """Sample values along one component, whose value is `x`.
 
     Parameters
@@ -196,7 +198,9 @@ def _shifted(values: MovedValues, side: float, moves: Array) -> Array:
     return values(side + moves)
 
 
-def _windows(values: MovedValues, center: Array, x: float, wanted: NDArray[np.bool_]) -> list[_Window]:
+def _windows(
+    values: MovedValues, center: Array, x: float, wanted: NDArray[np.bool_]
+) -> list[_Window]:
     """Sample windows from the widest until narrower ones only increase the error bar."""
     size = abs(x)
     half, last = _TOP * max(size, 1.0), _NARROWEST * (min(size, 1.0) or 1.0)
@@ -326,7 +330,9 @@ def _half_jump(windows: list[_Window], noise: Array) -> tuple[Array, Array]:
     return jump, error
 
 
-def _stair(values: MovedValues, center: Array, output: int, windows: list[_Window], x: float) -> float:
+def _stair(
+    values: MovedValues, center: Array, output: int, windows: list[_Window], x: float
+) -> float:
     """Return the height of the first step of an output that is constant near the point."""
     near = 0.0
     far = 0.0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.noise import LineScan, scan_line, scan_aside
+from difflab.testing.noise import LineScan, scan_aside, scan_line
 from difflab.testing.truth import Callee, Doubt, Truth, values_at
 
 __all__ = ["observed"]

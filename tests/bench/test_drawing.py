@@ -61,7 +61,12 @@ def cost_rows() -> list[SweepRow]:
             for method, work in (("forward", n), ("reverse", m), ("plug-in", n + m)):
                 row: SweepRow = {"inputs": n, "outputs": m, "method": method, "status": "ok"}
                 rows.append({**row, "operations": 100 * work, "call_seconds": 1e-6 * work})
-    refused: SweepRow = {"inputs": 2, "outputs": FIXED, "method": "symbolic", "status": "unsupported"}
+    refused: SweepRow = {
+        "inputs": 2,
+        "outputs": FIXED,
+        "method": "symbolic",
+        "status": "unsupported",
+    }
     return [*rows, {**refused, "message": "too <large>", "operations": None, "call_seconds": None}]
 
 

@@ -13,10 +13,10 @@ import pytest
 from difflab.lab.measure import (
     PREPARED,
     SAMPLES,
-    MethodCall,
     CallCost,
-    TimeSampler,
+    MethodCall,
     SelfMeasured,
+    TimeSampler,
     in_turns,
     prepare,
     spread,

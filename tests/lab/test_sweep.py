@@ -16,7 +16,9 @@ from difflab.errors import InputError
 from difflab.lab.alone import locked_file
 from difflab.lab.sweep import Cell, SweepLayout, SweepRow, Task, load, run
 
-LAYOUT = SweepLayout({"name": str, "n": int, "limit": float, "value": float}, key=("name", "n", "limit"))
+LAYOUT = SweepLayout(
+    {"name": str, "n": int, "limit": float, "value": float}, key=("name", "n", "limit")
+)
 
 
 class Counting:

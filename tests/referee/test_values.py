@@ -133,7 +133,7 @@ def test_arrays_taken_apart_have_the_values_of_the_arrays(text: str) -> None:
     f = dl.parse(text)
     values = ExactValues(f)
     plain = ExactValues(f)
-    plain._form = by_nodes(f)
+    plain._program = by_nodes(f)
     plain._arrays = True
     plain._inner = f
     plain._code = {
