@@ -155,7 +155,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from difflab.lab.sweep import SweepLayout, Task, run
-LAYOUT = SweepLayout({"name": str, "n": int, "limit": float, "value": float}, ("name", "n", "limit"))
+KEY = ("name", "n", "limit")
+LAYOUT = SweepLayout({"name": str, "n": int, "limit": float, "value": float}, KEY)
 tasks = [Task({"name": "root", "n": n, "limit": 1.0}, lambda n=n: {"value": n**0.5})
          for n in range(400)]
 print("ready", flush=True)
