@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
 from difflab.methods.protocol import Family
 
@@ -26,14 +27,15 @@ def row(name: str, ulps: float | None, prepare: float, call: float, **more: Any)
 
 
 def advice(*rows: MethodRow) -> str:
-    return Comparison(
+    comparison = Comparison(
         expression=Expression("x + y", (Variable("x"), Variable("y")), (Variable("f"),)),
         point={},
         order=1,
         value=np.zeros(1),
         reference=ReferenceRow(np.zeros((1, 1)), 50, 0.0, "smooth"),
         methods=rows,
-    ).recommendation()
+    )
+    return recommend(comparison)
 
 
 @pytest.mark.parametrize(
