@@ -20,7 +20,7 @@ from difflab.bench.outcomes import outcome
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
-from difflab.lab.sweep import Cell, Row, Task
+from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 
@@ -195,7 +195,7 @@ def _errors(subject: Subject, found: Array) -> dict[str, Cell]:
     }
 
 
-def fit(rows: Sequence[Row]) -> Fit | None:
+def fit(rows: Sequence[SweepRow]) -> Fit | None:
     """Read the slope of the truncation side and the floor off one formula's rows.
 
     The slope is the median of the slopes between all pairs of points (Theil and Sen) that lie
@@ -230,7 +230,7 @@ def fit(rows: Sequence[Row]) -> Fit | None:
     return Fit(slope, float(h[lowest]), floor)
 
 
-def _spacing(rows: Sequence[Row]) -> float:
+def _spacing(rows: Sequence[SweepRow]) -> float:
     """Return the spacing of floating-point numbers at the derivative that the rows are about."""
     for row in rows:
         absolute, relative = row["absolute_error"], row["relative_error"]

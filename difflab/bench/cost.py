@@ -19,7 +19,7 @@ from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.lab import measure, provenance
 from difflab.lab.problems import crossover
-from difflab.lab.sweep import Cell, Row, Task
+from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
@@ -126,7 +126,7 @@ def crossing(first: Mapping[float, float], second: Mapping[float, float]) -> flo
     return float(sizes[-1]) if gaps and gaps[-1] == 0 else None
 
 
-def curve(rows: Sequence[Row], along: str, method: str, column: str) -> dict[float, float]:
+def curve(rows: Sequence[SweepRow], along: str, method: str, column: str) -> dict[float, float]:
     """Return one method's values of a column by size, along "inputs" or "outputs"."""
     other = "outputs" if along == "inputs" else "inputs"
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.bench import accuracy as accuracy_bench
 from difflab.bench import cost as cost_bench
-from difflab.lab.sweep import Row
+from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 from difflab.report.style import clean, seconds, shorten
 from difflab.report.style import error as error_text
@@ -54,7 +54,7 @@ _OTHER = _Look(FAINT, ".", ":")
 # --- error against step size ------------------------------------------------------------------
 
 
-def accuracy(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def accuracy(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """Draw the error of every difference formula against its step, slopes and floors marked.
 
     Parameters
@@ -89,13 +89,13 @@ def accuracy(rows: Sequence[Row], kind: str = "svg") -> bytes:
         return saved(canvas, kind)
 
 
-def _lowest(rows: Sequence[Row]) -> float:
+def _lowest(rows: Sequence[SweepRow]) -> float:
     """Return where an error of exactly zero is drawn: below the smallest other one."""
     errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
     return min(errors, default=1e-16) / 4
 
 
-def _frame(lines: Axes, chosen: Axes, rows: Sequence[Row], low: float) -> None:
+def _frame(lines: Axes, chosen: Axes, rows: Sequence[SweepRow], low: float) -> None:
     from matplotlib.ticker import LogLocator, NullLocator
 
     errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
@@ -112,7 +112,7 @@ def _frame(lines: Axes, chosen: Axes, rows: Sequence[Row], low: float) -> None:
     chosen.set_axis_off()
 
 
-def _formulas(axes: Axes, rows: Sequence[Row], low: float) -> None:
+def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
     labels = []
     for name, look in _FORMULAS.items():
         mine = [row for row in rows if row["method"] == name and row["absolute_error"] is not None]
@@ -131,7 +131,7 @@ def _formulas(axes: Axes, rows: Sequence[Row], low: float) -> None:
     label_ends(axes, labels, gap=12)
 
 
-def _own_steps(axes: Axes, rows: Sequence[Row], low: float) -> None:
+def _own_steps(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
     """Mark what each of difflab's methods reaches when it chooses its own step."""
     labels = []
     for row in rows:
@@ -168,7 +168,7 @@ _SERIES_NAMES = {
 }
 
 
-def swell(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def swell(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """Draw operations against depth, a panel for each family of functions.
 
     Parameters
@@ -201,7 +201,7 @@ def swell(rows: Sequence[Row], kind: str = "svg") -> bytes:
         return saved(canvas, kind)
 
 
-def _swell_panel(axes: Axes, rows: Sequence[Row]) -> None:
+def _swell_panel(axes: Axes, rows: Sequence[SweepRow]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set(yscale="log")
@@ -223,7 +223,7 @@ def _swell_panel(axes: Axes, rows: Sequence[Row]) -> None:
     label_ends(axes, labels)
 
 
-def _swell_curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
+def _swell_curves(rows: Sequence[SweepRow]) -> dict[str, list[tuple[float, float]]]:
     """Return the points of every series; a function without shared parts has one curve."""
     curves = {}
     for series in _SERIES:
@@ -240,7 +240,7 @@ _AXES = {"inputs": "inputs n", "outputs": "outputs m"}
 _COLUMNS = {"operations": "operations of a Jacobian", "call_seconds": "time of a call"}
 
 
-def cost(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def cost(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """Draw operations and time against inputs and outputs, with forward and reverse crossing.
 
     Parameters
@@ -280,7 +280,7 @@ def cost(rows: Sequence[Row], kind: str = "svg") -> bytes:
         return saved(canvas, kind)
 
 
-def _absentees(canvas: Figure, rows: Sequence[Row]) -> None:
+def _absentees(canvas: Figure, rows: Sequence[SweepRow]) -> None:
     """Say which methods have no line, and why."""
     told: dict[str, str] = {}
     present = {row["method"] for row in rows if row["status"] == "ok"}
@@ -291,7 +291,7 @@ def _absentees(canvas: Figure, rows: Sequence[Row]) -> None:
     canvas.text(0.012, 0.008, text, fontsize=8.5, color=FAINT, va="bottom", parse_math=False)
 
 
-def _cost_panel(axes: Axes, rows: Sequence[Row], along: str, column: str) -> None:
+def _cost_panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     axes.set(xscale="log", yscale="log")
@@ -314,7 +314,7 @@ def _cost_panel(axes: Axes, rows: Sequence[Row], along: str, column: str) -> Non
     label_ends(axes, labels)
 
 
-def _curves(rows: Sequence[Row], along: str, column: str) -> dict[str, dict[float, float]]:
+def _curves(rows: Sequence[SweepRow], along: str, column: str) -> dict[str, dict[float, float]]:
     names = dict.fromkeys(str(row["method"]) for row in rows)
     curves = {name: cost_bench.curve(rows, along, name, column) for name in names}
     return {name: points for name, points in curves.items() if points}

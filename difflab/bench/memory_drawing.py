@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.lab.sweep import Row
+from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _NAMED = (3, 4, 8, 16, 32, 64)
 """Numbers of snapshots that are written at the margin: memory hardly depends on the length."""
 
 
-def memory(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def memory(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """Draw the peak of memory against the steps that are run, a line for each length of chain.
 
     Parameters
@@ -55,7 +55,7 @@ def memory(rows: Sequence[Row], kind: str = "svg") -> bytes:
         return saved(canvas, kind)
 
 
-def _frame(axes: Axes, rows: Sequence[Row]) -> None:
+def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
     from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
     most, bytes_ = max(map(_run, rows)), [float(row["peak_bytes"] or 0) for row in rows]
@@ -72,7 +72,7 @@ def _frame(axes: Axes, rows: Sequence[Row]) -> None:
         axis.grid(visible=True)
 
 
-def _chain(axes: Axes, rows: Sequence[Row], colour: str) -> None:
+def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
     """Draw one chain's ways, its length beside the plain one."""
     revolved = sorted((row for row in rows if row["strategy"] == "revolve"), key=_run)
     axes.plot(*_places(revolved), "o-", color=colour, lw=1.6, ms=4.5)
@@ -92,11 +92,11 @@ def _chain(axes: Axes, rows: Sequence[Row], colour: str) -> None:
             )
 
 
-def _places(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+def _places(rows: Sequence[SweepRow]) -> tuple[list[float], list[float]]:
     return [_run(row) for row in rows], [float(row["peak_bytes"] or 0) for row in rows]
 
 
-def _snapshots(axes: Axes, rows: Sequence[Row]) -> list[Label]:
+def _snapshots(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
     """Lead from the outermost mark of some numbers of snapshots to the margin."""
     labels = []
     edge = axes.get_xlim()[1]
@@ -135,7 +135,7 @@ def _legend(axes: Axes) -> None:
     axes.legend(handles=handles, loc="upper right", frameon=False, fontsize=9)
 
 
-def _run(row: Row) -> float:
+def _run(row: SweepRow) -> float:
     """Return how many steps are run for one of the chain."""
     return float(row["evaluations"] or 0) / float(row["steps"] or 1)
 

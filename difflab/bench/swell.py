@@ -17,7 +17,7 @@ from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.lab import provenance
-from difflab.lab.problems import FAMILIES, Family
+from difflab.lab.problems import FAMILIES, FunctionFamily
 from difflab.lab.sweep import Cell, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
@@ -80,7 +80,7 @@ def tasks(depths: Mapping[str, Sequence[int]] = DEPTHS, timeout: float = 10.0) -
 class _Meters:
     """Measures one family; remembers SymPy's last derivative, and where SymPy gave up."""
 
-    def __init__(self, family: Family, timeout: float) -> None:
+    def __init__(self, family: FunctionFamily, timeout: float) -> None:
         self.family = family
         self.timeout = timeout
         self.beaten: dict[str, str] = {}

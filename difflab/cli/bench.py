@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from difflab.bench.accuracy import Subject
     from difflab.graph.function import Function
-    from difflab.lab.sweep import Layout, Row, Task
+    from difflab.lab.sweep import SweepLayout, SweepRow, Task
 
 __all__ = ["bench"]
 
@@ -277,7 +277,7 @@ def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
     return Subject(function, packed, truth.jacobian, _named(text), _shown(point))
 
 
-def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:
+def _measured(path: Path, layout: SweepLayout, tasks: Iterable[Task]) -> list[SweepRow]:
     """Run a sweep with progress; an interruption says what is kept and how to go on."""
     from difflab.lab.sweep import run
 
@@ -290,6 +290,6 @@ def _measured(path: Path, layout: Layout, tasks: Iterable[Task]) -> list[Row]:
         raise
 
 
-def _drawn(path: Path, rows: Sequence[Row], draw: Callable[..., Any]) -> None:
+def _drawn(path: Path, rows: Sequence[SweepRow], draw: Callable[..., Any]) -> None:
     write_files({path: draw(rows, path.suffix[1:])})
     emit(f"{path}\n{path.with_suffix('.csv')}\n")

@@ -165,10 +165,10 @@ def _passes(
     to_file: bool,
 ) -> str:
     """Return what each pass makes of the function, or of its derivative."""
-    from difflab.lab.pipeline import STABILISE, Step, run
+    from difflab.lab.pipeline import STABILISE, PassStep, run
     from difflab.report.passes import passes_table
 
-    steps = [] if stable is None else [Step(STABILISE, function, stable.function)]
+    steps = [] if stable is None else [PassStep(STABILISE, function, stable.function)]
     subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
     steps += run(subject)
     return passes_table(steps, stable, **screen(to_file=to_file))

@@ -1,4 +1,4 @@
 """The lab: problems, points, the referee, verdicts, measurements and comparisons.
 
-Import from its modules; this one names nothing, so that using one part loads no other.
+Import from its modules; this package exports nothing, so using one module loads no other.
 """

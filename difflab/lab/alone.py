@@ -1,7 +1,7 @@
-"""A file that one process at a time may write: opened, locked, and released with the process.
+"""A file that one process at a time may write.
 
-The lock is the operating system's and belongs to the open file, so it is gone when its process
-is, however that ended.
+The lock is the operating system's and belongs to the open file, so it is released when the
+process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if sys.platform == "win32":
     import msvcrt
 
     def _lock(file: FileIO) -> None:
-        """Lock one byte far behind the end: what is locked there cannot be read by others."""
-        place = file.tell()
+        """Lock one byte far beyond the end: a locked byte cannot be read by other processes."""
+        position = file.tell()
         file.seek(0x7FFF0000)
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         finally:
-            file.seek(place)
+            file.seek(position)
 else:
     import fcntl
 
@@ -36,38 +36,38 @@ else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-__all__ = ["alone"]
+__all__ = ["locked_file"]
 
-PATIENCE = 0.1  # seconds between two looks at a file that another process has
-_TAKEN = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
+POLL_INTERVAL = 0.1  # seconds between two attempts to lock the file
+_LOCKED = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
 @contextmanager
-def alone(path: Path, tell: Callable[[str], None] | None = None) -> Iterator[FileIO]:
-    """Open a file to read and to append, unbuffered, when no other process has it so.
+def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iterator[FileIO]:
+    """Open and lock a file for reading and appending, unbuffered; wait for other processes.
 
     Parameters
     ----------
     path : pathlib.Path
-        The file; it and its folder are made when absent.
-    tell : callable, optional
-        Called with a line of text where this has to wait, or cannot lock.
+        The file; it and its folder are created if absent.
+    notify : callable, optional
+        Called with one line of text if this has to wait or cannot lock the file.
 
     Raises
     ------
     difflab.errors.InputError
-        It is no file, or cannot be written.
+        The path is not a file, or it cannot be written.
 
     Examples
     --------
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, alone(Path(folder) / "a.csv") as file:
+    >>> with tempfile.TemporaryDirectory() as folder, locked_file(Path(folder) / "a.csv") as file:
     ...     file.write(b"a,b")
     3
     """
     file = _opened(path)
     try:
-        while not _is_mine(file, path, tell):
+        while not _is_locked(file, path, notify):
             file.close()
             file = _opened(path)
         yield file
@@ -85,23 +85,23 @@ def _opened(path: Path) -> FileIO:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _is_mine(file: FileIO, path: Path, tell: Callable[[str], None] | None) -> bool:
-    """Wait for the lock; return whether the file is still the one at its path then."""
-    tell = tell or (lambda _: None)
+def _is_locked(file: FileIO, path: Path, notify: Callable[[str], None] | None) -> bool:
+    """Wait for the lock; return whether the path still refers to the open file."""
+    notify = notify or (lambda _: None)
     waited = False
     while True:
         try:
             _lock(file)
             break
         except OSError as error:
-            if error.errno not in _TAKEN:
+            if error.errno not in _LOCKED:
                 reason = error.strerror or error
-                tell(f"{path} cannot be locked ({reason}): start no other bench that writes it")
+                notify(f"{path} cannot be locked ({reason}): do not start another bench for it")
                 return True
         if not waited:
-            tell(f"another bench is writing {path}; waiting until it is done (Ctrl-C to stop)")
+            notify(f"another bench is writing {path}; waiting until it ends (Ctrl-C to stop)")
             waited = True
-        sleep(PATIENCE)
+        sleep(POLL_INTERVAL)
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:  # removed in the meantime

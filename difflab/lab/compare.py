@@ -1,4 +1,4 @@
-"""`compare`: every method on one function at one point, judged first and measured then."""
+"""`compare`: judge and then time every method on one function at one point."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from difflab.methods.registry import select
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-    from difflab.lab.measure import Call
+    from difflab.lab.measure import MethodCall
     from difflab.referee.referee import Referee, Reference
 
 __all__ = ["compare"]
@@ -43,47 +43,48 @@ def compare(
     progress: Progress | None = None,
     truth: Function | None = None,
 ) -> Comparison:
-    """Differentiate a function by every method: what is right, and what it costs.
+    """Differentiate a function by every method, judge the results and measure the cost.
 
     Parameters
     ----------
     expression : str or Function
-        A formula or a program of the language, or what `parse` or `trace` made.
+        A formula or a program of the language, or a result of `parse` or `trace`.
     at : mapping, optional
-        A value for every input. Without it a point inside the domain and away from kinks is
-        chosen; the same for the same `seed`.
+        A value for every input. If None, a point inside the domain and away from kinks is
+        chosen; it is the same for the same `seed`.
     methods : sequence of str, optional
-        Names of `difflab.methods`; ``"peers"`` for the peers that are installed, ``"all"`` for
-        these and the rest. Everything but the peers when None.
+        Names of `difflab.methods`; ``"peers"`` selects the installed peers, ``"all"`` selects
+        every method. If None, every method except the peers.
     timing : bool
-        Whether to measure calls; the derivatives are judged in any case.
+        Whether to time calls; the derivatives are always judged.
     order : int
-        1 for the Jacobian; 2 for the Hessian of a function with one output number.
+        1 for the Jacobian; 2 for the Hessian of a function with one scalar output.
     timeout : float
-        Seconds for each method, to prepare, to be called and to be measured, and for the referee.
-        What would not end by itself runs in a process that is stopped; the time until that has
-        started, and has imported a package, is not counted.
+        Seconds for each method (preparation, calls and timing together), and for the referee.
+        A method that may not end in time runs in a separate process, which is stopped; the time
+        to start that process and to import packages is not counted.
     seed : int
-        Chooses the point.
+        Seed of the choice of the point.
     target : str
-        What the derivatives of `forward` and `reverse` are compiled to; see `difflab.compile`.
+        Compilation target of the derivatives of `forward` and `reverse`; see `difflab.compile`.
     progress : callable, optional
-        Told ``(done, total, name)`` before each method.
+        Called as ``progress(done, total, name)`` before each method.
     truth : Function, optional
-        Another way to write the same function of real numbers, whose values the referee takes.
+        Another expression of the same function of real numbers, which the referee evaluates
+        instead.
 
     Returns
     -------
     Comparison
-        A row per method. One that cannot differentiate the function, takes too long or fails
-        has a row that says why.
+        One row per method. The row of a method that cannot differentiate the function, takes
+        too long or fails states the reason.
 
     Raises
     ------
     InputError
-        The text, the point, the names of the methods, the order or the target are at fault.
+        The text, the point, the names of the methods, the order or the target are invalid.
     ResourceError
-        The derivatives take more memory than there is.
+        The derivatives need more memory than is available.
 
     Examples
     --------
@@ -126,16 +127,16 @@ def compare(
 
 
 def _environment(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
-    """Return what produced the comparison: the machine, every version, and the settings."""
+    """Return the environment of the comparison: the machine, versions, and settings."""
     from difflab.lab.environment import environment, now
     from difflab.lab.provenance import packages
 
-    stated = dict.fromkeys(text for method in methods for text in packages(method))
-    return {**environment(), "packages": ", ".join(stated), **settings, "date": now()}
+    versions = dict.fromkeys(text for method in methods for text in packages(method))
+    return {**environment(), "packages": ", ".join(versions), **settings, "date": now()}
 
 
 def _start(methods: Sequence[Method]) -> None:
-    """Let those with a process of their own begin to start it."""
+    """Start the processes of methods that have one, without waiting for them."""
     for method in methods:
         start = getattr(method, "start", None)
         if start is not None:
@@ -143,11 +144,11 @@ def _start(methods: Sequence[Method]) -> None:
 
 
 def _waited(methods: Sequence[Method]) -> None:
-    """Wait until those with a process of their own have loaded what they need."""
+    """Wait until the processes of methods that have one have loaded their packages."""
     for method in methods:
         wait = getattr(method, "wait", None)
         if wait is not None:
-            with suppress(DifflabError):  # its own row says what is wrong with it
+            with suppress(DifflabError):  # the method's own row reports the error
                 wait()
 
 
@@ -162,24 +163,26 @@ def _function(expression: str | Function, order: int, timeout: float) -> Functio
         function = expression
     else:
         raise InputError(
-            f"a {type(expression).__name__} is neither a formula nor a Function",
+            f"expected a formula or a Function, not a {type(expression).__name__}",
             hint="record Python code with difflab.trace(callable, *example_arguments)",
         )
     if function.n == 0:
-        raise InputError("the expression has no input to differentiate by", text=function.text)
+        raise InputError(
+            "the expression has no input to differentiate with respect to", text=function.text
+        )
     if order not in (1, 2):
-        raise InputError(f"there are methods for the orders 1 and 2, not {order!r}")
+        raise InputError(f"order must be one of the orders 1 and 2, not {order!r}")
     if order == 2 and function.m != 1:
-        raise InputError(f"order 2 needs one output number, and the expression has {function.m}")
+        raise InputError(f"order 2 requires one output number, and the expression has {function.m}")
     if not timeout > 0:
-        raise InputError(f"the time limit is a number of seconds above 0, not {timeout!r}")
+        raise InputError(f"the time limit must be a positive number of seconds, not {timeout!r}")
     return function
 
 
 def _require_room(function: Function, order: int, methods: int) -> None:
-    """Raise `ResourceError` where the derivatives of all methods and the referee do not fit."""
+    """Raise `ResourceError` if the derivatives of all methods and the referee exceed memory."""
     rows, columns = (function.m if order == 1 else function.n), function.n
-    each = f"a derivative of {rows:,} × {columns:,} numbers"
+    each = f"a derivative of {rows:,} × {columns:,} elements"
     require_memory(8 * rows * columns * (methods + 2), f"{each} for every method and the referee")
 
 
@@ -217,30 +220,30 @@ def _rows(
     timing: bool,
     progress: Progress | None,
 ) -> list[MethodRow]:
-    """Return a row per method, in the methods' order.
+    """Return one row per method, in the order of `methods`.
 
-    Those that were started beforehand are asked last, when they have had time to start. One that
-    loads meanwhile disturbs little; more are waited for before anything is measured.
+    Methods with a process of their own are called last, when it has had time to start. One process
+    that loads in the background disturbs timings little; several are waited for first.
     """
     loading = [method for method in methods if hasattr(method, "start")]
     if timing and len(loading) > 1:
         _waited(loading)
-    order = sorted(range(len(methods)), key=lambda place: hasattr(methods[place], "start"))
+    order = sorted(range(len(methods)), key=lambda index: hasattr(methods[index], "start"))
     rows: dict[int, MethodRow] = {}
-    ready: dict[int, Call] = {}
-    for done, place in enumerate(order):
+    ready: dict[int, MethodCall] = {}
+    for done, index in enumerate(order):
         if progress is not None:
-            progress(done, len(methods), methods[place].name)
-        method = methods[place]
-        rows[place] = MethodRow(name=method.name, family=method.family, status=Status.OK)
+            progress(done, len(methods), methods[index].name)
+        method = methods[index]
+        rows[index] = MethodRow(name=method.name, family=method.family, status=Status.OK)
         try:
             with np.errstate(all="ignore"):
-                rows[place], ready[place] = _judged(method, problem, x, judge, rows[place])
-        except (Exception, SystemExit) as error:  # another package's method may fail in any way
-            rows[place] = _failed(rows[place], error)
+                rows[index], ready[index] = _judged(method, problem, x, judge, rows[index])
+        except (Exception, SystemExit) as error:  # a method of another package may raise anything
+            rows[index] = _failed(rows[index], error)
     if timing:
-        rows |= _timed({place: rows[place] for place in ready}, ready)
-    return [rows[place] for place in range(len(methods))]
+        rows |= _timed({index: rows[index] for index in ready}, ready)
+    return [rows[index] for index in range(len(methods))]
 
 
 def _failed(row: MethodRow, error: BaseException) -> MethodRow:
@@ -255,27 +258,27 @@ def _failed(row: MethodRow, error: BaseException) -> MethodRow:
     return replace(blank, message=printable(f"{type(error).__name__}: {error}"))
 
 
-def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, Call]) -> dict[int, MethodRow]:
-    """Return rows with the times of their calls, which are measured in turns."""
-    from difflab.lab.measure import Cost, in_turns
+def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> dict[int, MethodRow]:
+    """Return rows with the times of their calls, which are sampled in turns."""
+    from difflab.lab.measure import CallCost, in_turns
 
     with np.errstate(all="ignore"):
-        costs = in_turns([calls[place] for place in rows])
+        costs = in_turns([calls[index] for index in rows])
     found: dict[int, MethodRow] = {}
-    for (place, row), cost in zip(rows.items(), costs, strict=True):
-        if isinstance(cost, Cost):
-            found[place] = replace(
+    for (index, row), cost in zip(rows.items(), costs, strict=True):
+        if isinstance(cost, CallCost):
+            found[index] = replace(
                 row, call_seconds=cost.seconds, samples=cost.samples, peak_bytes=cost.peak_bytes
             )
         else:
-            found[place] = _failed(row, cost)
+            found[index] = _failed(row, cost)
     return found
 
 
 def _judged(
     method: Method, problem: Problem, x: Packed, judge: _Judge, blank: MethodRow
-) -> tuple[MethodRow, Call]:
-    """Return the row of a method without times, and its call to be measured."""
+) -> tuple[MethodRow, MethodCall]:
+    """Return the row of a method without times, and its call for timing."""
     from difflab.lab.measure import answer
 
     found = answer(method, problem, x)
@@ -283,7 +286,7 @@ def _judged(
     shape = (problem.m, problem.n) if problem.order == 1 else (problem.n, problem.n)
     value = np.array(estimate.value, dtype=float64)
     if value.shape != shape:
-        raise DifflabError(f"it gave an array of shape {value.shape} instead of {shape}")
+        raise DifflabError(f"it returned an array of shape {value.shape} instead of {shape}")
     row = replace(
         judge.judged(blank, replace(estimate, value=value)),
         jacobian=value,
@@ -304,7 +307,7 @@ def _largest(errors: NDArray[float64]) -> float | None:
 
 @dataclass
 class _Judge:
-    """The referee at one point, asked once; without an answer everything is inconclusive."""
+    """The referee at one point, called once; if it fails, every verdict is inconclusive."""
 
     function: Function
     x: Packed
@@ -325,7 +328,7 @@ class _Judge:
             self._reason = f"the referee gave up: {error}"
 
     def row(self) -> ReferenceRow:
-        """Return the referee's answer for the record."""
+        """Return the referee's result as a row of the record."""
         found = self._reference
         if found is None:
             return ReferenceRow(None, 0, None, self._reason)

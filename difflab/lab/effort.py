@@ -1,4 +1,4 @@
-"""About how long difflab's own methods take, to know which to run where they can be stopped."""
+"""Estimates of how long difflab's own methods take, to decide which need a separate process."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from difflab.methods.registry import apart
 
 __all__ = ["Effort"]
 
-# Points at which a numeric method takes values, for each input.
+# Evaluations of a numeric method for each input.
 _POINTS = 30
-# What a sweep takes for each node it differentiates, compiling included, and for each number of
-# an array, a call included.
+# Seconds of a sweep for each node, compilation included, and for each array element, a call
+# included.
 _NODE = 3e-5
 _NUMBER = 1e-8
-_LONG = 0.1  # seconds of one evaluation that is not repeated
-_SHARE = 0.25  # of the time limit: what is expected to take less can be far off, and still ends
+_LONG = 0.1  # seconds above which an evaluation is not repeated
+_SHARE = 0.25  # of the time limit; leaves a margin for the error of the estimate
 
 
 class Effort:
-    """The work that a problem is, judged by the time that one value of its function takes.
+    """The work of a problem, estimated from the time of one evaluation of its function.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class Effort:
         self._numbers = self._nodes * max(sizes, default=1)
 
     def stoppable(self, method: Method) -> Method:
-        """Return the method, in a process of its own where only that would end it in time."""
+        """Return the method, in a process of its own if it may exceed the time limit."""
         return apart(method) if self.is_long(method) else method
 
     def is_long(self, method: Method) -> bool:
-        """Return whether the method may not end within the time limit, by a wide margin."""
+        """Return whether the method may exceed the time limit, by a conservative estimate."""
         return self._seconds(method) > _SHARE * self._problem.timeout
 
     def _seconds(self, method: Method) -> float:
@@ -64,7 +64,7 @@ class Effort:
 
 
 def _seconds(problem: Problem, x: NDArray[float64]) -> float:
-    """Return the shortest of a few evaluations; the first pays for what is made once."""
+    """Return the shortest of a few evaluations; the first includes one-time costs."""
     shortest = math.inf
     for _ in range(3):
         start = perf_counter()

@@ -1,7 +1,6 @@
-"""Where a measurement was made: versions, processor, threads, GPU.
+"""The environment of a measurement: versions, processor, threads, GPU.
 
-Versions are read from the installed packages' metadata, so that naming SymPy here does not
-import it.
+Versions are read from the metadata of the installed packages, which does not import them.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ _PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "llvmlite")
 
 
 def environment() -> dict[str, str | int | None]:
-    """Return what a measurement depends on besides the code.
+    """Return the environment that a measurement depends on, besides the code.
 
     Returns
     -------
     dict
         ``difflab``, ``python``, the packages' versions, ``system``, ``cpu``, ``threads`` (the
-        processors this process may use) and ``gpu``; None for what is not there.
+        processors this process may use) and ``gpu``; None for what is absent.
 
     Examples
     --------
@@ -54,7 +53,7 @@ def _collect() -> tuple[tuple[str, str | int | None], ...]:
 
 
 def now() -> str:
-    """Return the time as records state it: universal, to the second."""
+    """Return the current time in UTC, in ISO format, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -74,7 +73,7 @@ def package_version(package: str) -> str | None:
 
 
 def _cpu() -> str | None:
-    """Return the processor's name; `platform` knows it on few systems only."""
+    """Return the processor's name; `platform` reports it on few systems only."""
     return _field(Path("/proc/cpuinfo"), "model name") or platform.processor() or None
 
 
@@ -85,14 +84,14 @@ def _threads() -> int | None:
 
 
 def _gpu() -> str | None:
-    """Return the first NVIDIA GPU that the driver lists; asking nvidia-smi takes a second."""
+    """Return the first NVIDIA GPU that the driver lists; running nvidia-smi takes a second."""
     for information in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
         return _field(information, "Model")
     return None
 
 
 def _field(path: Path, name: str) -> str | None:
-    """Return the first ``name : value`` of a file of the kernel's, or None."""
+    """Return the first ``name : value`` of a kernel file, or None."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,11 +1,10 @@
-"""What preparing and calling a derivative cost: time and memory, apart from each other.
+"""Cost of preparing and calling a derivative: time and memory, measured separately.
 
-A time is the smallest of several samples, since everything that disturbs a measurement makes
-it longer; each sample repeats the call as often as it takes to last long enough for the clock
-(the repeats double, as in ADBench, Šrajer et al. 2018). Samples are short against the slices of
-time that a busy machine deals out, so that most of them are undisturbed; what is compared is
-measured in turns. The raw samples are kept. Memory is
-measured in a call of its own, since tracing allocations slows a call down severalfold.
+A time is the smallest of several samples, since every disturbance makes a measurement longer.
+Each sample repeats the call until it is long enough for the clock (the repeats double, as in
+ADBench, Šrajer et al. 2018). Samples are shorter than the time slices of a busy machine, so that
+most of them are undisturbed; calls that are compared are measured in turns. The raw samples are
+kept. Memory is measured in a separate call, since tracing allocations slows a call severalfold.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from difflab.methods.protocol import Estimate, Method, Prepared, Problem
 from difflab.methods.timer import Stopwatch, elapsed, peak_of
 
 __all__ = [
-    "Answer",
-    "Call",
-    "Cost",
+    "CallCost",
+    "MethodAnswer",
+    "MethodCall",
     "Pairs",
-    "Sampler",
     "SelfMeasured",
+    "TimeSampler",
     "answer",
     "in_turns",
     "paired",
@@ -41,14 +40,14 @@ __all__ = [
     "timed_call",
 ]
 
-SHORTEST = 2e-3  # a sample of a pair lasts at least so long: 20,000 ticks of a 100 ns clock
-BRIEF = 5e-4  # a sample of one among several calls: 5,000 ticks of such a clock
+SHORTEST = 2e-3  # minimum seconds of a sample of a pair: 20,000 ticks of a 100 ns clock
+BRIEF = 5e-4  # minimum seconds of a sample of one of several calls: 5,000 such ticks
 SAMPLES = 15
-PREPARED = 5  # times that what is prepared quickly is prepared
+PREPARED = 5  # preparations that are timed if they are quick
 ROUNDS = 31  # of two calls in turns
-LOOKS = 3  # at a short call in one turn, of which the fastest counts: others may use the machine
-BUDGET = 0.5  # seconds after which no further sample of one call is begun
-QUICK = 0.5  # seconds of preparing after which nothing is prepared again
+LOOKS = 3  # samples of a short call in one turn; the fastest counts
+BUDGET = 0.5  # seconds after which no further sample of one call is started
+QUICK = 0.5  # seconds of preparation after which it is not repeated
 
 
 @runtime_checkable
@@ -65,15 +64,15 @@ class SelfMeasured(Protocol):
 
 
 @dataclass(frozen=True)
-class Cost:
-    """What one call costs.
+class CallCost:
+    """Cost of one call.
 
     Attributes
     ----------
     samples : tuple of float
-        Seconds a call, one number per sample.
+        Seconds per call, one element per sample.
     peak_bytes : int or None
-        The memory that one call allocates at its peak; None where it was not measured.
+        The peak memory that one call allocates; None if it was not measured.
     """
 
     samples: tuple[float, ...]
@@ -86,11 +85,11 @@ class Cost:
 
 
 def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ...]]:
-    """Prepare `method` for `problem` and return it with the seconds that took, several times.
+    """Prepare `method` for `problem`; return the derivative and the seconds of each preparation.
 
-    What is prepared quickly is prepared again, and the first time does not count then: it pays
-    for imports, which belong to the process and not to the method. A derivative that is
-    prepared in another process reports its own time, without the time to start the process.
+    A quick preparation is repeated, and its first sample is then dropped: it includes imports,
+    which belong to the process and not to the method. A derivative that is prepared in another
+    process reports its own time, without the time to start the process.
     """
     samples: list[float] = []
     quick = min(QUICK, problem.seconds_left() / 10)
@@ -104,19 +103,19 @@ def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ..
 
 
 @dataclass(frozen=True)
-class Call:
-    """A prepared derivative at a point, and the time that its method has left.
+class MethodCall:
+    """A prepared derivative at a point, and the remaining time of its method.
 
     Attributes
     ----------
     prepared : Prepared
-        What is called.
+        The prepared derivative.
     x : ndarray
         The point.
     deadline : Deadline
-        The time for all calls together.
+        The deadline of all calls together.
     first : float or None
-        Seconds of a call that was made before, all that is stated where no more fit the time.
+        Seconds of an earlier call, reported if there is no time for another.
     """
 
     prepared: Prepared
@@ -126,11 +125,11 @@ class Call:
 
     @property
     def is_long(self) -> bool:
-        """Whether measuring it again would not end in time."""
+        """Whether another measurement would exceed the deadline."""
         return self.first is not None and 2 * self.first >= self.deadline.remaining()
 
     def elapsed(self, repeats: int) -> float:
-        """Return the seconds that so many calls take."""
+        """Return the seconds that `repeats` calls take."""
         with self.deadline:
             if isinstance(self.prepared, SelfMeasured):
                 return self.prepared.elapsed(self.x, repeats)
@@ -145,43 +144,43 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one method gave at one point, within its time.
+class MethodAnswer:
+    """Result of one method at one point.
 
     Attributes
     ----------
     estimate : Estimate
         The derivative.
     prepare_samples : tuple of float
-        What preparing took, each time.
-    call : Call
-        The call that gave it, to be measured.
+        Seconds of each preparation.
+    call : MethodCall
+        The call, for timing.
     """
 
     estimate: Estimate
     prepare_samples: tuple[float, ...]
-    call: Call
+    call: MethodCall
 
 
-def answer(method: Method, problem: Problem, x: NDArray[float64]) -> Answer:
-    """Prepare a method and call it at `x`, in ``problem.timeout`` seconds together.
+def answer(method: Method, problem: Problem, x: NDArray[float64]) -> MethodAnswer:
+    """Prepare a method and call it at `x`, within ``problem.timeout`` seconds together.
 
-    The time until a process has started, where the method runs in one, is not counted. The
-    method has its own copy of the point, which it cannot change. A method of difflab's own that
-    may be long ends in time where `difflab.lab.effort.Effort.stoppable` has put it.
+    The time to start the process of a method that has one is not counted. The method receives a
+    read-only copy of the point. A method of difflab that may exceed the time limit is stopped only
+    if `difflab.lab.effort.Effort.stoppable` has moved it to a process.
 
     Raises
     ------
     MethodTimeout
-        It took longer.
-    DifflabError, or anything
-        The method cannot run here or failed.
+        The method exceeded the time limit.
+    DifflabError, or any exception
+        The method cannot run in this environment or failed.
     """
     reason = method.missing()
     if reason is not None:
         raise UnsupportedError(reason)
     if problem.order not in method.orders:
-        raise UnsupportedError(f"it gives no derivatives of order {problem.order}")
+        raise UnsupportedError(f"the method has no derivatives of order {problem.order}")
     wait = getattr(method, "wait", None)
     if wait is not None:
         wait()
@@ -192,84 +191,83 @@ def answer(method: Method, problem: Problem, x: NDArray[float64]) -> Answer:
         began = perf_counter()
         estimate = prepared(x)
         first = perf_counter() - began
-    return Answer(estimate, samples, Call(prepared, x, deadline, first))
+    return MethodAnswer(estimate, samples, MethodCall(prepared, x, deadline, first))
 
 
-def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> Cost:
-    """Measure what one call of `prepared` at `x` costs, in at most about `budget` seconds.
+def timed_call(prepared: Prepared, x: NDArray[float64], budget: float = BUDGET) -> CallCost:
+    """Measure the cost of one call of `prepared` at `x`, in at most about `budget` seconds.
 
-    The memory is measured where a call is short against the budget, since it is slower then.
+    Memory is measured only if a call is short compared with the budget, since that is slower.
     """
-    (cost,) = in_turns([Call(prepared, x)], budget)
-    if isinstance(cost, Cost):
+    (cost,) = in_turns([MethodCall(prepared, x)], budget)
+    if isinstance(cost, CallCost):
         return cost
     raise cost
 
 
-def in_turns(calls: Sequence[Call], budget: float = BUDGET) -> list[Cost | BaseException]:
-    """Measure what a call of each costs, one sample of each after the other, round by round.
+def in_turns(calls: Sequence[MethodCall], budget: float = BUDGET) -> list[CallCost | BaseException]:
+    """Measure the cost of several calls in turns: one sample of each per round.
 
-    What disturbs the machine for a while disturbs a round of all, so that none looks slow for
-    having been measured last.
+    A temporary disturbance of the machine then affects all calls of a round, not only one of them.
 
     Parameters
     ----------
-    calls : sequence of Call
-        What is measured.
+    calls : sequence of MethodCall
+        The calls to measure.
     budget : float
-        Seconds for each, after which no further sample of it is begun; there is always one.
+        Seconds for each call, after which no further sample is started; there is always one.
 
     Returns
     -------
-    list of Cost or exception
-        What each costs, or what it raised.
+    list of CallCost or exception
+        The cost of each call, or the exception that it raised.
     """
-    samplers = [Sampler(call.elapsed, min(budget, call.deadline.remaining())) for call in calls]
-    places = range(len(calls))
-    ended: dict[int, Cost | BaseException] = {
-        place: _known(calls[place], samplers[place]) for place in places if calls[place].is_long
+    samplers = [TimeSampler(call.elapsed, min(budget, call.deadline.remaining())) for call in calls]
+    indices = range(len(calls))
+    ended: dict[int, CallCost | BaseException] = {
+        index: _known(calls[index], samplers[index]) for index in indices if calls[index].is_long
     }
     for number in range(SAMPLES):
-        for place in places if number % 2 == 0 else reversed(places):
-            if place in ended:
+        for index in indices if number % 2 == 0 else reversed(indices):
+            if index in ended:
                 continue
             try:
-                samplers[place].take()
+                samplers[index].take()
             except MethodTimeout:
-                ended[place] = _known(calls[place], samplers[place])
+                ended[index] = _known(calls[index], samplers[index])
             except (Exception, SystemExit) as error:  # a plug-in may fail in any way
-                ended[place] = error
+                ended[index] = error
     return [
-        ended[place] if place in ended else _cost(calls[place], samplers[place], budget)
-        for place in places
+        ended[index] if index in ended else _cost(calls[index], samplers[index], budget)
+        for index in indices
     ]
 
 
-def _known(call: Call, sampler: Sampler) -> Cost:
-    """Return what is known of a call whose time is over."""
-    return Cost(tuple(sampler.samples) or (call.first or math.inf,), None)
+def _known(call: MethodCall, sampler: TimeSampler) -> CallCost:
+    """Return the known cost of a call whose deadline has passed."""
+    return CallCost(tuple(sampler.samples) or (call.first or math.inf,), None)
 
 
-def _cost(call: Call, sampler: Sampler, budget: float) -> Cost | BaseException:
+def _cost(call: MethodCall, sampler: TimeSampler, budget: float) -> CallCost | BaseException:
     if min(sampler.samples) > budget / 4:
         return _known(call, sampler)
     try:
-        return Cost(tuple(sampler.samples), call.peak_bytes())
+        return CallCost(tuple(sampler.samples), call.peak_bytes())
     except MethodTimeout:
         return _known(call, sampler)
     except (Exception, SystemExit) as error:
         return error
 
 
-class Sampler:
-    """Takes samples of the seconds that one repetition takes.
+class TimeSampler:
+    """Sampler of the seconds that one repetition takes.
 
     Parameters
     ----------
     run : callable
-        ``run(repeats)``: seconds that so many repetitions take.
+        ``run(repeats)``: return the seconds that `repeats` repetitions take.
     budget : float
-        Seconds after which no further sample is begun; there is always one.
+        Seconds after which no further sample is started; there is always one.
 
     Attributes
     ----------
@@ -278,7 +276,7 @@ class Sampler:
 
     Examples
     --------
-    >>> quick, slow = Sampler(lambda repeats: 0.001 * repeats), Sampler(lambda repeats: 3.0)
+    >>> quick, slow = TimeSampler(lambda repeats: 0.001 * repeats), TimeSampler(lambda repeats: 3.0)
     >>> for _ in range(3):
     ...     quick.take()
     ...     slow.take()
@@ -309,7 +307,7 @@ class Sampler:
 
 
 def spread(samples: Sequence[float]) -> float:
-    """Return the distance between the quartiles of some times, over their median.
+    """Return the interquartile range of `samples` over their median.
 
     Examples
     --------
@@ -322,12 +320,12 @@ def spread(samples: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two calls measured in turns: seconds a call, one number of each for every round.
+    """Two calls measured in turns.
 
     Attributes
     ----------
     first, second : tuple of float
-        Seconds a call.
+        Seconds per call, one element per round.
     """
 
     first: tuple[float, ...]
@@ -347,18 +345,18 @@ def paired(
 ) -> Pairs:
     """Measure two calls in turns, A B, B A, A B, …, in at most about `budget` seconds.
 
-    A turn is the fastest of `LOOKS` samples, one where a sample is long; whoever disturbs a
-    sample makes it longer. What lasts longer than a round disturbs both calls, and the ratio of
-    the round stays.
+    A turn is the fastest of `LOOKS` samples, or one sample if it is long, since a disturbance
+    makes a sample longer. A disturbance longer than a round affects both calls, so that the ratio
+    of the round is preserved.
 
     Parameters
     ----------
     first, second : callable
-        What is measured, without arguments.
+        The calls to measure, without arguments.
     budget : float
-        Seconds after which no further round is begun; there is always one.
+        Seconds after which no further round is started; there is always one.
     clock : callable
-        ``clock(call, repeats)``: the seconds that so many calls take.
+        ``clock(call, repeats)``: return the seconds that `repeats` calls take.
 
     Examples
     --------
@@ -367,16 +365,16 @@ def paired(
     (3.0, 3.0)
     """
     calls, repeats, spent = (first, second), [1, 1], 0.0
-    for place, call in enumerate(calls):
-        while (seconds := clock(call, repeats[place])) < SHORTEST:
-            repeats[place] *= 2
+    for index, call in enumerate(calls):
+        while (seconds := clock(call, repeats[index])) < SHORTEST:
+            repeats[index] *= 2
             spent += seconds
         spent += seconds
     looks = LOOKS if spent < QUICK else 1
     found: tuple[list[float], list[float]] = ([], [])
     while len(found[0]) < ROUNDS and (not found[0] or spent < budget):
-        for place in (0, 1) if len(found[0]) % 2 == 0 else (1, 0):
-            samples = [clock(calls[place], repeats[place]) for _ in range(looks)]
+        for index in (0, 1) if len(found[0]) % 2 == 0 else (1, 0):
+            samples = [clock(calls[index], repeats[index]) for _ in range(looks)]
             spent += sum(samples)
-            found[place].append(min(samples) / repeats[place])
+            found[index].append(min(samples) / repeats[index])
     return Pairs(tuple(found[0]), tuple(found[1]))

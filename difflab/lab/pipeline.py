@@ -1,4 +1,4 @@
-"""The pipeline: every pass with what it does, in order, and a run that keeps each step."""
+"""The pipeline: the passes in order, and a run that records every step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from difflab.graph.passes.layout import layout
 from difflab.graph.repetition import rolled
 from difflab.stabilisation.rewriting import stabilised
 
-__all__ = ["EXACT", "STABILISE", "Pass", "Step", "run"]
+__all__ = ["EXACT", "STABILISE", "Pass", "PassStep", "run"]
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Pass:
     Attributes
     ----------
     name, summary : str
-        What it is called, and what it does.
+        Its name and a one-line description.
     exact : bool
         Whether every value stays the same, bit for bit up to the sign of a zero. A pass that
-        is not exact is applied only when it is asked for.
+        is not exact is applied only on request.
     apply : callable
-        From a function to a function of the same inputs.
+        Map a function to a function of the same inputs.
     """
 
     name: str
@@ -37,8 +37,8 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What a pass made of a function."""
+class PassStep:
+    """A pass and the function before and after it."""
 
     done: Pass
     before: Function
@@ -56,12 +56,12 @@ class Step:
         return smaller or self.after != self.before
 
 
-FOLD = Pass("constant folding", "compute what is made of numbers", True, fold)
-SIMPLIFY = Pass("simplification", "exact identities, as x^1 = x", True, simplify)
-COMMON = Pass("common subexpressions", "each computation once", True, common)
+FOLD = Pass("constant folding", "evaluate constant expressions", True, fold)
+SIMPLIFY = Pass("simplification", "exact identities: x^1 = x", True, simplify)
+COMMON = Pass("common subexpressions", "compute equal expressions once", True, common)
 LAYOUT = Pass("layout", "merge transposes", True, layout)
-DEAD = Pass("dead nodes", "drop what no output needs", True, dead)
-REPETITION = Pass("repetition", "terms of one shape as vectors", True, rolled)
+DEAD = Pass("dead nodes", "remove nodes without effect", True, dead)
+REPETITION = Pass("repetition", "repeated terms as vectors", True, rolled)
 STABILISE = Pass(
     "stabilisation",
     "rewrite what overflows or cancels",
@@ -73,19 +73,19 @@ EXACT: tuple[Pass, ...] = (FOLD, SIMPLIFY, COMMON, LAYOUT, DEAD, REPETITION)
 """The passes that keep every value, in order."""
 
 
-def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[Step]:
+def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[PassStep]:
     """Apply passes in order and return every step.
 
     Parameters
     ----------
     function : Function
-        Where it begins.
+        The function to rewrite.
     passes : sequence of Pass
         `EXACT`, or with `STABILISE` before them.
 
     Returns
     -------
-    list of Step
+    list of PassStep
         One for each pass; the last one's `after` is the result.
 
     Examples
@@ -98,6 +98,6 @@ def run(function: Function, passes: Sequence[Pass] = EXACT) -> list[Step]:
     steps = []
     for item in passes:
         after = item.apply(function)
-        steps.append(Step(item, function, after))
+        steps.append(PassStep(item, function, after))
         function = after
     return steps

@@ -1,4 +1,4 @@
-r"""Named families of functions, as texts of the language, that benchmarks and tests share.
+r"""Named families of functions, as expressions of the language, for benchmarks and tests.
 
 Examples
 --------
@@ -16,7 +16,7 @@ from itertools import pairwise
 
 __all__ = [
     "FAMILIES",
-    "Family",
+    "FunctionFamily",
     "crossover",
     "helmholtz",
     "logistic",
@@ -25,30 +25,30 @@ __all__ = [
     "rosenbrock",
 ]
 
-Point = dict[str, float]
+NamedPoint = dict[str, float]
 
-_CORE = 50  # steps that all outputs of `crossover` share
+_CORE = 50  # length of the chain that all outputs of `crossover` share
 
 
 @dataclass(frozen=True)
-class Family:
+class FunctionFamily:
     """Functions of growing size.
 
     Attributes
     ----------
     title : str
-        What they are, for people.
+        A readable description.
     text : callable
-        The size to a text of the language.
+        Map the size to an expression of the language.
     point : callable
-        The size to the customary point.
+        Map the size to the customary point.
     source : str
-        Where the family comes from.
+        The origin of the family.
     """
 
     title: str
     text: Callable[[int], str]
-    point: Callable[[int], Point]
+    point: Callable[[int], NamedPoint]
     source: str
 
 
@@ -79,7 +79,7 @@ def _iterated(letter: str, n: int, first: str, step: Callable[[str], str], *, st
 
 
 def product(n: int) -> str:
-    """Return ∏xᵢ, Speelpenning's product: its gradient has swell that is real."""
+    """Return ∏xᵢ, Speelpenning's product: whose gradient has real expression swell."""
     return "*".join(_inputs(n))
 
 
@@ -129,36 +129,36 @@ def _inputs(n: int) -> list[str]:
     return [f"x{i}" for i in range(1, n + 1)]
 
 
-def _named(values: list[float]) -> Point:
+def _named(values: list[float]) -> NamedPoint:
     return {f"x{i}": value for i, value in enumerate(values, start=1)}
 
 
-FAMILIES: Mapping[str, Family] = {
-    "logistic": Family(
+FAMILIES: Mapping[str, FunctionFamily] = {
+    "logistic": FunctionFamily(
         "logistic map: y ← 4·y·(1 − y)",
         logistic,
         lambda n: {"x": 0.2},
         "Baydin, Pearlmutter, Radul, Siskind, JMLR 18(153), 2018, Table 1",
     ),
-    "product": Family(
+    "product": FunctionFamily(
         "product: x₁·x₂·…·xₙ",
         product,
         lambda n: _named([i / (i + 1) for i in range(1, n + 1)]),
         "Speelpenning 1980; point of ADOL-C's example speelpenning.cpp",
     ),
-    "nested": Family(
+    "nested": FunctionFamily(
         "nesting: y ← sin(x + y)",
         nested_sine,
         lambda n: {"x": 0.3},
         "made for this comparison: every step uses x and the step before",
     ),
-    "helmholtz": Family(
+    "helmholtz": FunctionFamily(
         "Helmholtz free energy of a mixed fluid",
         helmholtz,
         lambda n: _named([round(1 / (i + 1), 6) for i in range(1, n + 1)]),
         "Griewank 1989; constants as in the PCOMP example, cited by Baydin et al. 2018",
     ),
-    "rosenbrock": Family(
+    "rosenbrock": FunctionFamily(
         "Rosenbrock, chained",
         rosenbrock,
         lambda n: _named([1.0 if i % 2 else -1.2 for i in range(n)]),

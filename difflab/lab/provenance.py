@@ -1,10 +1,10 @@
-"""What produced a row: versions and sources, machine and settings, the same columns everywhere.
+"""Provenance of a row: versions and sources, machine and settings, in the same columns everywhere.
 
 A row measured by other code, another version of a package, on another processor or with other
-settings is another measurement, so all of that belongs to the key by which a sweep finds what it
-has measured. A version number alone does not say which code ran where a package is developed in
-place, so difflab and plug-ins are known by a hash of their files as well: the same files have
-the same hash wherever they lie, which times of modification do not.
+settings is another measurement, so all of these belong to the key by which a sweep identifies its
+rows. A version number does not identify the code of a package that is developed in place, so
+difflab and plug-ins are also identified by a hash of their files; unlike modification times, the
+hash does not depend on the location of the files.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 
 from difflab.errors import printable
 from difflab.lab.environment import environment, package_version
-from difflab.lab.sweep import Cell, Kind, Layout
+from difflab.lab.sweep import Cell, CellType, SweepLayout
 from difflab.methods.registry import entry_point
 
 __all__ = ["layout", "packages", "source"]
 
-_SOURCE: Mapping[str, Kind] = {
+_SOURCE: Mapping[str, CellType] = {
     "difflab": str,
     "code": str,
     "python": str,
@@ -40,25 +40,25 @@ _SOURCE: Mapping[str, Kind] = {
     "timeout": float,
     "seed": int,
 }
-_ABOUT: Mapping[str, Kind] = {"date": str, "repetitions": int, "spread": float}
+_ABOUT: Mapping[str, CellType] = {"date": str, "repetitions": int, "spread": float}
 _HERE = ("difflab", "python", "numpy", "scipy", "llvmlite", "system", "cpu", "threads")
 _CODE = tuple(suffix for suffix in all_suffixes() if suffix != ".pyc")
 _DIGITS = 12
 
 
-def layout(columns: Mapping[str, Kind], key: Sequence[str]) -> Layout:
-    """Return the layout of a bench: its own columns, and after them what produced the row.
+def layout(columns: Mapping[str, CellType], key: Sequence[str]) -> SweepLayout:
+    """Return the layout of a bench: its own columns, followed by the provenance columns.
 
     Parameters
     ----------
     columns : mapping of str to type
         The bench's own columns.
     key : sequence of str
-        Those of them that say what is measured.
+        Those of them that identify what is measured.
 
     Returns
     -------
-    Layout
+    SweepLayout
         Its further columns are the versions of difflab (``code`` is a hash of its files),
         Python, NumPy, SciPy and llvmlite, the ``packages`` of the row's method, system,
         processor, threads, target, timeout in seconds and seed, which identify the row beside
@@ -70,7 +70,7 @@ def layout(columns: Mapping[str, Kind], key: Sequence[str]) -> Layout:
     >>> layout({"size": int, "seconds": float}, key=["size"]).source[:3]
     ('difflab', 'code', 'python')
     """
-    return Layout({**columns, **_SOURCE, **_ABOUT}, tuple(key), tuple(_SOURCE))
+    return SweepLayout({**columns, **_SOURCE, **_ABOUT}, tuple(key), tuple(_SOURCE))
 
 
 def source(
@@ -81,16 +81,16 @@ def source(
     timeout: float | None = None,
     seed: int | None = None,
 ) -> dict[str, Cell]:
-    """Return what produces a row, by the names of the columns of `layout`.
+    """Return the provenance of a row, keyed by the columns of `layout`.
 
     Parameters
     ----------
     method : object, optional
-        The method, peer or plug-in that the row is about.
+        The method, peer or plug-in of the row.
     uses : sequence of str
-        Further packages that the row depends on, by the names of their distributions.
+        Distribution names of further packages that the row depends on.
     target, timeout, seed : optional
-        Settings; None for what has no influence.
+        Settings; None for a setting without influence.
     """
     here = environment()
     versions = [*_versions(uses), *([] if method is None else packages(method))]
@@ -105,11 +105,11 @@ def source(
 
 
 def packages(method: object) -> list[str]:
-    """Return the versions of what a method consists of, besides difflab.
+    """Return the versions of the packages that a method consists of, besides difflab.
 
-    These are the distributions that its attribute `packages` names and, for a plug-in, its own
-    distribution with a hash of its source; that it is unusable is part of them, since it may be
-    mended without a new version.
+    These are the distributions listed in its attribute `packages` and, for a plug-in, its own
+    distribution with a hash of its source. ``"unusable"`` is appended if the method cannot run,
+    since that may be fixed without a new version.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def packages(method: object) -> list[str]:
 
 
 def _versions(names: Iterable[object]) -> list[str]:
-    """Return name and version of the distributions that are installed."""
+    """Return name and version of the installed distributions among `names`."""
     found = ((str(name), package_version(str(name))) for name in names)
     return [f"{name} {version}" for name, version in found if version is not None]
 
@@ -148,7 +148,7 @@ def _own_code() -> str:
 
 
 def _source_hash(module: str) -> str:
-    """Return a hash of the package that a module belongs to, or of the module where it is alone."""
+    """Return a hash of the package that contains a module, or of a single module."""
     roots = list(_roots(module.partition(".")[0])) or list(_roots(module))
     return _hash(roots) if roots else "unknown"
 
@@ -157,7 +157,7 @@ def _roots(module: str) -> Iterator[Path]:
     """Yield the folders of a package, or the file of a module."""
     try:
         spec = getattr(sys.modules.get(module), "__spec__", None) or find_spec(module)
-    except (ImportError, AttributeError, ValueError):  # what a broken package gives
+    except (ImportError, AttributeError, ValueError):  # raised by a broken package
         return
     if spec is None:
         return
@@ -168,7 +168,7 @@ def _roots(module: str) -> Iterator[Path]:
 
 
 def _hash(roots: Sequence[Path], *, every: bool = False) -> str:
-    """Return a hash of files' names and contents: of modules alone, or of `every` file."""
+    """Return a hash of the names and contents of modules, or of `every` file."""
     digest = sha256()
     for root in roots:
         for path in _files(root):
@@ -176,13 +176,13 @@ def _hash(roots: Sequence[Path], *, every: bool = False) -> str:
                 digest.update(os.path.relpath(path, root).encode("utf-8", "surrogatepass"))
                 try:
                     digest.update(sha256(Path(path).read_bytes()).digest())
-                except OSError:  # a file that cannot be read is not a part of what ran
+                except OSError:  # an unreadable file was not executed
                     continue
     return digest.hexdigest()[:_DIGITS]
 
 
 def _files(root: Path) -> list[str]:
-    """Return the files of a folder in order, without what Python keeps compiled."""
+    """Return the sorted files of a folder, without Python's bytecode caches."""
     if root.is_file():
         return [str(root)]
     found: list[str] = []

@@ -1,7 +1,7 @@
-"""One sentence: which method to use for this function at this point, from what was measured.
+"""The recommendation: which method to use for this function at this point, in one sentence.
 
-Correct first, then exact, then cheap; what cannot be told apart by the clock is a tie, which
-operations decide and then a fixed order.
+Correctness comes first, then accuracy, then cost. Costs that the measurement cannot distinguish
+are a tie, which the operation counts decide, and then a fixed order.
 """
 
 from __future__ import annotations
@@ -19,54 +19,54 @@ from difflab.lab.record import Comparison, MethodRow, Status
 __all__ = ["recommend"]
 
 CALLS = 1000
-"""Derivatives over which preparing is spread: an optimisation takes as many."""
+"""Derivatives over which the preparation is amortised, as many as in an optimisation."""
 
 ACCURATE = 8.0
-"""Errors up to this many ULPs, or this many times the least, are as good as the least."""
+"""Errors up to this many ULPs, or this many times the smallest, count as equally accurate."""
 
 NOISE = 1.5
-"""Costs within this factor are a tie, however close the samples of each lie together: where code
-and data happen to lie in memory, and what else the processor does, make such differences between
-equal programs, and every sample of one process shares them."""
+"""Costs within this factor are a tie, however small the spread of the samples: memory layout and
+other load on the processor cause such differences between equal programs, and all samples of one
+process share them."""
 
 ORDER = (
     *("reverse", "forward", "symbolic", "complex-step"),
     *("richardson", "finite-central", "finite-forward"),
 )
-"""What decides a tie of equal operations; methods of other packages follow in their order."""
+"""The order that decides a tie of equal operations; methods of other packages follow."""
 
 
 @dataclass(frozen=True)
-class _Cost:
-    """Seconds of `CALLS` derivatives: the least measured, and the upper quartile."""
+class _TotalCost:
+    """Seconds for `CALLS` derivatives: the smallest measurement and the upper quartile."""
 
     least: float
     high: float
 
-    def ties(self, other: _Cost) -> bool:
-        """Return whether what is measured does not tell this from a cost that is less.
+    def ties(self, other: _TotalCost) -> bool:
+        """Return whether the measurement cannot distinguish this cost from a smaller one.
 
-        A cost may lie as far below the least that was measured as its samples spread above it.
+        The true cost may lie as far below the smallest sample as the samples spread above it.
         """
         own = self.high / self.least if self.least else 1.0
         return self.least <= max(own * other.high, NOISE * other.least)
 
 
 def recommend(comparison: Comparison) -> str:
-    """Return which method to use here, and why.
+    """Return which method to use at the point of a comparison, and why.
 
-    Among the methods that the referee confirms, those as accurate as the best are kept, and of
-    these the cheapest over a thousand derivatives is named. One whose fastest samples lie within
-    the spread of the cheapest one's and its own, each up to the upper quartile, ties with it; so
-    does one that costs less than `NOISE` times as much. Of those that tie the one with the fewest
-    operations is named, and of these the first in a fixed order; the sentence says so.
+    Among the methods that the referee confirms, those as accurate as the best are kept, and the
+    cheapest of these over a thousand derivatives is recommended. A method ties with it if its
+    fastest samples lie within the spread of both, each up to the upper quartile, or if it costs
+    less than `NOISE` times as much. Of the methods that tie, the one with the fewest operations
+    is recommended, then the first in a fixed order; the sentence states this.
     """
     judged = [row for row in comparison.methods if row.status is Status.OK]
     right = [row for row in judged if row.verdict == "agree"]
     opening = "Use {} here: "
     if not right:
         right = [row for row in judged if row.verdict == "convention"]
-        opening = "The derivative does not exist here; for a usual convention take {}: "
+        opening = "The derivative does not exist here; for the usual convention use {}: "
     if not right:
         return _nothing(comparison, judged)
     accurate = _accurate(right)
@@ -77,7 +77,7 @@ def recommend(comparison: Comparison) -> str:
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
     if not judged:
-        return "No method gave a derivative here, for the reasons that stand in its row."
+        return "No method gave a derivative here; the row of each method states the reason."
     unclear = [row.message for row in judged if row.verdict == "inconclusive"]
     if unclear:
         why = Counter(unclear).most_common(1)[0][0] or comparison.reference.status
@@ -91,20 +91,20 @@ def _accurate(rows: Sequence[MethodRow]) -> list[MethodRow]:
 
 
 def _inaccuracy(row: MethodRow) -> float:
-    """Return the error in ULPs; zero where no entry could be measured so."""
+    """Return the error in ULPs; zero if no element has one."""
     ulps = row.max_ulp_error
     return 0.0 if ulps is None else math.inf if math.isnan(ulps) else ulps
 
 
 def _tied(rows: Sequence[MethodRow]) -> list[MethodRow]:
-    """Return the rows that cost least as far as can be told, in the order that decides."""
+    """Return the rows whose cost ties with the smallest, in order of preference."""
     costs = [_cost(row) for row in rows]
     cheapest = min(costs, key=lambda cost: cost.least)
     close = [row for row, cost in zip(rows, costs, strict=True) if cost.ties(cheapest)]
 
     def rank(row: MethodRow) -> tuple[float, int]:
-        place = ORDER.index(row.name) if row.name in ORDER else len(ORDER)
-        return _operations(row), place
+        position = ORDER.index(row.name) if row.name in ORDER else len(ORDER)
+        return _operations(row), position
 
     return sorted(close or rows, key=rank)
 
@@ -113,14 +113,14 @@ def _operations(row: MethodRow) -> float:
     return math.inf if row.operations is None else row.operations
 
 
-def _cost(row: MethodRow) -> _Cost:
-    """Return what `CALLS` derivatives cost; equal for all where nothing was timed."""
+def _cost(row: MethodRow) -> _TotalCost:
+    """Return the cost of `CALLS` derivatives; zero if nothing was timed."""
     if row.prepare_seconds is None or row.call_seconds is None:
-        return _Cost(0.0, 0.0)
+        return _TotalCost(0.0, 0.0)
     least = row.prepare_seconds + CALLS * row.call_seconds
     prepare, call = row.prepare_samples, row.samples
     high = _upper(prepare or [row.prepare_seconds]) + CALLS * _upper(call or [row.call_seconds])
-    return _Cost(least, max(least, high))
+    return _TotalCost(least, max(least, high))
 
 
 def _upper(samples: Sequence[float]) -> float:
@@ -128,13 +128,17 @@ def _upper(samples: Sequence[float]) -> float:
 
 
 def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
-    """Say that another method costs as much, and what decided between the two."""
+    """Return the clause about a method that ties, and what decided between the two."""
     if not others:
         return ""
     other = others[0]
     why = "a fixed order decides"
     if _operations(best) < _operations(other):
-        why = "its operations are unknown" if other.operations is None else "it has more operations"
+        why = (
+            "its operation count is unknown"
+            if other.operations is None
+            else "it has more operations"
+        )
     if best.call_seconds is None:
         return f"; {other.name} ties, since nothing was timed, and {why}"
     costs = _cost(best), _cost(other)
@@ -164,7 +168,7 @@ def _reasons(row: MethodRow) -> list[str]:
 
 
 def _crossover(best: MethodRow, accurate: Sequence[MethodRow]) -> str:
-    """Say from how many calls on another accurate method costs less."""
+    """Return the clause stating from how many calls on another accurate method costs less."""
     if best.call_seconds is None or best.prepare_seconds is None:
         return ""
     faster = [
@@ -193,7 +197,7 @@ def _warning(judged: Sequence[MethodRow]) -> str:
 
 
 def _rounded(number: float) -> str:
-    """Return a number to one digit, as an estimate deserves."""
+    """Return a number rounded to one digit."""
     if number < 1:
         return "1"
     magnitude = 10 ** math.floor(math.log10(number))
@@ -201,7 +205,7 @@ def _rounded(number: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """Return seconds for people.
+    """Return a duration as text with a unit.
 
     Examples
     --------

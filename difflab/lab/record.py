@@ -1,4 +1,4 @@
-"""The comparison as typed, immutable rows, and its one JSON form ``difflab.comparison/1``."""
+"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/1``."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ __all__ = [
 
 SCHEMA = "difflab.comparison/1"
 SAMPLES = "samples"
-"""The entry of a record's environment that holds the raw samples."""
+"""Key of a record's environment that holds the raw samples."""
 TIMING = ("repetitions", "spread", SAMPLES)
-"""The entries of a record's environment that are made from the methods' samples."""
+"""Keys of a record's environment that are computed from the methods' samples."""
 
 Matrix = NDArray[float64]
 
 
 class Status(StrEnum):
-    """What became of a method."""
+    """Outcome of a method."""
 
     OK = "ok"
     UNSUPPORTED = "unsupported"
@@ -81,19 +81,19 @@ class Expression:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRow:
-    """The referee's answer.
+    """The referee's result.
 
     Attributes
     ----------
     jacobian : ndarray or None
         The derivative rounded to float64: ``(m, n)``, the Hessian ``(n, n)`` for order 2. None
-        where the referee gave up.
+        if the referee failed.
     digits : int
-        The decimal digits it worked with.
+        The number of significant decimal digits of the worst element.
     error_bound : float or None
-        Its own bound on the error.
+        The referee's bound on its error.
     status : str
-        How it ended; ``settled`` when its answer can be relied on.
+        The worst regularity of an element, or the reason of a failure.
     """
 
     jacobian: Matrix | None
@@ -113,18 +113,18 @@ class ReferenceRow:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
-    """What one method gave and what it cost; None where there is no answer.
+    """Result and cost of one method; None for a field without a value.
 
     Attributes
     ----------
     jacobian : ndarray or None
         ``(m, n)``; the Hessian ``(n, n)`` for order 2.
     max_abs_error, max_rel_error, max_ulp_error : float or None
-        The largest error of an entry against the referee.
+        The largest error of an element against the referee.
     error_estimate : float or None
         The largest of the method's own error estimates.
     prepare_seconds, call_seconds : float or None
-        Time to prepare, and of the fastest call; seconds.
+        Seconds to prepare, and of the fastest call.
     samples, prepare_samples : tuple of float
         The raw samples behind `call_seconds` and `prepare_seconds`; the JSON form has them in
         its environment.
@@ -194,11 +194,11 @@ class Comparison:
     value : ndarray
         The function's ``m`` values at the point.
     reference : ReferenceRow
-        The referee's answer.
+        The referee's result.
     methods : tuple of MethodRow
-        A row per method, whatever became of it.
+        One row per method, whatever its outcome.
     environment : mapping
-        Where it was measured.
+        The environment of the measurement.
     """
 
     expression: Expression
@@ -212,15 +212,15 @@ class Comparison:
 
     @property
     def agreed(self) -> bool:
-        """Whether no method that answered is wrong."""
+        """Whether no method has the verdict ``disagree``."""
         return all(row.verdict != "disagree" for row in self.methods)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison in the schema ``difflab.comparison/1``.
 
-        Everything in it is strict JSON: numbers that JSON does not have are the strings
-        ``"nan"``, ``"inf"`` and ``"-inf"``; sizes are exact integers. For order 2 the entries
-        named ``jacobian`` are Hessians, the Jacobian of the gradient.
+        The result is strict JSON: numbers that JSON cannot represent are the strings
+        ``"nan"``, ``"inf"`` and ``"-inf"``; sizes are exact integers. For order 2 the values
+        of ``jacobian`` are Hessians, the Jacobian of the gradient.
         """
         return {
             "schema": SCHEMA,
@@ -234,9 +234,9 @@ class Comparison:
         }
 
     def _timing(self) -> dict[str, str]:
-        """Return how many samples are behind every method's call, how far apart, and all of them.
+        """Return the number of samples of every method's call, their spread, and all samples.
 
-        The schema has room for texts here and for nothing deeper, so the samples are JSON in one.
+        The schema allows only texts in the environment, so the samples are JSON in one text.
         """
         from difflab.lab.measure import spread
 
@@ -251,13 +251,13 @@ class Comparison:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as strict JSON text, integers of any length written out."""
+        """Return `to_dict` as strict JSON text, with integers of any length."""
         with long_integers():
             return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
 def json_number(value: float | None) -> float | str | None:
-    """Return a number as strict JSON has it: non-finite ones as strings.
+    """Return a number in strict JSON: non-finite values as strings.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def json_number(value: float | None) -> float | str | None:
 
 
 def _json_array(array: NDArray[Any] | None) -> Any:
-    """Return an array as nested lists of strict JSON numbers; a scalar for no dimensions."""
+    """Return an array as nested lists of strict JSON numbers; a scalar if it has no axes."""
     if array is None:
         return None
     if np.isfinite(array).all():
@@ -294,7 +294,7 @@ def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 @contextmanager
 def long_integers() -> Iterator[None]:
-    """Lift Python's limit of 4300 digits: a tree's size has as many as it has."""
+    """Lift Python's limit of 4300 digits for integers, which the size of a tree may exceed."""
     limit = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:

@@ -1,7 +1,7 @@
-"""A saved comparison read back: the schema ``difflab.comparison/1`` to its record.
+"""Reader of saved comparisons: the schema ``difflab.comparison/1`` to its record.
 
-A file may come from anywhere, so every part is checked for its type and its size before it is
-used: what is read here can be shown, and what is not says which part is at fault.
+A file may come from an untrusted source, so the type and the size of every part are checked before
+use; an error message names the path of the invalid part.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ _COUNTS = ("operations", "function_evaluations", "peak_bytes")
 _SIZES = ("tree", "dag", "simplified_tree", "simplified_dag")
 _VERDICTS = ("agree", "disagree", "convention", "inconclusive")
 _WORDS = ("nan", "inf", "-inf")
-_LARGEST = 10**15  # a count that is no size of a tree
-_DEEPEST = 64  # axes of an array, as many as NumPy has
+_LARGEST = 10**15  # for every count except the sizes of a tree
+_MAX_RANK = 64  # the largest rank of a NumPy array
 
 T = TypeVar("T")
-Shape = tuple[int, ...]
 
 
 def from_json(text: str) -> Comparison:
@@ -74,22 +73,22 @@ def from_dict(record: Any) -> Comparison:
     Raises
     ------
     InputError
-        The dictionary does not follow the schema; the message names the part.
+        The dictionary does not follow the schema; the message names the invalid part.
     """
     if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
         raise InputError(f"its schema is not {SCHEMA!r}")
     try:
-        return _comparison(_Part(record, ""))
+        return _comparison(_RecordPart(record, ""))
     except _FaultError as error:
         raise InputError(f"it does not follow the schema {SCHEMA!r}: {error}") from error
 
 
 class _FaultError(Exception):
-    """A part that is not what the schema says."""
+    """A part that violates the schema."""
 
 
-class _Part:
-    """A part of the record with the path to it, read as what it has to be."""
+class _RecordPart:
+    """A part of the record and its path, with readers that check its type."""
 
     def __init__(self, value: Any, path: str) -> None:
         self.value = value
@@ -97,25 +96,25 @@ class _Part:
 
     def fault(self, wanted: str) -> _FaultError:
         shown = repr(self.value)[:40] if isinstance(self.value, str | float) else _kind(self.value)
-        return _FaultError(f"{self.path} is {shown}, and not {wanted}")
+        return _FaultError(f"{self.path} is {shown}, not {wanted}")
 
-    def __getitem__(self, name: str) -> _Part:
+    def __getitem__(self, name: str) -> _RecordPart:
         path = f"{self.path}.{name}".lstrip(".")
         if not isinstance(self.value, Mapping):
             raise self.fault("an object")
         if name not in self.value:
             raise _FaultError(f"{path} is missing")
-        return _Part(self.value[name], path)
+        return _RecordPart(self.value[name], path)
 
-    def items(self) -> list[tuple[str, _Part]]:
+    def items(self) -> list[tuple[str, _RecordPart]]:
         if not isinstance(self.value, Mapping):
             raise self.fault("an object")
         return [(str(name), self[name]) for name in self.value]
 
-    def each(self) -> list[_Part]:
+    def each(self) -> list[_RecordPart]:
         if not isinstance(self.value, list | tuple):
             raise self.fault("a list")
-        return [_Part(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
+        return [_RecordPart(value, f"{self.path}[{i}]") for i, value in enumerate(self.value)]
 
     def text(self) -> str:
         if not isinstance(self.value, str):
@@ -144,13 +143,13 @@ class _Part:
         try:
             return float(value)
         except OverflowError:
-            raise self.fault("a number of float64") from None
+            raise self.fault("within the range of float64") from None
 
     def size(self) -> float:
-        """Return an error or a bound: nan, or not below zero."""
+        """Return an error or a bound: a non-negative number or nan."""
         value = self.number()
         if value < 0:
-            raise self.fault("a number from 0")
+            raise self.fault("a non-negative number")
         return value
 
     def seconds(self) -> float:
@@ -159,36 +158,36 @@ class _Part:
             raise self.fault("a number of seconds")
         return value
 
-    def maybe(self, read: Callable[[_Part], T]) -> T | None:
+    def maybe(self, read: Callable[[_RecordPart], T]) -> T | None:
         return None if self.value is None else read(self)
 
     def array(self, rank: int | None = None) -> NDArray[float64]:
-        """Return a regular array of numbers; it is gone through axis by axis."""
+        """Return a regular array of numbers, checked axis by axis."""
         shape: list[int] = []
         first = self.value
-        while isinstance(first, list | tuple) and len(shape) <= _DEEPEST:
+        while isinstance(first, list | tuple) and len(shape) <= _MAX_RANK:
             shape.append(len(first))
             first = first[0] if first else None
-        if len(shape) > _DEEPEST or rank not in (None, len(shape)):
+        if len(shape) > _MAX_RANK or rank not in (None, len(shape)):
             raise self.fault("an array of numbers" if rank is None else f"one of rank {rank}")
         level = [self]
         for extent in shape:
-            inner: list[_Part] = []
+            inner: list[_RecordPart] = []
             for part in level:
                 parts = part.each()
                 if len(parts) != extent:
-                    raise _FaultError(f"{part.path} has {len(parts)} entries instead of {extent}")
+                    raise _FaultError(f"{part.path} has {len(parts)} elements instead of {extent}")
                 inner += parts
             level = inner
         return np.array([part.number() for part in level], dtype=float64).reshape(shape)
 
 
 def _kind(value: Any) -> str:
-    names = {type(None): "null", bool: "a truth value", int: "an integer", list: "a list"}
+    names = {type(None): "null", bool: "a boolean", int: "an integer", list: "a list"}
     return names.get(type(value), "an object" if isinstance(value, Mapping) else "something else")
 
 
-def _comparison(record: _Part) -> Comparison:
+def _comparison(record: _RecordPart) -> Comparison:
     expression = _expression(record["expression"])
     order = record["order"].integer(1, 2)
     environment = _environment(record["environment"])
@@ -203,53 +202,53 @@ def _comparison(record: _Part) -> Comparison:
     )
 
 
-def _with_samples(rows: Iterable[MethodRow], record: _Part) -> list[MethodRow]:
-    """Return the rows with the raw samples that the environment holds as a text."""
+def _with_samples(rows: Iterable[MethodRow], record: _RecordPart) -> list[MethodRow]:
+    """Return the rows with the raw samples, which the environment holds as JSON text."""
     part = record["environment"]
     try:
         samples = read_samples(part.value)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise part[SAMPLES].fault("the samples of every method") from None
+        raise part[SAMPLES].fault("the JSON text of every method's samples") from None
     return [replace(row, **samples.get(row.name, {})) for row in rows]
 
 
-def _expression(record: _Part) -> Expression:
+def _expression(record: _RecordPart) -> Expression:
     inputs, outputs = (_variables(record[part]) for part in ("inputs", "outputs"))
     return Expression(record["text"].text(), inputs, outputs)
 
 
-def _variables(records: _Part) -> tuple[Variable, ...]:
+def _variables(records: _RecordPart) -> tuple[Variable, ...]:
     return tuple(Variable(part["name"].text(), _shape(part["shape"])) for part in records.each())
 
 
-def _shape(record: _Part) -> Shape:
+def _shape(record: _RecordPart) -> tuple[int, ...]:
     extents = tuple(part.integer() for part in record.each())
-    if len(extents) > _DEEPEST or math.prod(extents) > _LARGEST:
+    if len(extents) > _MAX_RANK or math.prod(extents) > _LARGEST:
         raise record.fault("the shape of an array")
     return extents
 
 
-def _matrix(record: _Part) -> NDArray[float64]:
+def _matrix(record: _RecordPart) -> NDArray[float64]:
     return record.array(rank=2) if record.value != [] else np.zeros((0, 0))
 
 
-def _reference(record: _Part) -> ReferenceRow:
+def _reference(record: _RecordPart) -> ReferenceRow:
     return ReferenceRow(
         jacobian=record["jacobian"].maybe(_matrix),
         digits=record["digits"].integer(),
-        error_bound=record["error_bound"].maybe(_Part.size),
+        error_bound=record["error_bound"].maybe(_RecordPart.size),
         status=record["status"].text(),
     )
 
 
-def _method(record: _Part) -> MethodRow:
+def _method(record: _RecordPart) -> MethodRow:
     status = Status(record["status"].one_of(list(Status)))
     verdict = record["verdict"].maybe(lambda part: part.one_of(_VERDICTS))
     if status is Status.OK and verdict is None:
         raise record["verdict"].fault(f"one of {', '.join(_VERDICTS)}")
-    rest: dict[str, Any] = {name: record[name].maybe(_Part.size) for name in _NUMBERS}
-    rest |= {name: record[name].maybe(_Part.seconds) for name in _TIMES}
-    rest |= {name: record[name].maybe(_Part.integer) for name in _COUNTS}
+    rest: dict[str, Any] = {name: record[name].maybe(_RecordPart.size) for name in _NUMBERS}
+    rest |= {name: record[name].maybe(_RecordPart.seconds) for name in _TIMES}
+    rest |= {name: record[name].maybe(_RecordPart.integer) for name in _COUNTS}
     return MethodRow(
         name=record["name"].text(),
         family=Family(record["family"].one_of(list(Family))),
@@ -262,8 +261,8 @@ def _method(record: _Part) -> MethodRow:
     )
 
 
-def _size(record: _Part) -> Size | None:
-    """Return the sizes, which are exact however large; None where none is known."""
+def _size(record: _RecordPart) -> Size | None:
+    """Return the sizes as exact integers; None if none is known."""
     known = dict(record.items())
     sizes = [
         known[name].maybe(lambda part: part.integer(most=None)) if name in known else None
@@ -272,9 +271,9 @@ def _size(record: _Part) -> Size | None:
     return Size(*sizes) if any(size is not None for size in sizes) else None
 
 
-def _environment(record: _Part) -> dict[str, str | int | None]:
+def _environment(record: _RecordPart) -> dict[str, str | int | None]:
     found: dict[str, str | int | None] = {}
     for name, part in record.items():
         value = part.value
-        found[name] = part.text() if isinstance(value, str) else part.maybe(_Part.integer)
+        found[name] = part.text() if isinstance(value, str) else part.maybe(_RecordPart.integer)
     return found

@@ -1,4 +1,4 @@
-"""A function as it is written and in stable forms, compared at one point by one referee."""
+"""Comparison of a function with its stabilised form at one point."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class SideBySide:
     Attributes
     ----------
     plain, stabilised : Comparison
-        As it is written, and in stable forms: at the same point, judged by the same referee,
-        which takes the plain function's values.
+        The function as written, and stabilised: compared at the same point, against the same
+        referee, which evaluates the plain function.
     rewriting : Stabilised
-        What was rewritten, where, and how far both forms agree.
+        The rewrites, their locations, and the digits to which both forms agree.
     """
 
     plain: Comparison
@@ -36,7 +36,7 @@ class SideBySide:
 
     @property
     def agreed(self) -> bool:
-        """Whether no method is wrong once the function is stabilised."""
+        """Whether no method has the verdict ``disagree`` for the stabilised function."""
         return self.stabilised.agreed
 
     def to_dict(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class SideBySide:
         }
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return `to_dict` as strict JSON text, integers of any length written out."""
+        """Return `to_dict` as strict JSON text, with integers of any length."""
         with long_integers():
             return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
@@ -61,17 +61,17 @@ class SideBySide:
 def compare_stabilised(
     expression: str | Function, at: Mapping[str, Any] | None = None, **options: Any
 ) -> SideBySide:
-    """Compare a function as it is written with the same function in stable forms.
+    """Compare a function as written with its stabilised form.
 
     Parameters
     ----------
     expression, at, **options
-        As `compare` takes them.
+        The arguments of `compare`.
 
     Raises
     ------
     InputError
-        As `compare` raises it.
+        As raised by `compare`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sweeps that resume: rows measured one by one, appended to a CSV file, never measured twice."""
+"""Resumable sweeps: rows are measured one by one and appended to a CSV file."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from pathlib import Path
 from typing import Protocol
 
 from difflab.errors import InputError, printable
-from difflab.lab.alone import alone
+from difflab.lab.alone import locked_file
 from difflab.lab.environment import now
 
-__all__ = ["Cell", "Kind", "Layout", "Progress", "Row", "Task", "load", "run"]
+__all__ = ["Cell", "CellType", "Progress", "SweepLayout", "SweepRow", "Task", "load", "run"]
 
 Cell = str | int | float | None
-Row = dict[str, Cell]
-Kind = type[str] | type[int] | type[float]
+SweepRow = dict[str, Cell]
+CellType = type[str] | type[int] | type[float]
 _FORMULA = ("=", "+", "-", "@")
 _SHOWN = 40  # characters of one part of a label
 _LONGEST_FIELD = 2**31 - 1  # of a CSV file; Python's own limit is 131,072
 
 
 @dataclass(frozen=True)
-class Layout:
+class SweepLayout:
     """The columns of a sweep's file.
 
     Parameters
     ----------
     columns : mapping of str to type
         Name and type (`str`, `int` or `float`) of every column, in the order of the file. A
-        column ``date`` gets the time at which a row was finished.
+        column ``date`` receives the time at which a row was finished.
     key : tuple of str
-        The columns that say what is measured.
+        The columns that identify what is measured.
     source : tuple of str
-        The columns that say what produced the row: versions, machine, settings. A row whose key
-        and source are in the file already is not measured again.
+        The columns that identify what produced the row: versions, machine, settings. A row whose
+        key and source are already in the file is not measured again.
     """
 
-    columns: Mapping[str, Kind]
+    columns: Mapping[str, CellType]
     key: tuple[str, ...]
     source: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Task:
-    """One row to measure: its key, the call that gives the rest of the row, and its source."""
+    """One row to measure: its key, the call that returns the rest of the row, and its source."""
 
     key: Mapping[str, Cell]
     measure: Callable[[], Mapping[str, Cell]]
@@ -55,51 +55,51 @@ class Task:
 
     @property
     def label(self) -> str:
-        """What is measured, for people; long texts are cut."""
+        """A readable description of the row; long texts are truncated."""
         known = (f"{name}={value}" for name, value in self.key.items() if value not in (None, ""))
         return " ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…" for text in known)
 
 
 class Progress(Protocol):
-    """Is told before every row how many are done, how many there are, and which is next."""
+    """Callback ``progress(done, total, label)``, called before every row."""
 
     def __call__(self, done: int, total: int, label: str) -> None:
-        """Show it."""
+        """Report that `done` of `total` rows are measured and `label` is next."""
 
 
 def run(
     path: Path,
-    layout: Layout,
+    layout: SweepLayout,
     tasks: Iterable[Task],
     progress: Progress | None = None,
-    tell: Callable[[str], None] | None = None,
-) -> list[Row]:
-    """Measure what the file at `path` does not hold yet, and return the rows of all tasks.
+    notify: Callable[[str], None] | None = None,
+) -> list[SweepRow]:
+    """Measure the rows that the file at `path` does not contain, and return the rows of all tasks.
 
-    A row reaches the file before the next is begun, so an interruption loses at most the row
-    that is being measured. A last line cut short by a killed process is dropped. Rows of other
-    keys or sources stay in the file and are not returned. One process at a time writes a file:
-    another waits, and then finds what has been measured. A file of the same key and other
-    columns, such as an earlier difflab wrote, is copied aside and begun anew, since its rows do
-    not say what produced them.
+    A row is written before the next one is started, so an interruption loses at most the row
+    that is being measured. An incomplete last line of a killed process is dropped. Rows of other
+    keys or sources stay in the file and are not returned. One process at a time writes a file;
+    another waits, and then uses the rows that were measured. A file of the same key and other
+    columns, as written by an earlier difflab, is copied aside and started again, since its rows do
+    not state what produced them.
 
     Parameters
     ----------
     path : pathlib.Path
-        The CSV file; it and its folder are made when absent.
-    layout : Layout
+        The CSV file; it and its folder are created if absent.
+    layout : SweepLayout
         The columns and the key.
     tasks : iterable of Task
-        What to measure, in the order wanted.
+        The rows to measure, in order.
     progress : Progress, optional
-        Told before every row.
-    tell : callable, optional
-        Called with a line of text where this waits for another process, or copies a file aside.
+        Called as ``progress(done, total, label)`` before every row.
+    notify : callable, optional
+        Called with one line of text if this waits for another process or copies a file aside.
 
     Returns
     -------
     list of dict
-        One row a task, in the tasks' order, keys as the tasks gave them.
+        One row for each task, in the order of the tasks.
 
     Raises
     ------
@@ -109,17 +109,17 @@ def run(
     Examples
     --------
     >>> import tempfile
-    >>> layout = Layout({"n": int, "square": int}, key=("n",))
+    >>> layout = SweepLayout({"n": int, "square": int}, key=("n",))
     >>> tasks = [Task({"n": n}, lambda n=n: {"square": n * n}) for n in (2, 3)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run(Path(folder) / "squares.csv", layout, tasks)
     [{'n': 2, 'square': 4}, {'n': 3, 'square': 9}]
     """
     listed, columns = list(tasks), layout.columns
-    rows: list[Row] = []
-    with alone(path, tell) as file:
-        table = _Table(file, path, layout)
-        known = {_identity(row, layout): row for row in table.begun(tell)}
+    rows: list[SweepRow] = []
+    with locked_file(path, notify) as file:
+        table = _SweepFile(file, path, layout)
+        known = {_identity(row, layout): row for row in table.begun(notify)}
         for number, task in enumerate(listed):
             own = {**task.key, **task.source}
             identity = _identity(own, layout)
@@ -136,11 +136,11 @@ def run(
     return rows
 
 
-def load(path: Path, layout: Layout) -> list[Row]:
+def load(path: Path, layout: SweepLayout) -> list[SweepRow]:
     """Return the rows in the file, typed; an absent file has none.
 
-    Text comes back as it was written: control characters as escapes, and a quotation mark
-    before what a spreadsheet would take for a formula.
+    Text is returned as it was written: control characters are escaped, and a quotation mark
+    precedes text that a spreadsheet would interpret as a formula.
 
     Raises
     ------
@@ -159,30 +159,30 @@ def load(path: Path, layout: Layout) -> list[Row]:
     return _rows(lines[1:], path, layout)
 
 
-class _Table:
-    """A file that is open and ours: what it holds, and its end."""
+class _SweepFile:
+    """The open, locked file of a sweep."""
 
-    def __init__(self, file: io.FileIO, path: Path, layout: Layout) -> None:
+    def __init__(self, file: io.FileIO, path: Path, layout: SweepLayout) -> None:
         self._file = file
         self._path = path
         self._layout = layout
 
-    def begun(self, tell: Callable[[str], None] | None) -> list[Row]:
-        """Return the rows that are there; a cut last line is dropped, the heading in place."""
+    def begun(self, notify: Callable[[str], None] | None) -> list[SweepRow]:
+        """Return the existing rows; drop an incomplete last line and write a missing heading."""
         self._file.seek(0)
         content = self._file.readall()
         columns = list(self._layout.columns)
         lines = _lines(content, self._path, self._layout)
-        rows: list[Row] = []
+        rows: list[SweepRow] = []
         kept = content.rfind(b"\n") + 1
         if lines and lines[0] != columns:
             if not set(self._layout.key) <= set(lines[0]):
                 raise _unusable(self._path, self._layout)
             aside = self._copied(content)
-            if tell is not None:
-                tell(
-                    f"{self._path} has other columns than this version of difflab writes: copied "
-                    f"to {aside} and begun anew"
+            if notify is not None:
+                notify(
+                    f"{self._path} does not have the columns of this version of difflab: copied "
+                    f"to {aside} and started again"
                 )
             kept = 0
         elif lines:
@@ -194,7 +194,7 @@ class _Table:
         return rows
 
     def append(self, row: Mapping[str, Cell]) -> None:
-        """Add a row, and hand it to the operating system."""
+        """Append a row, unbuffered."""
         columns = self._layout.columns.items()
         self._write([_written(row.get(name), kind) for name, kind in columns])
 
@@ -212,7 +212,7 @@ class _Table:
                     number += 1
 
     def _write(self, cells: Sequence[str]) -> None:
-        """Write one line in one piece."""
+        """Write one line, without buffering."""
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerow(cells)
         line = text.getvalue().encode("utf-8")
@@ -229,8 +229,8 @@ def _writing(path: Path) -> Iterator[None]:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
 
 
-def _lines(content: bytes, path: Path, layout: Layout) -> list[list[str]]:
-    """Return the cells of all whole lines."""
+def _lines(content: bytes, path: Path, layout: SweepLayout) -> list[list[str]]:
+    """Return the cells of all complete lines."""
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
         text = content[: content.rfind(b"\n") + 1].decode("utf-8")
@@ -241,46 +241,46 @@ def _lines(content: bytes, path: Path, layout: Layout) -> list[list[str]]:
         csv.field_size_limit(limit)
 
 
-def _rows(lines: Sequence[Sequence[str]], path: Path, layout: Layout) -> list[Row]:
+def _rows(lines: Sequence[Sequence[str]], path: Path, layout: SweepLayout) -> list[SweepRow]:
     try:
         return [_typed(line, layout) for line in lines]
     except ValueError as error:
         raise _unusable(path, layout) from error
 
 
-def _unusable(path: Path, layout: Layout) -> InputError:
+def _unusable(path: Path, layout: SweepLayout) -> InputError:
     columns = ", ".join(layout.columns)
     return InputError(
         f"{path} is not a table with the columns {columns}",
-        hint="move it away, or choose another folder with -o",
+        hint="move the file, or choose another folder with -o",
     )
 
 
-def _typed(line: Sequence[str], layout: Layout) -> Row:
+def _typed(line: Sequence[str], layout: SweepLayout) -> SweepRow:
     if len(line) != len(layout.columns):
-        raise ValueError("a row of another length")
+        raise ValueError("wrong number of cells")
     return {
         name: None if text == "" and kind is not str else kind(text)
         for (name, kind), text in zip(layout.columns.items(), line, strict=True)
     }
 
 
-def _identity(row: Mapping[str, Cell], layout: Layout) -> tuple[str, ...]:
-    """Return key and source as they stand in the file: what is read equals what was written."""
+def _identity(row: Mapping[str, Cell], layout: SweepLayout) -> tuple[str, ...]:
+    """Return key and source as they are written in the file, so that both can be compared."""
     names = (*layout.key, *layout.source)
     return tuple(_written(row.get(name), layout.columns[name]) for name in names)
 
 
-def _absent(value: Cell, kind: Kind) -> Cell:
-    """Return a value as a file has it: no text is an empty one."""
+def _absent(value: Cell, kind: CellType) -> Cell:
+    """Return a value as it is read from a file: an absent text is empty."""
     return "" if value is None and kind is str else value
 
 
-def _written(value: Cell, kind: Kind) -> str:
+def _written(value: Cell, kind: CellType) -> str:
     if value is None:
         return ""
     if kind is not str:
         return repr(kind(value))
     text = printable(str(value))
-    # A row that was read carries its quotation mark already and does not get a second.
+    # A text that was read already has its quotation mark and needs no second one.
     return f"'{text}" if text.startswith(_FORMULA) else text

@@ -1,8 +1,8 @@
-"""Values of a function around a point, in mpmath, and the differences made of them.
+"""Values of a function around a point in mpmath, and their finite differences.
 
-A *stage* is one precision and one step; the ladder of stages doubles the digits and shrinks
-the step along. Every difference is taken from the right and from the left as well as
-symmetrically, so that a kink cannot hide. No derivative rule is used anywhere.
+A *stage* is one precision and one step; the ladder of stages doubles the digits and reduces the
+step. Every difference is computed forward, backward and symmetrically, so that a kink is
+detected. No derivative rule is used anywhere.
 """
 
 from __future__ import annotations
@@ -20,78 +20,78 @@ __all__ = [
     "LADDER",
     "ZERO",
     "BudgetSpent",
-    "Level",
+    "LadderLevel",
+    "PointSampler",
     "Sample",
-    "Sampler",
     "Stage",
     "Unit",
 ]
 
-Real = Any  # an mpmath number
-Values = Callable[[Sequence[Real]], Sequence[Real]]
+MpReal = Any  # an mpmath number
+MpFunction = Callable[[Sequence[MpReal]], Sequence[MpReal]]
 Unit = tuple[int, ...]  # (i,) for ∂/∂xᵢ, (i, j) for ∂²/∂xᵢ∂xⱼ
 
 
 @dataclass(frozen=True)
-class Level:
+class LadderLevel:
     """Decimal digits of the arithmetic, and the step as a power of ten of the input's scale."""
 
     digits: int
     exponent: int
 
 
-# A step of 10^-k leaves digits − k digits of a first difference; the last levels look at
-# distances that no double, and no product of two doubles, can tell from zero.
+# A step of 10^-k leaves digits − k digits of a first difference; the last levels use
+# distances below every float64 and below every product of two of them.
 LADDER = (
-    Level(110, 40),
-    Level(220, 80),
-    Level(440, 160),
-    Level(720, 340),
-    Level(1600, 700),
-    Level(2880, 1400),
+    LadderLevel(110, 40),
+    LadderLevel(220, 80),
+    LadderLevel(440, 160),
+    LadderLevel(720, 340),
+    LadderLevel(1600, 700),
+    LadderLevel(2880, 1400),
 )
-ZERO = Level(440, 40)  # tells every double from zero: 440 − 40 digits are more than 324
-CONFIRMING = 3  # from this level on, a limit may be called zero, and a point not smooth
+ZERO = LadderLevel(440, 40)  # separates every float64 from zero: 440 − 40 digits are more than 324
+CONFIRMING = 3  # first level at which a limit may be zero, or a point not smooth
 
-_GUARD = 10**6  # rounding of the function's own operations, in units of its last digit
+_GUARD = 10**6  # rounding error of the function's operations, in units of the last digit
 
 
 class BudgetSpent(Exception):
-    """The time that the caller gave is over."""
+    """The time budget is exhausted."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Differences for one output and one unit at one level; nan where there is no value.
+    """Differences for one output and one unit at one level; nan where undefined.
 
     Attributes
     ----------
     left, right, centre : mpf
         One-sided differences and the symmetric one.
     noise : mpf
-        What rounding may do to them.
+        A bound on their rounding error.
     gap_left, gap_right : mpf
-        How far the value moves over one step to either side.
+        The change of the value over one step to either side.
     """
 
-    left: Real
-    right: Real
-    centre: Real
-    noise: Real
-    gap_left: Real
-    gap_right: Real
+    left: MpReal
+    right: MpReal
+    centre: MpReal
+    noise: MpReal
+    gap_left: MpReal
+    gap_right: MpReal
 
 
-class Sampler:
-    """A function's values near one point, counted and within a time budget.
+class PointSampler:
+    """Evaluations of a function near one point, counted and within a time budget.
 
     Parameters
     ----------
     values : callable
-        A list of ``n`` mpmath numbers to ``m`` outputs, at the precision in force; nan (or a
+        Map a list of ``n`` mpmath numbers to ``m`` outputs, at the precision in force; nan (or a
         number that is not real) where the function is undefined.
     point : sequence of float
-        Taken as the exact doubles that they are.
+        The point; every float64 is exact.
     seconds : float
         After this time `BudgetSpent` is raised.
     offset : sequence of float, optional
@@ -100,7 +100,7 @@ class Sampler:
 
     def __init__(
         self,
-        values: Values,
+        values: MpFunction,
         point: Sequence[float],
         seconds: float,
         offset: Sequence[float] | None = None,
@@ -113,7 +113,7 @@ class Sampler:
         self._function = values
         self._deadline = perf_counter() + seconds
         self._exact = values if isinstance(values, ExactValues) else None
-        self._unmoved: dict[int, list[Real]] = {}
+        self._unmoved: dict[int, list[MpReal]] = {}
         self.point = [float(value) for value in point]
         exact, number = libmp.from_float, self.mp.make_mpf
         self._centre = [number(exact(value)) for value in self.point]
@@ -121,11 +121,11 @@ class Sampler:
             pairs = zip(self._centre, offset, strict=True)
             self._centre = [self.mp.fadd(value, shift, exact=True) for value, shift in pairs]
         self.scales = _scales(self.point)
-        # Inputs of size 10^±k meet others of size 1: their last digits must not be lost.
+        # Extra digits, so that inputs of size 10^±k combine with others of size 1 without loss.
         sizes = [abs(math.log10(abs(value))) for value in self.point if value]
         self.extra = 2 * math.ceil(max(sizes, default=0.0))
 
-    def values(self, shifts: dict[int, Real]) -> list[Real]:
+    def values(self, shifts: dict[int, MpReal]) -> list[MpReal]:
         """Return the outputs at the point moved by `shifts`, at the precision in force."""
         if self.evaluations and perf_counter() > self._deadline:
             raise BudgetSpent
@@ -140,8 +140,8 @@ class Sampler:
         except TimeSpent:
             raise BudgetSpent from None
 
-    def _by_exact(self, function: ExactValues, moved: dict[int, Real]) -> list[Real]:
-        """Return the outputs: those that no moved input reaches are as they were."""
+    def _by_exact(self, function: ExactValues, moved: dict[int, MpReal]) -> list[MpReal]:
+        """Return the outputs; those that depend on no moved input are reused."""
         unmoved = self._unmoved.get(self.mp.prec)
         if unmoved is None:
             unmoved = [self._real(value) for value in function(self._centre)]
@@ -153,29 +153,29 @@ class Sampler:
         return found
 
     def reached(self, position: int) -> list[int] | None:
-        """Return the outputs that an input reaches; None where all may be."""
+        """Return the outputs that depend on an input; None if unknown."""
         return None if self._exact is None else self._exact.reached(position)
 
     def restart(self, seconds: float) -> None:
-        """Let the time begin again."""
+        """Restart the time budget."""
         self._deadline = perf_counter() + seconds
 
     def remaining(self) -> float:
-        """Return the seconds that are left."""
+        """Return the remaining seconds."""
         return max(self._deadline - perf_counter(), 0.0)
 
     def expect(self, seconds: float, patience: float) -> None:
-        """Give up now if what is ahead takes far longer than there is time.
+        """Stop now if the remaining work takes far longer than the remaining time.
 
         Raises
         ------
         BudgetSpent
-            The `seconds` are more than `patience` times what is left.
+            The `seconds` are more than `patience` times the remaining time.
         """
         if seconds > patience * self.remaining():
             raise BudgetSpent
 
-    def _real(self, value: Real) -> Real:
+    def _real(self, value: MpReal) -> MpReal:
         """Return a finite real mpmath number, or nan."""
         mp = self.mp
         if isinstance(value, bool | int | float):
@@ -186,9 +186,9 @@ class Sampler:
 
 
 def _scales(point: Sequence[float]) -> list[float]:
-    """Return the length by which each input is measured, as a power of two.
+    """Return the length scale of each input, as a power of two.
 
-    A zero is measured by the smallest of the others: hypot(x, 1e-200) bends at 1e-200.
+    The scale of a zero is that of the smallest other input: hypot(x, 1e-200) bends at 1e-200.
     """
     sizes = [abs(value) for value in point if value]
     least = min([1.0, *sizes])
@@ -196,7 +196,7 @@ def _scales(point: Sequence[float]) -> list[float]:
 
 
 def _power(scale: float, exponent: int) -> Any:
-    """Return ``scale * 2**exponent`` for a scale that is a power of two, as mpmath has it inside.
+    """Return ``scale * 2**exponent`` for a power of two `scale`, in mpmath's internal form.
 
     Examples
     --------
@@ -214,45 +214,45 @@ class Stage:
 
     Parameters
     ----------
-    sampler : Sampler
+    sampler : PointSampler
         The function and the point.
-    level : Level
+    level : LadderLevel
         Precision and step.
     order : int
         1 or 2; a second difference loses the step's digits twice.
     """
 
-    def __init__(self, sampler: Sampler, level: Level, order: int = 1) -> None:
+    def __init__(self, sampler: PointSampler, level: LadderLevel, order: int = 1) -> None:
         self.sampler = sampler
         self.mp = sampler.mp
         self.digits = level.digits + (order - 1) * level.exponent + sampler.extra
         bits = math.ceil(level.exponent * math.log2(10))
         self.steps = [self.mp.make_mpf(_power(scale, -bits)) for scale in sampler.scales]
         self._order = order
-        self._seen: dict[tuple[tuple[int, int], ...], list[Real]] = {}
+        self._seen: dict[tuple[tuple[int, int], ...], list[MpReal]] = {}
 
-    def moved(self, *moves: tuple[int, int]) -> list[Real]:
+    def moved(self, *moves: tuple[int, int]) -> list[MpReal]:
         """Return the outputs with inputs moved by whole multiples of their steps."""
         found = self._seen.get(moves)
         if found is None:
             mp = self.mp
             with mp.workdps(self.digits):
-                shifts: dict[int, Real] = {}
+                shifts: dict[int, MpReal] = {}
                 for i, multiple in moves:
                     shifts[i] = shifts.get(i, mp.zero) + multiple * self.steps[i]
                 found = self.sampler.values(shifts)
-            # One input alone is moved once for a first difference, and there may be many.
+            # First differences move each input only once, and there may be many: do not store them.
             if self._order > 1 or len(moves) != 1:
                 self._seen[moves] = found
         return found
 
     @property
-    def base(self) -> list[Real]:
+    def base(self) -> list[MpReal]:
         """The outputs at the centre."""
         return self.moved()
 
     def sample(self, unit: Unit, rows: Sequence[int] | None = None) -> dict[int, Sample]:
-        """Return the differences of some outputs for one unit; of all where `rows` is None."""
+        """Return the differences of some outputs for one unit; of all if `rows` is None."""
         with self.mp.workdps(self.digits):
             if len(unit) == 1:
                 return self._first(unit[0], range(len(self.base)) if rows is None else rows)
@@ -311,15 +311,15 @@ class Stage:
             for here, above, below, above_i, above_j, below_i, below_j in corners
         ]
 
-    def noise(self, divisor: Real, *values: Real) -> Real:
-        """Return what rounding the function's values may do to a difference of them."""
+    def noise(self, divisor: MpReal, *values: MpReal) -> MpReal:
+        """Return a bound on the rounding error of a difference of function values."""
         sizes = (abs(value) for value in values if self.mp.isfinite(value))
         largest = max(sizes, default=self.mp.zero)
         with self.mp.workdps(20):
             return _GUARD * largest * self.mp.mpf(10) ** -self.digits / divisor
 
-    def piece_slopes(self, i: int) -> list[tuple[Real, Real]]:
-        """Return the slopes just left and just right of the point, without its own value."""
+    def piece_slopes(self, i: int) -> list[tuple[MpReal, MpReal]]:
+        """Return the slopes left and right of the point, without the value at the point."""
         with self.mp.workdps(self.digits):
             points = (self.moved((i, k)) for k in (-2, -1, 1, 2))
             return [
@@ -327,7 +327,7 @@ class Stage:
                 for far_below, below, above, far_above in zip(*points, strict=True)
             ]
 
-    def symmetric(self, weights: dict[int, int], order: int) -> list[Real]:
+    def symmetric(self, weights: dict[int, int], order: int) -> list[MpReal]:
         """Return the symmetric difference along all weighted inputs at once.
 
         It approximates Σ gᵢ wᵢhᵢ for order 1 and Σ Hᵢⱼ wᵢhᵢ wⱼhⱼ for order 2.
@@ -339,7 +339,7 @@ class Stage:
                 return [(a - b) / 2 for a, b in zip(above, below, strict=True)]
             return [a - 2 * here + b for a, here, b in zip(above, self.base, below, strict=True)]
 
-    def rightward(self, weights: dict[int, int], order: int) -> list[Real]:
+    def rightward(self, weights: dict[int, int], order: int) -> list[MpReal]:
         """Return the forward difference along all weighted inputs; see `symmetric`."""
         with self.mp.workdps(self.digits):
             above = self.moved(*weights.items())
@@ -348,8 +348,8 @@ class Stage:
             far = self.moved(*((i, 2 * weight) for i, weight in weights.items()))
             return [f - 2 * a + here for f, a, here in zip(far, above, self.base, strict=True)]
 
-    def weight(self, unit: Unit, weights: dict[int, int]) -> Real:
-        """Return the factor of a unit's derivative in `directional`."""
+    def weight(self, unit: Unit, weights: dict[int, int]) -> MpReal:
+        """Return the factor of a unit's derivative in `symmetric` and `rightward`."""
         with self.mp.workdps(self.digits):
             factor = self.mp.mpf(1)
             for i in unit:

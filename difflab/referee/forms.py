@@ -1,8 +1,8 @@
-"""A function as steps that can be evaluated again in part: on single numbers where that can be.
+"""A function as steps that can be re-evaluated in part; scalar steps if possible.
 
-On numbers, one input that moves reaches a few steps only, also where the function is written on
-whole arrays. A function with an operation that is none on numbers, or with too many of them, has
-a step for each node of its graph.
+With scalar steps, a moved input affects only a few steps, even if the function is written with
+array operations. A function with an operation that has no scalar form, or with too many scalar
+steps, has one step for each node of its graph.
 """
 
 from __future__ import annotations
@@ -23,67 +23,68 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, Number, Shape
 from difflab.graph.repetition import element_indices
 
-__all__ = ["Form", "Output", "by_nodes", "form"]
+__all__ = ["ProgramOutput", "RefereeProgram", "by_nodes", "referee_program"]
 
-MOST = 300_000  # steps on numbers
+MOST_STEPS = 300_000  # scalar steps
 
 
-class Output(NamedTuple):
-    """Where a result goes: the flattened outputs that it is, and the shape to read it in."""
+class ProgramOutput(NamedTuple):
+    """The flattened outputs that a value provides, and its shape in the output."""
 
     rows: Sequence[int]
     shape: Shape
 
 
 @dataclass(frozen=True)
-class Form:
-    """Steps in topological order; a value has a place, and is a number or an array.
+class RefereeProgram:
+    """Steps in topological order; every value has a slot and is a scalar or an array.
 
     Attributes
     ----------
     size : int
-        How many values there are.
+        The number of values.
     steps : dict of int to ScheduledStep
         How to compute each value that is neither an input nor a constant.
     constants : dict of int to (number, str or None)
-        The numbers, and the names of those that have one.
+        The constants, with their names if they have one.
     inputs : list of (int, int)
-        For each packed input its value, and its position there; -1 where it is the value.
-    outputs : dict of int to list of Output
+        For each packed input its slot, and its position in that value; -1 if the input is the
+        whole value.
+    outputs : dict of int to list of ProgramOutput
         The values that are outputs.
     elements : dict of int to int
-        The values that take one number of an input, and its position.
+        The values that select one element of an input, and its position.
     shapes : sequence of tuple
-        The shape of each value; empty where all are numbers.
+        The shape of each value; empty if all values are scalars.
     """
 
     size: int
     steps: dict[int, ScheduledStep]
     constants: dict[int, tuple[Number, str | None]]
     inputs: list[tuple[int, int]]
-    outputs: dict[int, list[Output]] = field(default_factory=dict)
+    outputs: dict[int, list[ProgramOutput]] = field(default_factory=dict)
     elements: dict[int, int] = field(default_factory=dict)
     shapes: Sequence[Shape] = ()
 
     @cached_property
     def users(self) -> list[list[int]]:
-        """The values that each value goes into."""
+        """The values that use each value."""
         found: list[list[int]] = [[] for _ in range(self.size)]
-        for place, step in self.steps.items():
+        for slot, step in self.steps.items():
             for arg in step.args:
-                found[arg].append(place)
+                found[arg].append(slot)
         return found
 
     def reach(self, moved: Sequence[int]) -> list[int]:
-        """Return the steps that are made of packed inputs, in topological order."""
+        """Return the steps that depend on the packed inputs `moved`, in topological order."""
         users, found = self.users, set[int]()
         for position in moved:
-            place, within = self.inputs[position]
+            slot, within = self.inputs[position]
             elements = self.elements
             found.update(
                 [
                     user
-                    for user in users[place]
+                    for user in users[slot]
                     if within < 0 or elements.get(user, -1) in (-1, within)
                 ]
             )
@@ -96,34 +97,34 @@ class Form:
         return sorted(found)
 
 
-def form(function: Function) -> Form:
-    """Return the steps of a function: on numbers where it can be written so.
+def referee_program(function: Function) -> RefereeProgram:
+    """Return the steps of a function, scalar steps if possible.
 
     Examples
     --------
     >>> import difflab as dl
     >>> f = dl.parse("x: [4]; sum(sin(x)*x)")
-    >>> steps = form(f)
+    >>> steps = referee_program(f)
     >>> len(steps.steps), len(steps.reach([0]))
     (11, 4)
     """
     try:
-        return _by_numbers(function)
+        return _by_scalars(function)
     except UnsupportedError:
         return by_nodes(function)
 
 
-def by_nodes(function: Function) -> Form:
+def by_nodes(function: Function) -> RefereeProgram:
     """Return a step for each node of the graph."""
     graph = function.graph
-    found = Form(
+    found = RefereeProgram(
         len(graph),
         {step.node: step for step in _steps(function)},
         {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
         [
-            (node, place if shape else -1)
+            (node, position if shape else -1)
             for node, shape in zip(function.input_nodes, function.input_shapes, strict=True)
-            for place in range(math.prod(shape))
+            for position in range(math.prod(shape))
         ],
         shapes=[graph.shape(node) for node in range(len(graph))],
     )
@@ -137,13 +138,13 @@ def by_nodes(function: Function) -> Form:
     start = 0
     for node, shape in zip(function.outputs, function.output_shapes, strict=True):
         size = math.prod(shape)
-        found.outputs.setdefault(node, []).append(Output(range(start, start + size), shape))
+        found.outputs.setdefault(node, []).append(ProgramOutput(range(start, start + size), shape))
         start += size
     return found
 
 
-def _by_numbers(function: Function) -> Form:
-    """Return the steps on numbers; constants stay what they are, not what float64 makes of them."""
+def _by_scalars(function: Function) -> RefereeProgram:
+    """Return the scalar steps; constants stay exact instead of being rounded to float64."""
     graph = function.graph
     schedule = Schedule(
         function,
@@ -151,17 +152,17 @@ def _by_numbers(function: Function) -> Form:
         {node: (graph.constants[node][0], graph.constants[node][1]) for node in graph.constants},
         list(function.outputs),
     )
-    program = unrolled(schedule, MOST)
-    places = [step.node for step in program.steps] + list(program.known)
-    found = Form(
-        max([function.n - 1, *places]) + 1,
+    program = unrolled(schedule, MOST_STEPS)
+    slots = [step.node for step in program.steps] + list(program.known)
+    found = RefereeProgram(
+        max([function.n - 1, *slots]) + 1,
         {step.node: step for step in program.steps},
-        {place: _constant(value) for place, value in program.known.items()},
+        {slot: _constant(value) for slot, value in program.known.items()},
         [(position, -1) for position in range(function.n)],
     )
     cells = [cell for output in program.outputs for cell in output.ravel().tolist()]
     for row, cell in enumerate(cells):
-        found.outputs.setdefault(cell, []).append(Output([row], ()))
+        found.outputs.setdefault(cell, []).append(ProgramOutput([row], ()))
     return found
 
 
@@ -178,7 +179,7 @@ def _steps(function: Function) -> list[ScheduledStep]:
 
 
 def _constant(value: Any) -> tuple[Number, str | None]:
-    """Return a constant of the program; a whole number has no rounding."""
+    """Return a constant of the program; an integer is exact."""
     if isinstance(value, tuple):
         return value
     number = float(value)

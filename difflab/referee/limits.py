@@ -1,4 +1,4 @@
-"""What a sequence of differences over shrinking steps tends to, and what that says."""
+"""Limits of differences over shrinking steps, and the regularity that they show."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 from difflab.referee.differences import CONFIRMING, Sample
 
-__all__ = ["DIGITS", "Entry", "Limit", "Regularity", "classify", "limit", "smooth"]
+__all__ = ["DIGITS", "DerivativeEntry", "Limit", "Regularity", "classify", "limit", "smooth"]
 
-Real = Any  # an mpmath number
+MpReal = Any  # an mpmath number
 
-DIGITS = 25  # two successive precisions must agree in so many digits
-_ALIKE = 20  # derivatives from both sides that agree in so many digits are one derivative
-_DECAY = 10  # a difference that loses so many powers of ten a level, twice, tends to zero
+DIGITS = 25  # to which two successive precisions must agree
+_ALIKE = 20  # to which left and right derivatives must agree to be equal
+_DECAY = 10  # powers of ten by which a difference must fall per level, twice, to tend to zero
 _GROWTH = 1.5  # steps of 10^-k: a logarithmic pole grows with k, which doubles
 
 
 class Regularity(StrEnum):
-    """What the function is like at the point, in one entry of its derivative."""
+    """Regularity of the function at the point, for one element of its derivative."""
 
     SMOOTH = "smooth"
     ONE_SIDED = "one-sided"
@@ -33,45 +33,45 @@ class Regularity(StrEnum):
 
 @dataclass(frozen=True)
 class Limit:
-    """Where differences from one side tend: a number, ±inf, nowhere, or not known yet.
+    """Limit of the differences on one side: finite, ±inf, undefined, or not yet known.
 
     Attributes
     ----------
     value : mpf or None
-        The limit; nan where the side has no values; None where it is open.
+        The limit; nan if the side is undefined; None if not yet known.
     bound : mpf
-        How far the last two levels are apart.
+        The difference of the last two levels.
     """
 
-    value: Real | None
-    bound: Real
+    value: MpReal | None
+    bound: MpReal
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One entry of the derivative, settled.
+class DerivativeEntry:
+    """One settled element of the derivative.
 
     Attributes
     ----------
     regularity : Regularity
-        What the function is like here.
+        The regularity of the function for this element.
     value : mpf
-        The derivative; at a domain's edge the one-sided one; nan where there is none.
+        The derivative; at the edge of the domain the one-sided one; nan if it does not exist.
     left, right : mpf
-        The derivatives from either side; at a jump those of the pieces.
+        The left and right derivatives; at a jump those of the pieces.
     bound : mpf
         Bound on the error of `value`.
     """
 
     regularity: Regularity
-    value: Real
-    left: Real
-    right: Real
-    bound: Real
+    value: MpReal
+    left: MpReal
+    right: MpReal
+    bound: MpReal
 
 
 def smooth(mp: Any, sample: Sample) -> bool:
-    """Return whether both sides of one sample show the same derivative, not zero."""
+    """Return whether both sides of one sample show the same nonzero derivative."""
     if not mp.isfinite(sample.left + sample.right + sample.centre):
         return False
     size = abs(sample.centre)
@@ -83,17 +83,17 @@ def smooth(mp: Any, sample: Sample) -> bool:
     )
 
 
-def limit(mp: Any, values: Sequence[Real], noises: Sequence[Real], *, final: bool) -> Limit:
-    """Return where `values`, over successive levels, tend.
+def limit(mp: Any, values: Sequence[MpReal], noises: Sequence[MpReal], *, final: bool) -> Limit:
+    """Return the limit of `values` over successive levels.
 
     Parameters
     ----------
     mp : module or context
         mpmath's.
     values, noises : sequence of mpf
-        One a level, and what rounding may have done to each.
+        One value per level, and a bound on its rounding error.
     final : bool
-        Whether the last step is short enough to speak of zero and of infinity.
+        Whether the last step is short enough to conclude a limit of zero or infinity.
     """
     new, old = values[-1], values[-2]
     if mp.isnan(new) or mp.isnan(old):
@@ -107,8 +107,8 @@ def limit(mp: Any, values: Sequence[Real], noises: Sequence[Real], *, final: boo
     return Limit(None, mp.inf)
 
 
-def _extreme(mp: Any, values: Sequence[Real], noises: Sequence[Real]) -> Limit:
-    """Return the limit zero or infinity, where the last three values show it."""
+def _extreme(mp: Any, values: Sequence[MpReal], noises: Sequence[MpReal]) -> Limit:
+    """Return the limit zero or infinity if the last three values show it."""
     new = values[-1]
     if abs(new) <= noises[-1]:
         return Limit(mp.mpf(0), noises[-1])
@@ -119,18 +119,18 @@ def _extreme(mp: Any, values: Sequence[Real], noises: Sequence[Real]) -> Limit:
     if sizes[2] <= drop * sizes[1] and (sizes[1] <= drop * sizes[0] or not sizes[0]):
         return Limit(mp.mpf(0), sizes[2])
     signs = {mp.sign(value) for value in values[-3:]}
-    # Growth may end at the function's own scale, so it must last to the next level.
+    # Growth may end at the function's own scale, so it must continue at the next level.
     lasting = len(values) > CONFIRMING + 1 and len(signs) == 1
     if lasting and sizes[2] >= _GROWTH * sizes[1] and sizes[1] >= _GROWTH * sizes[0]:
         return Limit(mp.inf * signs.pop(), mp.mpf(0))
     return Limit(None, mp.inf)
 
 
-def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> Entry | None:
-    """Return what the samples of successive levels show; None while it is open.
+def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> DerivativeEntry | None:
+    """Return the element that the samples of successive levels show; None if undecided.
 
-    Kinks, poles and jumps are named only at a `final` level, whose step is shorter than any
-    distance between doubles: √(x² + 1e-300) is smooth at 0.
+    Kinks, poles and jumps are reported only at a `final` level, whose step is shorter than any
+    distance between two float64 values: √(x² + 1e-300) is smooth at 0.
     """
     noises = [sample.noise for sample in history]
     left, right, centre = (
@@ -142,22 +142,22 @@ def classify(mp: Any, history: Sequence[Sample], *, final: bool) -> Entry | None
     both = _one(mp, left.value, right.value)
     if both and centre.value is not None and _one(mp, left.value, centre.value):
         bound = max(centre.bound, abs(right.value - left.value))
-        return Entry(Regularity.SMOOTH, centre.value, left.value, right.value, bound)
+        return DerivativeEntry(Regularity.SMOOTH, centre.value, left.value, right.value, bound)
     return _rough(mp, history, left, right) if final else None
 
 
-def _one(mp: Any, a: Real, b: Real) -> bool:
-    """Return whether two limits are finite and one number."""
+def _one(mp: Any, a: MpReal, b: MpReal) -> bool:
+    """Return whether two limits are finite and equal."""
     if not mp.isfinite(a + b):
         return False
     return bool(abs(a - b) <= mp.mpf(10) ** -_ALIKE * max(abs(a), abs(b)))
 
 
-def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> Entry:
-    """Return the entry of a point where there is no two-sided finite derivative."""
+def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> DerivativeEntry:
+    """Return the element at a point without a two-sided finite derivative."""
     sides = [(side.value, side.bound) for side in (left, right) if not mp.isnan(side.value)]
     if not sides:
-        return Entry(Regularity.UNDEFINED, mp.nan, mp.nan, mp.nan, mp.inf)
+        return DerivativeEntry(Regularity.UNDEFINED, mp.nan, mp.nan, mp.nan, mp.inf)
     if any(mp.isinf(value) for value, _ in sides):
         same = len({value for value, _ in sides}) == 1
         value = sides[0][0] if same else mp.nan
@@ -166,14 +166,14 @@ def _rough(mp: Any, history: Sequence[Sample], left: Limit, right: Limit) -> Ent
         )
         regularity = Regularity.JUMP if jumps else Regularity.SINGULAR
         value = mp.nan if jumps else value
-        return Entry(regularity, value, left.value, right.value, mp.mpf(0))
+        return DerivativeEntry(regularity, value, left.value, right.value, mp.mpf(0))
     bound = max(bound for _, bound in sides)
     if len(sides) == 1:
-        return Entry(Regularity.ONE_SIDED, sides[0][0], left.value, right.value, bound)
-    return Entry(Regularity.KINK, mp.nan, left.value, right.value, bound)
+        return DerivativeEntry(Regularity.ONE_SIDED, sides[0][0], left.value, right.value, bound)
+    return DerivativeEntry(Regularity.KINK, mp.nan, left.value, right.value, bound)
 
 
-def _jumps(mp: Any, gaps: Sequence[Real]) -> bool:
-    """Return whether the value stays away from its limit: 1/log h halves, √h shrinks more."""
+def _jumps(mp: Any, gaps: Sequence[MpReal]) -> bool:
+    """Return whether the gap to the value persists: 1/log h halves, √h shrinks faster."""
     new, old = gaps[-1], gaps[-2]
     return bool(mp.isfinite(new) and new > 0 and new >= 0.75 * old)

@@ -1,8 +1,8 @@
-"""The referee: derivatives from high-precision values of the function, and nothing else.
+"""The referee: derivatives from high-precision values of the function only.
 
-The function's values are taken in mpmath and differentiated by differences; the digits are
-doubled, and the step shrinks along, until two successive precisions agree. Both sides are
-looked at, so kinks, jumps, poles and edges of the domain are found and named.
+The function is evaluated in mpmath and differentiated by finite differences; the digits are
+doubled, and the step is reduced, until two successive precisions agree. Differences on both
+sides identify kinks, jumps, poles and edges of the domain.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout
-from difflab.referee.differences import LADDER, BudgetSpent, Sampler, Stage
+from difflab.referee.differences import LADDER, BudgetSpent, PointSampler, Stage
 from difflab.referee.limits import Regularity
-from difflab.referee.refine import Key, Settling
+from difflab.referee.refine import EntryKey, Settling
 from difflab.referee.ulp import nearest
 from difflab.referee.values import ExactValues
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Referee", "Reference", "refer"]
 
-Real = Any  # an mpmath number
+MpReal = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers
 
-_INPUT = 1e-5  # seconds that an input takes before it is first moved
+_INPUT = 1e-5  # seconds of preparation for each input
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,31 +47,31 @@ class Reference:
     value : tuple of mpf
         The ``m`` outputs; nan where the function is undefined.
     exact, left, right : ndarray of mpf
-        The derivative, and those from the left and from the right. At a kink, a jump or a
-        pole with two signs the derivative is nan; at a jump `left` and `right` belong to the
-        pieces; where a side lies outside the domain it is nan.
+        The derivative, and the left and right derivatives. At a kink, a jump or a pole with
+        two signs the derivative is nan; at a jump `left` and `right` are those of the pieces;
+        a side outside the domain is nan.
     bounds : ndarray of float64
-        Bound on the error of every entry.
+        Bound on the error of every element.
     regularity : ndarray of str
-        What the function is like, entry by entry: the values of `Regularity`.
+        The regularity of the function for every element: values of `Regularity`.
     digits : int
-        Significant digits that every settled entry reaches at least.
+        Smallest number of significant digits of a settled element.
     status : str
-        The worst entry's regularity.
+        The regularity of the worst element.
     linear : ndarray of bool
-        For each output, whether the entries also predict the change along a direction
-        that moves all inputs at once; if not, the function has no derivative here even
-        though every partial one exists.
+        For each output, whether the elements predict the change along a direction that moves
+        all inputs at once; if not, the function is not differentiable even though every
+        partial derivative exists.
     evaluations : int
-        Values of the function that it took.
+        The number of evaluations of the function.
     judged : int
-        The components that were looked at before the time ended; all of them where it did not.
+        The number of components that were judged within the time limit.
     components : int
-        The inputs, or for the Hessian the pairs of inputs.
+        The number of inputs, or for the Hessian of pairs of inputs.
     point : tuple of float
-        Where.
+        The packed point.
     magnitude : float
-        The largest size of a value met on the way to the outputs.
+        The largest magnitude of an intermediate value or an output.
     rounded_in : bool
         Whether an output without a value has one in float64, whose rounding moved an operand
         into a domain: acosh(1 - 1e-20).
@@ -81,7 +81,7 @@ class Reference:
     point: tuple[float, ...]
     magnitude: float
     rounded_in: bool
-    value: tuple[Real, ...]
+    value: tuple[MpReal, ...]
     exact: Exact
     left: Exact
     right: Exact
@@ -96,30 +96,30 @@ class Reference:
 
     @cached_property
     def jacobian(self) -> NDArray[float64]:
-        """The derivative, each entry the nearest float64."""
+        """The derivative, each element rounded to the nearest float64."""
         rounded = [nearest(entry) for entry in self.exact.flat]
         return np.array(rounded, dtype=float64).reshape(self.exact.shape)
 
     @property
     def error_bound(self) -> float:
-        """The largest bound of an entry that has one."""
+        """The largest finite error bound of an element."""
         finite = self.bounds[np.isfinite(self.bounds)]
         return float(finite.max()) if finite.size else math.nan
 
 
 class Referee:
-    """Judge of derivatives at one point, by values only.
+    """Reference derivatives at one point, from values of the function only.
 
     Parameters
     ----------
     values : callable
-        A list of ``n`` mpmath numbers to a list of ``m``; nan where undefined.
+        Map a list of ``n`` mpmath numbers to a list of ``m``; nan where undefined.
     point : sequence of float
-        The point, taken as the exact doubles.
+        The point; every float64 is exact.
     order : int
         1 for the Jacobian; 2 for the Hessian of a single output.
     timeout : float
-        Seconds after which what is still open is reported as ``unsettled``.
+        Seconds after which the remaining elements are reported as ``unsettled``.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Referee:
 
     def __init__(
         self,
-        values: Callable[[Sequence[Real]], Sequence[Real]],
+        values: Callable[[Sequence[MpReal]], Sequence[MpReal]],
         point: Sequence[float],
         *,
         order: int = 1,
@@ -147,7 +147,7 @@ class Referee:
         self._spent = 0.0  # before the first value
         self._patience = timeout  # of `sensitivity`, over all calls
         self._stages: list[Stage] = []
-        self._changes: dict[Key, float] = {}
+        self._changes: dict[EntryKey, float] = {}
 
     @classmethod
     def of(
@@ -158,7 +158,7 @@ class Referee:
         Raises
         ------
         MethodTimeout
-            There are more inputs than could even be written down in the time.
+            There are too many inputs to prepare within the time limit.
         """
         began = perf_counter()
         if _INPUT * len(point) > timeout > 0:
@@ -169,28 +169,27 @@ class Referee:
         return found
 
     def reference(self) -> Reference:
-        """Return the derivative with what is known of its accuracy.
+        """Return the derivative with its error bounds and regularity.
 
         Notes
         -----
-        At a smooth point every input costs two values, and one joint direction at doubled
-        digits and shorter steps checks all entries together: the entries g predict its
-        difference Σ gᵢvᵢ. What the check does not vouch for is settled on its own, level by
-        level.
+        At a smooth point every input costs two evaluations, and one joint direction v at doubled
+        digits and shorter steps checks all elements g together: they predict its difference
+        Σ gᵢvᵢ. An element that the check does not confirm is refined separately, level by level.
 
         Raises
         ------
         difflab.errors.UnsupportedError
-            A Hessian was asked for of several outputs.
+            A Hessian was requested of a function with several outputs.
         """
-        sampler = Sampler(self._values, self._point, self._timeout - self._spent)
+        sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
         graph = self._values if isinstance(self._values, ExactValues) else None
         work = Settling(sampler, self._order)
         with _stirling():
             work.run()
         if not work.value:
             raise MethodTimeout(
-                f"one value takes longer than the {self._timeout:g} s of the time limit"
+                f"one evaluation takes longer than the time limit of {self._timeout:g} s"
             )
         self._level = work.level
         sizes = [abs(nearest(value)) for value in work.value]
@@ -202,25 +201,25 @@ class Referee:
             rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
         return _collected(work, magnitude, rounded_in)
 
-    def sensitivity(self, entries: Iterable[Key]) -> dict[Key, float]:
-        """Return how far entries change when every input moves by half an ULP.
+    def sensitivity(self, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
+        """Return how far elements change when every input changes by half an ULP.
 
-        The true derivative is taken, by values, at a few neighbours of the point whose
-        distance is half the spacing of doubles in every input, the function's decimal
-        literals moved likewise; the largest change is given, infinite where a neighbour has
-        no derivative. Digits and steps are those that `reference` needed. All calls together take
-        the time limit once more; entries for which there was no time are left out.
+        The derivative is computed at a few neighbours of the point at a distance of half an ULP
+        in every input, with the function's decimal literals changed likewise. The largest change
+        is returned; it is infinite if a neighbour has no derivative. Digits and steps are those
+        that `reference` needed. All calls together take at most the time limit once more; elements
+        for which there was no time are omitted.
         """
-        asked = sorted(set(entries))
+        keys = sorted(set(entries))
         began = perf_counter()
         with suppress(BudgetSpent), _stirling():
-            for place in asked:
-                if place not in self._changes:
-                    self._changes[place] = self._largest_change(place)
+            for key in keys:
+                if key not in self._changes:
+                    self._changes[key] = self._largest_change(key)
         self._patience -= perf_counter() - began
-        return {place: self._changes[place] for place in asked if place in self._changes}
+        return {key: self._changes[key] for key in keys if key in self._changes}
 
-    def _largest_change(self, place: Key) -> float:
+    def _largest_change(self, key: EntryKey) -> float:
         if not self._stages:
             corners = [None, *_corners()]
             level = LADDER[self._level]
@@ -228,24 +227,24 @@ class Referee:
         for stage in self._stages:
             stage.sampler.restart(self._patience)
         base, *moved = self._stages
-        return max(self._change(base, stage, place) for stage in moved)
+        return max(self._change(base, stage, key) for stage in moved)
 
-    def _near(self, corner: Callable[[], float] | None) -> Sampler:
-        """Return a sampler at a neighbour of the point, of a neighbour of the function."""
+    def _near(self, corner: Callable[[], float] | None) -> PointSampler:
+        """Return a sampler at a neighbour of the point, with the literals changed likewise."""
         values = self._values
         if corner is None:
-            return Sampler(values, self._point, self._timeout)
+            return PointSampler(values, self._point, self._timeout)
 
         def nudge(number: float) -> float:
-            # Half the smallest subnormal is not a double: zero is an exact number.
+            # Zero is exact: half the smallest subnormal number is not a float64.
             return corner() * math.ulp(number) if number else 0.0
 
         if isinstance(values, ExactValues):
             values = values.nudged(nudge)
-        return Sampler(values, self._point, self._timeout, [nudge(x) for x in self._point])
+        return PointSampler(values, self._point, self._timeout, [nudge(x) for x in self._point])
 
-    def _change(self, base: Stage, moved: Stage, place: Key) -> float:
-        unit, row = ((place[1],), place[0]) if self._order == 1 else (place, 0)
+    def _change(self, base: Stage, moved: Stage, key: EntryKey) -> float:
+        unit, row = ((key[1],), key[0]) if self._order == 1 else (key, 0)
         with base.mp.workdps(base.digits):
             size = nearest(abs(moved.sample(unit)[row].centre - base.sample(unit)[row].centre))
         return math.inf if math.isnan(size) else size
@@ -260,10 +259,10 @@ def refer(
 
 @contextmanager
 def _stirling() -> Iterator[None]:
-    """Let mpmath take the gamma function from Stirling's series.
+    """Make mpmath compute the gamma function by Stirling's series.
 
-    Beyond some 300 digits the table of Taylor coefficients that it would rather make costs
-    seconds, once for every precision.
+    Beyond about 300 digits its default, a table of Taylor coefficients, costs seconds for every
+    precision.
     """
     from mpmath.libmp import gammazeta
 
@@ -276,7 +275,7 @@ def _stirling() -> Iterator[None]:
 
 
 def _corners() -> list[Callable[[], float]]:
-    """Return what draws the coordinates of four corners of the box of half an ULP."""
+    """Return generators of the coordinates of four corners of the half-ULP box."""
     draw = Random(2)
     return [lambda: 0.5, lambda: -0.5, *[lambda: draw.choice((-0.5, 0.5))] * 2]
 
@@ -285,7 +284,7 @@ _SEVERITY = list(Regularity)
 
 
 def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
-    """Return the entries as arrays; what did not settle is nan."""
+    """Return the elements as arrays; unsettled ones are nan."""
     m, n = len(work.value), len(work.sampler.point)
     shape = (m, n) if work.order == 1 else (n, n)
     nan = work.mp.nan
@@ -302,10 +301,10 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
     regularity[apart & ~zero] = str(Regularity.UNDEFINED)
     for (row, position), entry in work.entries.items():
         unit = work.units[position]
-        for place in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
-            exact[place], left[place], right[place] = entry.value, entry.left, entry.right
-            bounds[place] = nearest(entry.bound)
-            regularity[place] = str(entry.regularity)
+        for key in {(row, unit[0])} if work.order == 1 else {unit, unit[::-1]}:
+            exact[key], left[key], right[key] = entry.value, entry.left, entry.right
+            bounds[key] = nearest(entry.bound)
+            regularity[key] = str(entry.regularity)
     worst = max(map(_SEVERITY.index, set(regularity.flat)), default=0)
     return Reference(
         order=work.order,
@@ -328,7 +327,7 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
 
 
 def _apart(work: Settling, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return where an output is not made of an input at all, among what was looked at."""
+    """Return the mask of judged elements whose output does not depend on the input."""
     apart = np.zeros(shape, dtype=bool)
     for position in work.judged:
         unit, rows = work.units[position], work.rows[position]
@@ -341,7 +340,7 @@ def _apart(work: Settling, shape: tuple[int, int]) -> NDArray[np.bool_]:
 
 
 def _digits(work: Settling, regularity: NDArray[Any]) -> int:
-    """Return the significant digits of the worst entry, at most the first level's."""
+    """Return the significant digits of the worst element, at most those of the first level."""
     mp = work.mp
     digits = LADDER[0].digits
     if (regularity == str(Regularity.UNDEFINED)).all():

@@ -1,4 +1,4 @@
-"""How a derivative settles: entries stay open until a level of the ladder decides them."""
+"""Refinement of a derivative: elements stay open until a level of the ladder settles them."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from difflab.referee.differences import (
     LADDER,
     ZERO,
     BudgetSpent,
+    PointSampler,
     Sample,
-    Sampler,
     Stage,
     Unit,
 )
-from difflab.referee.limits import DIGITS, Entry, Regularity, classify, limit, smooth
+from difflab.referee.limits import DIGITS, DerivativeEntry, Regularity, classify, limit, smooth
 
-__all__ = ["Key", "Settling"]
+__all__ = ["EntryKey", "Settling"]
 
-Real = Any  # an mpmath number
-Key = tuple[int, int]  # the output, and the position in the list of units
+MpReal = Any  # an mpmath number
+EntryKey = tuple[int, int]  # the output, and the position in the list of units
 
-_JOINT = 10  # powers of ten that the rest of a joint direction loses from level to level
-_NEGLIGIBLE = 20  # digits of the entries' sum beyond which the rest says nothing
-_FIRST = 3  # units from whose time that of all is projected
+_JOINT = 10  # powers of ten by which a joint direction's residual must fall per level
+_NEGLIGIBLE = 20  # digits of the elements' sum below which the residual is ignored
+_FIRST = 3  # units whose time projects that of all units
 _BLOCK = 256  # units that one joint direction checks
 _SHARE = 0.25  # of the time, for the first samples of a block
-_PATIENCE = 3.0  # how far beyond the time budget a projection may lie before it is believed
+_PATIENCE = 3.0  # factor by which a projection must exceed the time budget to stop early
 
 
 class Settling:
-    """The referee's work on one derivative.
+    """The refinement of one derivative.
 
     Attributes
     ----------
     units : list of tuple
         The inputs ``(i,)`` to differentiate by, or the pairs ``(i, j)`` with ``i <= j``.
     entries : dict
-        What has settled, by output and unit; what no input of a unit reaches is left out.
+        The settled elements, by output and unit; structural zeros are omitted.
     rows : dict of int to list of int
-        For each unit that was looked at, the outputs that it reaches.
+        For each visited unit, the outputs that depend on it.
     judged : list of int
-        The units that all is known of that could be found out.
+        The units whose refinement is complete.
     ended : bool
-        Whether the time ended before all units were judged.
+        Whether the time limit was reached before all units were judged.
     value : list of mpf
-        The outputs, of the highest precision used.
+        The outputs, at the highest precision used.
     linear : list of bool
-        For each output, whether its entries predict a joint direction.
+        For each output, whether its elements predict the change along a joint direction.
     level : int
         The highest level of the ladder that a derivative needed.
     """
 
-    def __init__(self, sampler: Sampler, order: int) -> None:
+    def __init__(self, sampler: PointSampler, order: int) -> None:
         self.sampler = sampler
         self.mp = sampler.mp
         self.order = order
@@ -66,15 +66,15 @@ class Settling:
             if order == 1
             else [(i, j) for i in range(n) for j in range(i, n)]
         )
-        self.entries: dict[Key, Entry] = {}
+        self.entries: dict[EntryKey, DerivativeEntry] = {}
         self.judged: list[int] = []
         self.ended = False
-        self.value: list[Real] = []
+        self.value: list[MpReal] = []
         self.linear: list[bool] = []
         self.level = 0
         self._highest = 0
         self._stages: dict[int, Stage] = {}
-        self._history: dict[Key, list[Sample]] = {}
+        self._history: dict[EntryKey, list[Sample]] = {}
         self.rows: dict[int, list[int]] = {}
         self._firsts: dict[int, dict[int, Sample]] = {}
         self._draw = Random(1)
@@ -82,7 +82,7 @@ class Settling:
         self._all_weights: dict[int, int] = {}
 
     def run(self) -> None:
-        """Settle what settles within the time, some units after the others."""
+        """Settle the elements block by block until the time limit is reached."""
         try:
             with self.mp.workdps(60):
                 self._evaluate()
@@ -103,18 +103,20 @@ class Settling:
         return self._stages[level]
 
     def _evaluate(self) -> None:
-        """Take the value."""
+        """Evaluate the function at the point."""
         self.value = self._stage(0).base
         if self.order == 2 and len(self.value) != 1:
-            raise UnsupportedError(f"a Hessian is of one output, not of {len(self.value)}")
+            raise UnsupportedError(
+                f"a Hessian requires one output, and the function has {len(self.value)}"
+            )
         self.linear = [True] * len(self.value)
 
     def _blocks(self) -> Iterator[list[int]]:
-        """Yield the units in blocks, as many as can be settled in a part of the time.
+        """Yield blocks of units, each small enough to be settled in a share of the time.
 
-        When the time ends, what was settled before counts; the blocks are spread over the
-        units, so that it is not the first ones only. Pairs of inputs are checked together by one
-        direction, and are one block.
+        Blocks that are settled before the time limit are kept; a block is spread over all units,
+        so that these are not the first ones only. Pairs of inputs are checked together by one
+        direction and form one block.
         """
         began = perf_counter()
         for position in range(min(_FIRST, len(self.units))):
@@ -142,7 +144,7 @@ class Settling:
         self.judged += positions
 
     def _sample(self, position: int) -> dict[int, Sample]:
-        """Return a unit's first samples, of the outputs that it reaches; the first are kept."""
+        """Return a unit's samples at the first level; those of the first units are cached."""
         if position not in self._firsts:
             unit = self.units[position]
             rows = self.rows[position] = self._outputs_of(unit)
@@ -153,7 +155,7 @@ class Settling:
         return self._firsts[position]
 
     def _outputs_of(self, unit: Unit) -> list[int]:
-        """Return the outputs that all inputs of `unit` reach."""
+        """Return the outputs that depend on all inputs of `unit`."""
         found = set(range(len(self.value)))
         for i in unit:
             rows = self.sampler.reached(i)
@@ -166,7 +168,7 @@ class Settling:
         return all(abs(side) <= sample.noise for side in sides)
 
     def _check(self, inputs: Sequence[int]) -> None:
-        """Settle smooth entries that predict a joint direction at twice the digits."""
+        """Settle smooth elements that predict a joint direction at twice the digits."""
         calm = {key: smooth(self.mp, history[0]) for key, history in self._history.items()}
         still = {
             i
@@ -194,12 +196,14 @@ class Settling:
             if calm[key] and steady[key[0]] and self._moves(key):
                 self._accept(key, residuals[key[0]])
 
-    def _moves(self, key: Key) -> bool:
-        """Return whether the joint direction moves all inputs of an entry."""
+    def _moves(self, key: EntryKey) -> bool:
+        """Return whether the joint direction moves all inputs of an element."""
         return all(i in self._weights for i in self.units[key[1]])
 
-    def _gaps(self, level: int, found: dict[Key, Real], along: Sequence[Real]) -> list[Real]:
-        """Return a joint difference minus what the entries found so far predict of it."""
+    def _gaps(
+        self, level: int, found: dict[EntryKey, MpReal], along: Sequence[MpReal]
+    ) -> list[MpReal]:
+        """Return a joint difference minus its prediction by the elements in `found`."""
         stage = self._stage(level)
         gaps = list(along)
         with self.mp.workdps(stage.digits):
@@ -208,20 +212,20 @@ class Settling:
                     gaps[key[0]] -= value * stage.weight(self.units[key[1]], self._weights)
         return gaps
 
-    def _accept(self, key: Key, residual: Real) -> None:
-        """Settle a smooth entry if the joint check leaves it enough digits."""
+    def _accept(self, key: EntryKey, residual: MpReal) -> None:
+        """Settle a smooth element if the joint check confirms enough digits."""
         sample = self._history[key][0]
         weight = self._stage(1).weight(self.units[key[1]], self._weights)
         bound = abs(residual / weight)
         if bound <= self.mp.mpf(10) ** -DIGITS * abs(sample.centre):
-            self.entries[key] = Entry(
+            self.entries[key] = DerivativeEntry(
                 Regularity.SMOOTH, sample.centre, sample.left, sample.right, bound
             )
 
     def _settle_zeros(self) -> None:
-        """Settle what rounding cannot tell from zero, by digits that could."""
+        """Settle elements that are zero within rounding, at digits that would show any float64."""
         stage = Stage(self.sampler, ZERO, self.order)
-        zeros: dict[int, list[Key]] = {}
+        zeros: dict[int, list[EntryKey]] = {}
         for key, history in self._history.items():
             if key not in self.entries and self._is_zero(history[0]):
                 zeros.setdefault(key[1], []).append(key)
@@ -231,13 +235,15 @@ class Settling:
                 sample = samples[key[0]]
                 if self._is_zero(sample):
                     zero = self.mp.mpf(0)
-                    self.entries[key] = Entry(Regularity.SMOOTH, zero, zero, zero, sample.noise)
+                    self.entries[key] = DerivativeEntry(
+                        Regularity.SMOOTH, zero, zero, zero, sample.noise
+                    )
 
     def _climb(self) -> None:
-        """Take what is open from level to level."""
+        """Refine open elements level by level."""
         self._undefined_rows()
         for level in range(1, len(LADDER)):
-            waiting: dict[int, list[Key]] = {}
+            waiting: dict[int, list[EntryKey]] = {}
             for key in self._history:
                 if key not in self.entries:
                     waiting.setdefault(key[1], []).append(key)
@@ -252,11 +258,11 @@ class Settling:
             self._take_value(level)
 
     def _take_value(self, level: int) -> None:
-        """Keep the outputs of the highest precision used."""
+        """Store the outputs if this is the highest precision so far."""
         if level > self._highest:
             self._highest, self.value = level, self._stage(level).base
 
-    def _decide(self, key: Key, level: int) -> None:
+    def _decide(self, key: EntryKey, level: int) -> None:
         entry = classify(self.mp, self._history[key], final=level >= CONFIRMING)
         if entry is None:
             return
@@ -265,8 +271,8 @@ class Settling:
         self.entries[key] = entry
         self.level = max(self.level, level)
 
-    def _pieces(self, key: Key, entry: Entry, level: int) -> Entry:
-        """Give an entry at a jump the derivatives of the pieces on both sides."""
+    def _pieces(self, key: EntryKey, entry: DerivativeEntry, level: int) -> DerivativeEntry:
+        """Return an element at a jump with the derivatives of the pieces on both sides."""
         row, position = key
         unit = self.units[position]
         slopes = [self._stage(k).piece_slopes(unit[0])[row] for k in range(level + 1)]
@@ -275,10 +281,10 @@ class Settling:
         for side in range(2):
             found = limit(self.mp, [pair[side] for pair in slopes], noises, final=True)
             sides.append(self.mp.nan if found.value is None else found.value)
-        return Entry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
+        return DerivativeEntry(entry.regularity, entry.value, sides[0], sides[1], entry.bound)
 
     def _undefined_rows(self) -> None:
-        """Mark outputs without a value; a symmetric limit of their derivative may exist."""
+        """Settle outputs without a value; a symmetric limit of their derivative may exist."""
         mp = self.mp
         for key, history in self._history.items():
             row, position = key
@@ -287,13 +293,13 @@ class Settling:
             history.append(self._stage(1).sample(self.units[position], [row])[row])
             found = limit(mp, [s.centre for s in history], [mp.mpf(0)] * 2, final=False)
             value = mp.nan if found.value is None else found.value
-            self.entries[key] = Entry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
+            self.entries[key] = DerivativeEntry(Regularity.UNDEFINED, mp.nan, value, value, mp.inf)
 
     def _judge_joint(self) -> None:
-        """See whether the entries predict a direction that moves all inputs at once.
+        """Check whether the elements predict a direction that moves all inputs at once.
 
-        What a smooth function leaves over is of a higher order in the step and falls faster
-        than the step; what √|xy| leaves over at 0 does not.
+        The residual of a smooth function is of higher order in the step and falls faster than
+        the step; the residual of √|xy| at 0 does not.
         """
         if len(self._weights) < 2:
             return
@@ -305,8 +311,8 @@ class Settling:
             if self.defined(row):
                 self.linear[row] = bool(after[0] <= max(drop * before[0], after[1]))
 
-    def _left_over(self, level: int, found: dict[Key, Real]) -> list[tuple[Real, Real]]:
-        """Return per step what the joint direction leaves over, and what of it says nothing."""
+    def _left_over(self, level: int, found: dict[EntryKey, MpReal]) -> list[tuple[MpReal, MpReal]]:
+        """Return the joint direction's residual per step, and the size below which it is noise."""
         mp, stage = self.mp, self._stage(level)
         gaps = self._gaps(level, found, stage.rightward(self._weights, self.order))
         scale = max(stage.steps) ** self.order

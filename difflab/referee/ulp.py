@@ -1,4 +1,4 @@
-"""Errors of a float64 against a value of high precision: absolute, relative, in ULPs.
+"""Errors of a float64 against a high-precision value: absolute, relative, and in ULPs.
 
 Everything is computed exactly, as a ratio of integers, and rounded once at the end.
 """
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 __all__ = ["Errors", "errors", "exact", "nearest", "ulp_distance"]
 
-# Beyond these binary exponents a number rounds to infinity or to zero, and an exact ratio of
-# integers would only be long.
+# Beyond these binary exponents a number rounds to infinity or to zero, so an exact ratio of
+# integers is not needed.
 _LARGEST, _SMALLEST = 1100, -1200
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors entry by entry, each of the shape of the derivative.
+    """Elementwise errors, each of the shape of the derivative.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Errors:
 def exact(number: Any) -> Fraction | float:
     """Return a float or an mpmath real as a fraction; inf and nan as floats.
 
-    Numbers far outside the range of float64 come back as what they round to.
+    Numbers far outside the range of float64 are returned as 0 or ±inf.
 
     Examples
     --------
@@ -99,14 +99,14 @@ def ulp_distance(value: float, truth: Any) -> float:
 
 
 def errors(value: NDArray[float64], truth: NDArray[Any]) -> Errors:
-    """Return the errors of an array of float64 against one of mpmath numbers.
+    """Return the errors of a float64 array against an array of mpmath numbers.
 
-    Where the truth is nan, or the value is, every error is nan.
+    If the truth or the value is nan, every error is nan.
 
     Parameters
     ----------
     value : ndarray of float64
-        What a method gave.
+        The result of a method.
     truth : ndarray of object
         mpmath numbers (or floats) of the same shape.
     """
@@ -123,7 +123,7 @@ def _distances(value: float, truth: Fraction | float) -> tuple[float, float, flo
         return math.nan, math.nan, math.nan
     closest = _rounded(truth)
     if math.isinf(closest) or math.isinf(value):
-        # A truth beyond the largest double is rightly given as infinity.
+        # Infinity is the correct result for a truth beyond the largest float64.
         distance = 0.0 if value == closest else math.inf
         return distance, distance, distance
     gap = abs(Fraction(value) - Fraction(truth))

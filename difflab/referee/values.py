@@ -1,9 +1,9 @@
-"""A function's values in mpmath, computed again only where an input has moved.
+"""A function's values in mpmath, re-evaluated only where an input has moved.
 
-A referee moves one input at a time, and most of a large function does not depend on it: all
-values at the unmoved point are kept, for every precision, and a moved point costs only the steps
-that the moved inputs reach. Arrays are taken apart into numbers, and long sums are added as
-trees, so that each term is a few additions from the total.
+The referee moves one input at a time, and most of a large function does not depend on it: all
+values at the unmoved point are stored for every precision, and a moved point costs only the steps
+that depend on the moved inputs. Arrays are split into scalars, and long sums are added as trees, so
+that each term is a few additions away from the total.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.repetition import balanced
 from difflab.primitives import add, multiply, negative, subtract
-from difflab.referee.forms import Form, form
+from difflab.referee.forms import RefereeProgram, referee_program
 from difflab.referee.ulp import nearest
 
 __all__ = ["ExactValues", "TimeSpent"]
 
-Real = Any  # an mpmath number
-_KEPT = 1_000_000  # values kept in all; beyond it, high precision would fill the memory
-_OFTEN = 256  # steps between two looks at the clock
-_NUMBER = 5e-6  # seconds that an operation takes for each number of an array, at least
+MpReal = Any  # an mpmath number
+_KEPT = 1_000_000  # values that are stored at most, which bounds the memory
+_OFTEN = 256  # steps between two checks of the clock
+_ELEMENT = 5e-6  # minimum seconds of an operation for each element of an array
 
 
-# Exact operations of mpmath, which neither raise nor leave the real numbers.
+# Exact operations of mpmath, which never raise and have real results.
 _PLAIN: dict[Primitive, Callable[..., Any]] = {
     add: operator.add,
     multiply: operator.mul,
@@ -45,19 +45,19 @@ _Operation = tuple[Callable[..., Any], tuple[int, ...], dict[str, Any]]
 
 
 class TimeSpent(Exception):
-    """The time was over in the middle of an evaluation."""
+    """The time limit was reached during an evaluation."""
 
 
 class ExactValues:
     """The function as a map of mpmath numbers, at the precision in force.
 
-    Call it with the ``n`` packed inputs; the flattened outputs come back. Inputs that are the
-    same objects as in the first call at this precision count as not moved.
+    It is called with the ``n`` packed inputs and returns the flattened outputs. Inputs that are
+    the same objects as in the first call at this precision count as unmoved.
 
     Attributes
     ----------
     until : float
-        The reading of the clock after which an evaluation is given up.
+        The clock time (`time.perf_counter`) at which an evaluation is stopped.
 
     Examples
     --------
@@ -75,135 +75,135 @@ class ExactValues:
         self._nudge = nudge
         self._interpreter = MpmathInterpreter()
         self._inner = balanced(function)
-        self._form: Form = form(self._inner)
-        self._arrays = bool(self._form.shapes)
+        self._program: RefereeProgram = referee_program(self._inner)
+        self._arrays = bool(self._program.shapes)
         self._code: dict[int, _Operation] = {
-            place: (self._function(step.row), step.args, step.params)
-            for place, step in self._form.steps.items()
+            slot: (self._function(step.row), step.args, step.params)
+            for slot, step in self._program.steps.items()
         }
         self._precision = 0
-        self._kept: dict[int, tuple[Sequence[Real], list[Any]]] = {}
+        self._kept: dict[int, tuple[Sequence[MpReal], list[Any]]] = {}
         self._cone: tuple[tuple[int, ...], list[int]] = ((), [])
 
-    def __call__(self, point: Sequence[Real]) -> list[Real]:
+    def __call__(self, point: Sequence[MpReal]) -> list[MpReal]:
         """Return the flattened outputs at `point`."""
         base, values = self._based(point)
         pairs = enumerate(zip(point, base, strict=True))
         moved = {position: new for position, (new, old) in pairs if new is not old}
-        outputs = self._read(values, self._form.outputs)
+        outputs = self._read(values, self._program.outputs)
         if moved:
             outputs |= self.near(base, moved)
         return [outputs[row] for row in range(self.function.m)]
 
-    def near(self, base: Sequence[Real], moved: Mapping[int, Real]) -> dict[int, Real]:
-        """Return the flattened outputs that move when some inputs do, by their rows.
+    def near(self, base: Sequence[MpReal], moved: Mapping[int, MpReal]) -> dict[int, MpReal]:
+        """Return the flattened outputs that depend on moved inputs, keyed by row.
 
         Parameters
         ----------
         base : sequence of mpf
-            The packed inputs that `__call__` was first given at this precision.
+            The packed inputs of the first `__call__` at this precision.
         moved : mapping of int to mpf
-            The inputs that are not there, and where they are.
+            The positions of the moved inputs and their new values.
         """
         _, values = self._based(base)
         key = tuple(moved)
         if key != self._cone[0]:
-            self._cone = (key, self._form.reach(key))
+            self._cone = (key, self._program.reach(key))
         cone = self._cone[1]
-        inputs = {self._form.inputs[position][0] for position in key}
-        before = [(place, values[place]) for place in (*inputs, *cone)]
+        inputs = {self._program.inputs[position][0] for position in key}
+        before = [(slot, values[slot]) for slot in (*inputs, *cone)]
         try:
             self._move(values, moved)
             self._evaluate(values, cone)
             return self._read(values, (*inputs, *cone))
         finally:
-            for place, value in before:
-                values[place] = value
+            for slot, value in before:
+                values[slot] = value
 
-    def _based(self, point: Sequence[Real]) -> tuple[Sequence[Real], list[Any]]:
+    def _based(self, point: Sequence[MpReal]) -> tuple[Sequence[MpReal], list[Any]]:
         """Return the first point at this precision, with all values there."""
         precision = self._interpreter.mp.prec
         if precision not in self._kept:
-            values: list[Any] = [None] * self._form.size
-            for place, (number, name) in self._form.constants.items():
-                values[place] = self._constant(number, name)
+            values: list[Any] = [None] * self._program.size
+            for slot, (number, name) in self._program.constants.items():
+                values[slot] = self._constant(number, name)
             self._place(values, point)
-            self._evaluate(values, self._form.steps)
-            if len(self._kept) * self._form.size > _KEPT:
+            self._evaluate(values, self._program.steps)
+            if len(self._kept) * self._program.size > _KEPT:
                 self._kept.clear()
             self._kept[precision] = (list(point), values)
         self._precision = precision
         return self._kept[precision]
 
-    def _place(self, values: list[Any], point: Sequence[Real]) -> None:
-        """Put the packed inputs where the steps take them: as numbers, or as arrays."""
-        if any(within >= 0 for _, within in self._form.inputs):
+    def _place(self, values: list[Any], point: Sequence[MpReal]) -> None:
+        """Store the packed inputs in their slots, as scalars or as arrays."""
+        if any(within >= 0 for _, within in self._program.inputs):
             parts = self.function.split(np.array(point, dtype=object))
             for node, part in zip(self._inner.input_nodes, parts, strict=True):
                 values[node] = part if part.shape else part.item()
             return
-        for (place, _), number in zip(self._form.inputs, point, strict=True):
-            values[place] = number
+        for (slot, _), number in zip(self._program.inputs, point, strict=True):
+            values[slot] = number
 
-    def _move(self, values: list[Any], moved: Mapping[int, Real]) -> None:
-        """Put the moved numbers into the inputs that they are, or are parts of."""
+    def _move(self, values: list[Any], moved: Mapping[int, MpReal]) -> None:
+        """Store the moved inputs in their slots, or in copies of the arrays that contain them."""
         copied: set[int] = set()
         for position, number in moved.items():
-            place, within = self._form.inputs[position]
+            slot, within = self._program.inputs[position]
             if within < 0:
-                values[place] = number
+                values[slot] = number
                 continue
-            if place not in copied:
-                values[place] = values[place].copy()
-                copied.add(place)
-            values[place].flat[within] = number
+            if slot not in copied:
+                values[slot] = values[slot].copy()
+                copied.add(slot)
+            values[slot].flat[within] = number
 
     def reached(self, position: int) -> list[int]:
-        """Return the flattened outputs that are made of the packed input `position`."""
+        """Return the flattened outputs that depend on the packed input `position`."""
         key = (position,)
         if key != self._cone[0]:
-            self._cone = (key, self._form.reach(key))
-        outputs = self._form.outputs
-        places = (self._form.inputs[position][0], *self._cone[1])
-        found = [output for place in places for output in outputs.get(place, ())]
+            self._cone = (key, self._program.reach(key))
+        outputs = self._program.outputs
+        slots = (self._program.inputs[position][0], *self._cone[1])
+        found = [output for slot in slots for output in outputs.get(slot, ())]
         return sorted({row for output in found for row in output.rows})
 
-    def _evaluate(self, values: list[Any], places: Any) -> None:
-        """Fill in the values of steps, which are in topological order."""
+    def _evaluate(self, values: list[Any], slots: Any) -> None:
+        """Compute the values of steps, given in topological order."""
         code = self._code
-        for count, place in enumerate(places, 1):
-            operation, args, params = code[place]
+        for count, slot in enumerate(slots, 1):
+            operation, args, params = code[slot]
             if self._arrays or not count % _OFTEN:
-                self._look(math.prod(self._form.shapes[place]) if self._arrays else 0)
-            given = [values[arg] for arg in args]
-            values[place] = operation(*given, **params) if params else operation(*given)
+                self._check_time(math.prod(self._program.shapes[slot]) if self._arrays else 0)
+            operands = [values[arg] for arg in args]
+            values[slot] = operation(*operands, **params) if params else operation(*operands)
 
-    def _look(self, numbers: int) -> None:
-        """Raise when the time is over, or would be after an operation on so many numbers."""
-        if perf_counter() + _NUMBER * numbers > self.until:
+    def _check_time(self, elements: int) -> None:
+        """Raise `TimeSpent` if an operation on `elements` elements would end after `until`."""
+        if perf_counter() + _ELEMENT * elements > self.until:
             raise TimeSpent
 
     def _function(self, row: Primitive) -> Callable[..., Any]:
-        """Return what computes a row; sums and products need no guards on single numbers."""
+        """Return the function that computes a primitive; exact scalar ones need no guards."""
         if not self._arrays and row in _PLAIN:
             return _PLAIN[row]
         return self._interpreter.operation(row)
 
-    def _constant(self, number: float, name: str | None) -> Real:
-        """Return the literal as the double that it is; integers and names have no rounding."""
+    def _constant(self, number: float, name: str | None) -> MpReal:
+        """Return a constant in mpmath, nudged unless it is an integer or has a name."""
         value = self._interpreter.constant(number, name)
         if self._nudge is None or name is not None or isinstance(number, int):
             return value
         return value + self._interpreter.mp.mpf(self._nudge(number))
 
     def magnitude(self) -> float:
-        """Return the largest size that a number computed on the way has at the last base point."""
+        """Return the largest magnitude of a computed value at the last base point."""
         if self._precision not in self._kept:
             return 0.0
         base, values = self._kept[self._precision]
-        computed: Any = (values[place] for place in self._form.steps)
+        computed: Any = (values[slot] for slot in self._program.steps)
         if self._inner is not self.function:
-            # The partial sums are those of the function as it is written.
+            # Use the partial sums of the function as written, not of the balanced trees.
             point = np.array([nearest(number) for number in base])
             inputs = dict(zip(self.function.input_nodes, self.function.split(point), strict=True))
             rows = self.function.graph.rows()
@@ -221,15 +221,15 @@ class ExactValues:
         return largest
 
     def nudged(self, nudge: Callable[[float], float]) -> ExactValues:
-        """Return the same function with every decimal literal moved by ``nudge(literal)``."""
+        """Return the same function with ``nudge(literal)`` added to every decimal literal."""
         return ExactValues(self.function, nudge)
 
-    def _read(self, values: list[Any], places: Any) -> dict[int, Real]:
-        """Return the flattened outputs among some values, by their rows."""
-        found: dict[int, Real] = {}
-        for place in places:
-            for rows, shape in self._form.outputs.get(place, ()):
-                value = values[place]
+    def _read(self, values: list[Any], slots: Any) -> dict[int, MpReal]:
+        """Return the flattened outputs among the values at `slots`, keyed by row."""
+        found: dict[int, MpReal] = {}
+        for slot in slots:
+            for rows, shape in self._program.outputs.get(slot, ()):
+                value = values[slot]
                 if shape:
                     value = np.broadcast_to(np.asarray(value, dtype=object), shape)
                     found.update(zip(rows, value.ravel().tolist(), strict=True))

@@ -1,21 +1,20 @@
 """The four verdicts: agree, disagree, convention, inconclusive.
 
-Every entry is judged on its own scale, so a tiny component that is wholly wrong is wrong,
-however large its neighbours are; an absolute tolerance exists only where the truth is zero.
+Every element is judged on its own scale, so an error in a tiny element is found however large
+its neighbours are; an absolute tolerance exists only where the true derivative is zero.
 
-- An *exact* method (symbolic, automatic) agrees when half of a double's digits are right:
-  ``|v - g| <= 2⁻²⁶ |g|``, or within 4 ULPs where the derivative is subnormal. Up to 1e-6 it
-  is inconclusive: too far off for its arithmetic, too close for a wrong rule.
-- A *numeric* method agrees when its relative error is one that forward differences can
-  reach, ``<= 1e-6``, or when it lies within ten of its own error bars and the bar itself
-  says something: ten bars are less than half of the derivative. A wider bar is honest and
-  empty, hence inconclusive.
-- Where the truth is zero, the allowance is the rounding of the function's own values (for
-  numeric methods as differences amplify it, or their own bar).
-- A difference that remains is *inconclusive* when the true derivative itself changes by as
-  much under half an ULP of the inputs and of the decimal constants.
+- An *exact* method (symbolic, automatic) agrees if half of the digits of float64 are right:
+  ``|v - g| <= 2⁻²⁶ |g|``, or within 4 ULPs where the derivative is subnormal. A relative
+  error up to 1e-6 is inconclusive: too large for rounding, too small for a wrong rule.
+- A *numeric* method agrees if its relative error is one that forward differences can reach,
+  ``<= 1e-6``, or if its error is within ten of its own error bars and ten bars are less than
+  half of the derivative. A wider bar determines nothing, so the verdict is inconclusive.
+- If the true derivative is zero, the tolerance is the rounding error of the function's values
+  (for numeric methods as amplified by differences, or their own error bar).
+- A remaining difference is *inconclusive* if the true derivative changes by as much when the
+  inputs and the decimal constants change by half an ULP.
 - At a kink, a jump or a pole with two signs, a value between the one-sided derivatives is a
-  *convention*; nan is inconclusive there, since it is no value.
+  *convention*; nan is inconclusive there.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ from difflab.referee.ulp import errors, exact, nearest
 
 __all__ = ["Judgement", "Verdict", "judge"]
 
-Place = tuple[int, int]
-Sensitivity = Callable[[Iterable[Place]], Mapping[Place, float]]
+EntryIndex = tuple[int, int]
+Sensitivity = Callable[[Iterable[EntryIndex]], Mapping[EntryIndex, float]]
 
 EPS = sys.float_info.epsilon
 RTOL = {
@@ -47,19 +46,19 @@ RTOL = {
     Family.NUMERIC: 1e-6,
 }
 ULPS = 4.0
-BARS = 10.0  # a method's own error estimate may be off by this factor
-TELLING = 0.5  # the share of the derivative that the widened bar may fill
-# Rounding of the values over the length of the input, and what a step of √eps makes of it.
+BARS = 10.0  # factor by which a method's own error estimate is widened
+CONCLUSIVE = 0.5  # largest conclusive ratio of the widened bar to the derivative
+# Rounding of the values relative to the input's length; for numeric methods divided by √eps.
 FLOOR = {
     Family.SYMBOLIC: 16 * EPS,
     Family.AUTOMATIC: 16 * EPS,
     Family.NUMERIC: 16 * math.sqrt(EPS),
 }
-EXPLAINS = 4.0  # four sampled neighbours do not find the largest change
+EXPLAINS = 4.0  # safety factor: four sampled neighbours do not show the largest change
 
 
 class Verdict(StrEnum):
-    """What the referee says of a method, in order of gravity."""
+    """The referee's verdict on a method, in order of severity."""
 
     AGREE = "agree"
     CONVENTION = "convention"
@@ -77,20 +76,20 @@ class Judgement:
     Attributes
     ----------
     verdict : Verdict
-        That of the gravest entry.
+        The verdict on the most severe element.
     reason : str
-        Why, where it is not simply agreement.
+        The reason for the verdict; may be empty for agreement.
     entry : (int, int) or None
-        The gravest entry.
+        The index of the most severe element.
     max_abs_error, max_rel_error, max_ulp_error : float or None
-        Over the entries where a derivative exists; the relative error and the one in ULPs
-        over those where it is not zero. None where there is no such entry; nan when the
-        method gave nan for one.
+        The largest errors over the elements where a derivative exists; the relative error and
+        the error in ULPs over those where it is not zero. None if there is no such element;
+        nan if the method returned nan for one.
     """
 
     verdict: Verdict
     reason: str
-    entry: Place | None
+    entry: EntryIndex | None
     max_abs_error: float | None
     max_rel_error: float | None
     max_ulp_error: float | None
@@ -112,9 +111,9 @@ def judge(
     reference : Reference
         The referee's derivative.
     family : Family
-        Sets the accuracy that may be expected.
+        Determines the expected accuracy.
     sensitivity : callable, optional
-        `Referee.sensitivity`: asked only about entries that would otherwise disagree.
+        `Referee.sensitivity`: called only for elements that would otherwise disagree.
 
     Examples
     --------
@@ -128,66 +127,66 @@ def judge(
     """
     found = _Entries(estimate, reference, family).judged()
     accused = [
-        place
-        for place, (verdict, _) in found.items()
-        if verdict is Verdict.DISAGREE and _excusable(place, reference)
+        index
+        for index, (verdict, _) in found.items()
+        if verdict is Verdict.DISAGREE and _excusable(index, reference)
     ]
     if accused and sensitivity is not None:
         found.update(_excused(accused, sensitivity, estimate.value, reference))
-    place = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
-    verdict, reason = found[place] if place is not None else (Verdict.AGREE, "")
-    return Judgement(verdict, reason, place, *_largest(estimate.value, reference))
+    index = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
+    verdict, reason = found[index] if index is not None else (Verdict.AGREE, "")
+    return Judgement(verdict, reason, index, *_largest(estimate.value, reference))
 
 
 def _largest(value: NDArray[float64], reference: Reference) -> tuple[float | None, ...]:
     """Return the largest absolute error, relative error and error in ULPs."""
     kinds = errors(value, reference.exact)
-    # A difference within the referee's own error cannot be told from none.
-    told = ~(np.isfinite(reference.bounds) & (kinds.absolute <= reference.bounds))
+    # A difference within the referee's own error bound counts as zero.
+    visible = ~(np.isfinite(reference.bounds) & (kinds.absolute <= reference.bounds))
     truth = reference.jacobian
     exists = ~np.isnan(truth)
     nonzero = exists & np.array([exact(t) != 0 for t in reference.exact.flat]).reshape(truth.shape)
     found = ((kinds.absolute, exists), (kinds.relative, nonzero), (kinds.ulps, nonzero))
     return tuple(
-        float(np.where(told, part, 0.0)[place].max()) if place.any() else None
-        for part, place in found
+        float(np.where(visible, part, 0.0)[index].max()) if index.any() else None
+        for part, index in found
     )
 
 
-def _excusable(place: Place, reference: Reference) -> bool:
-    """Return whether there is a two-sided finite derivative, which can be ill-conditioned."""
-    return reference.regularity[place] == Regularity.SMOOTH and not math.isinf(
-        nearest(reference.exact[place])
+def _excusable(index: EntryIndex, reference: Reference) -> bool:
+    """Return whether the derivative is two-sided and finite, and so may be ill-conditioned."""
+    return reference.regularity[index] == Regularity.SMOOTH and not math.isinf(
+        nearest(reference.exact[index])
     )
 
 
 def _excused(
-    accused: list[Place],
+    accused: list[EntryIndex],
     sensitivity: Sensitivity,
     value: NDArray[float64],
     reference: Reference,
-) -> dict[Place, tuple[Verdict, str]]:
-    """Return the entries whose difference the rounding of the inputs explains, or may.
+) -> dict[EntryIndex, tuple[Verdict, str]]:
+    """Return the elements whose difference the rounding of the inputs explains, or may.
 
-    They are taken in turn up to one that it does not explain.
+    They are checked in order up to the first that it does not explain.
     """
-    excused: dict[Place, tuple[Verdict, str]] = {}
+    excused: dict[EntryIndex, tuple[Verdict, str]] = {}
     truth = reference.jacobian
-    for place in accused:
-        change = sensitivity([place]).get(place)
-        gap = abs(value[place] - truth[place])
+    for index in accused:
+        change = sensitivity([index]).get(index)
+        gap = abs(value[index] - truth[index])
         if change is None:
-            reason = "the referee's time ended before it knew how the derivative is conditioned"
+            reason = "the referee's time limit ended before the conditioning was known"
         elif change > 0 and not math.isnan(gap) and gap <= EXPLAINS * change:
             reason = f"ill-conditioned: half an ULP of the inputs changes it by {change:.1e}"
         else:
-            break  # one that nothing excuses is enough
-        excused[place] = (Verdict.INCONCLUSIVE, reason)
+            break  # one unexplained difference decides the verdict
+        excused[index] = (Verdict.INCONCLUSIVE, reason)
     return excused
 
 
 class _Entries:
-    """One method's entries, each with its verdict."""
+    """The elements of one method's derivative, each with its verdict."""
 
     def __init__(self, estimate: Estimate, reference: Reference, family: Family) -> None:
         self.reference = reference
@@ -202,9 +201,9 @@ class _Entries:
         )
         self.floors = FLOOR[family] * _rounding(reference)
 
-    def judged(self) -> dict[Place, tuple[Verdict, str]]:
-        """Return a verdict and its reason for every entry that does not plainly agree."""
-        found: dict[Place, tuple[Verdict, str]] = {}
+    def judged(self) -> dict[EntryIndex, tuple[Verdict, str]]:
+        """Return a verdict and its reason for every element that does not agree."""
+        found: dict[EntryIndex, tuple[Verdict, str]] = {}
         for row, column in np.argwhere(~self._plain()).tolist():
             verdict, reason = self._entry((row, column))
             if verdict is not Verdict.AGREE:
@@ -212,7 +211,7 @@ class _Entries:
         return found
 
     def _plain(self) -> NDArray[np.bool_]:
-        """Return where the derivative is a finite number and the method has it."""
+        """Return the mask of finite derivatives that the method reproduces."""
         regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
         with np.errstate(invalid="ignore", over="ignore"):
             close = np.abs(self.value - self.truth) <= self.rtol * np.abs(self.truth)
@@ -220,89 +219,92 @@ class _Entries:
         plain: NDArray[np.bool_] = regular & (close | (self.value == self.truth))
         return plain
 
-    def _entry(self, place: Place) -> tuple[Verdict, str]:
-        regularity = Regularity(self.reference.regularity[place])
+    def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:
+        regularity = Regularity(self.reference.regularity[index])
         if regularity is Regularity.UNSETTLED:
             return Verdict.INCONCLUSIVE, self._unsettled()
         if regularity is Regularity.UNDEFINED:
-            return self._at_undefined(place)
-        if math.isnan(self.truth[place]):
-            return self._between(place, regularity)
-        if math.isinf(self.truth[place]):
-            return self._at_infinity(place)
-        return self._at_smooth(place)
+            return self._at_undefined(index)
+        if math.isnan(self.truth[index]):
+            return self._between(index, regularity)
+        if math.isinf(self.truth[index]):
+            return self._at_infinity(index)
+        return self._at_smooth(index)
 
     def _unsettled(self) -> str:
         judged, components = self.reference.judged, self.reference.components
         if judged == components:
-            return "the referee did not settle"
-        return f"the referee's time ended after {judged:,} of {components:,} components"
+            return "the referee did not converge"
+        return f"the referee's time limit ended after {judged:,} of {components:,} components"
 
-    def _at_smooth(self, place: Place) -> tuple[Verdict, str]:
-        """Judge an entry that has a derivative and is not plainly right."""
-        value, truth = float(self.value[place]), float(self.truth[place])
-        # The spacing of doubles matters only among the subnormal ones.
-        gap = nearest(abs(exact(value) - exact(self.reference.exact[place])))
+    def _at_smooth(self, index: EntryIndex) -> tuple[Verdict, str]:
+        """Judge an element that has a derivative and is outside the relative tolerance."""
+        value, truth = float(self.value[index]), float(self.truth[index])
+        # The spacing of float64 matters only for subnormal numbers.
+        gap = nearest(abs(exact(value) - exact(self.reference.exact[index])))
         if gap <= ULPS * math.ulp(truth):
             return Verdict.AGREE, ""
-        if not self.reference.linear[place[0] if self.reference.order == 1 else 0]:
-            return Verdict.INCONCLUSIVE, "the partial derivatives exist, but no derivative does"
-        bar = float(self.bars[place])
-        if truth == 0 and gap <= max(float(self.floors[place]), bar if self.numeric else 0.0):
+        if not self.reference.linear[index[0] if self.reference.order == 1 else 0]:
+            return (
+                Verdict.INCONCLUSIVE,
+                "not differentiable, although the partial derivatives exist",
+            )
+        bar = float(self.bars[index])
+        if truth == 0 and gap <= max(float(self.floors[index]), bar if self.numeric else 0.0):
             return Verdict.AGREE, ""
         if self.numeric:
-            allowed = float(self.floors[place]) if math.isnan(bar) else bar
-            if gap <= allowed <= TELLING * abs(truth):
+            allowed = float(self.floors[index]) if math.isnan(bar) else bar
+            if gap <= allowed <= CONCLUSIVE * abs(truth):
                 return Verdict.AGREE, ""
             if gap <= allowed or (math.isnan(value) and math.isinf(bar)):
-                return Verdict.INCONCLUSIVE, "its error bar is wider than the derivative"
+                return Verdict.INCONCLUSIVE, "its error bar is too wide for this derivative"
         elif gap <= RTOL[Family.NUMERIC] * abs(truth):
-            return Verdict.INCONCLUSIVE, f"rounding: a relative error of {gap / abs(truth):.1e}"
+            return Verdict.INCONCLUSIVE, f"rounding: relative error {gap / abs(truth):.1e}"
         return Verdict.DISAGREE, f"{value:.17g} where the derivative is {truth:.17g}"
 
-    def _between(self, place: Place, regularity: Regularity) -> tuple[Verdict, str]:
-        """Judge an entry whose one-sided derivatives differ, or belong to pieces."""
-        value = float(self.value[place])
-        left, right = nearest(self.reference.left[place]), nearest(self.reference.right[place])
+    def _between(self, index: EntryIndex, regularity: Regularity) -> tuple[Verdict, str]:
+        """Judge an element whose one-sided derivatives differ or belong to different pieces."""
+        value = float(self.value[index])
+        left, right = nearest(self.reference.left[index]), nearest(self.reference.right[index])
         if math.isnan(value) or math.isnan(left) or math.isnan(right):
-            return Verdict.INCONCLUSIVE, f"no derivative here: {_NOUN[regularity]}"
+            return Verdict.INCONCLUSIVE, f"no derivative at this point: {_NOUN[regularity]}"
         low, high = min(left, right), max(left, right)
         # An infinite side has no scale of its own.
         finite = [abs(side) for side in (left, right) if math.isfinite(side)]
-        slack = self.rtol * max(finite, default=0.0) + float(np.nan_to_num(self.floors[place]))
+        slack = self.rtol * max(finite, default=0.0) + float(np.nan_to_num(self.floors[index]))
         if low - slack <= value <= high + slack:
             sides = f"one-sided derivatives {left:.6g} and {right:.6g}"
             return Verdict.CONVENTION, f"{_NOUN[regularity]}, {sides}"
         outside = max(low - value, value - high)
-        if self.numeric and outside <= self.bars[place]:
-            return Verdict.INCONCLUSIVE, f"no derivative here: {_NOUN[regularity]}"
+        if self.numeric and outside <= self.bars[index]:
+            return Verdict.INCONCLUSIVE, f"no derivative at this point: {_NOUN[regularity]}"
         return (
             Verdict.DISAGREE,
             f"{value:.6g} is outside the one-sided derivatives {left:.6g} and {right:.6g}",
         )
 
-    def _at_infinity(self, place: Place) -> tuple[Verdict, str]:
-        """Judge an entry at a pole, or beyond the largest double."""
-        value, truth = float(self.value[place]), float(self.truth[place])
+    def _at_infinity(self, index: EntryIndex) -> tuple[Verdict, str]:
+        """Judge an element at a pole, or beyond the largest float64."""
+        value, truth = float(self.value[index]), float(self.truth[index])
         if value == truth:
             return Verdict.AGREE, ""
         if math.isnan(value):
-            return Verdict.INCONCLUSIVE, "the derivative is infinite here"
-        if self.numeric and self.bars[place] >= abs(value):
+            return Verdict.INCONCLUSIVE, "the derivative is infinite at this point"
+        if self.numeric and self.bars[index] >= abs(value):
             return Verdict.INCONCLUSIVE, "its error bar is wider than its value"
         return Verdict.DISAGREE, f"{value:.6g} where the derivative is infinite"
 
-    def _at_undefined(self, place: Place) -> tuple[Verdict, str]:
-        value, limit = float(self.value[place]), nearest(self.reference.left[place])
+    def _at_undefined(self, index: EntryIndex) -> tuple[Verdict, str]:
+        value, limit = float(self.value[index]), nearest(self.reference.left[index])
         if not math.isfinite(value):
-            return Verdict.AGREE, "undefined here, and said so"
-        row = place[0] if self.reference.order == 1 else 0
+            return Verdict.AGREE, "undefined at this point, as the method reported"
+        row = index[0] if self.reference.order == 1 else 0
         if not math.isnan(nearest(self.reference.value[row])):
-            return Verdict.INCONCLUSIVE, "the function is defined at this point alone"
-        if abs(value - limit) <= self.rtol * abs(limit) + float(self.floors[place]):
-            return Verdict.CONVENTION, "undefined here; the value is the limit"
+            return Verdict.INCONCLUSIVE, "the function is defined only at this point"
+        if abs(value - limit) <= self.rtol * abs(limit) + float(self.floors[index]):
+            return Verdict.CONVENTION, "undefined at this point; the value is the limit"
         if self.reference.rounded_in:
-            return Verdict.INCONCLUSIVE, "only rounding brings the point into the domain"
+            return Verdict.INCONCLUSIVE, "the point is in the domain only because of rounding"
         return Verdict.DISAGREE, f"{value:.6g} where the function is undefined"
 
 
@@ -314,7 +316,7 @@ _NOUN = {
 
 
 def _rounding(reference: Reference) -> NDArray[float64]:
-    """Return the size of the function's values over the lengths of the inputs."""
+    """Return the magnitude of the function's values over the lengths of the inputs."""
     lengths = np.array([abs(x) for x in reference.point], dtype=float64)
     lengths[lengths == 0] = 1.0
     if reference.order == 2:

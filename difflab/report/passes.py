@@ -9,7 +9,7 @@ from difflab.core.wording import counted
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.passes.fusion import fusion_groups
-from difflab.lab.pipeline import Step
+from difflab.lab.pipeline import PassStep
 from difflab.report.style import clean, count, shorten
 from difflab.report.terminal import WIDTH, draw
 
@@ -28,7 +28,7 @@ READABLE = 400
 
 
 def passes_table(
-    steps: Sequence[Step],
+    steps: Sequence[PassStep],
     stabilised: Stabilised | None = None,
     *,
     colour: bool = False,
@@ -39,7 +39,7 @@ def passes_table(
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of PassStep
         What `run` returned; at least one.
     stabilised : Stabilised, optional
         The rewrites of a stabilisation among the steps.
@@ -58,7 +58,7 @@ def passes_table(
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _table(steps: Sequence[Step]) -> RenderableType:
+def _table(steps: Sequence[PassStep]) -> RenderableType:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -127,7 +127,7 @@ def _planned(function: Function) -> BufferPlan:
     return planned(schedule, program)
 
 
-def _change(step: Step) -> RenderableType | None:
+def _change(step: PassStep) -> RenderableType | None:
     """Return the program before and after a pass, where it is short enough to be read."""
     if max(len(step.before.graph), len(step.after.graph)) > READABLE:
         return None

@@ -1,1 +1,1 @@
-"""Stabilisation: rules that rewrite what overflows or cancels, and their proof by values."""
+"""Stabilisation: rules that rewrite expressions that overflow or cancel, and numerical proofs."""

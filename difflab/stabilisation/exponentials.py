@@ -1,9 +1,9 @@
-"""Values written as s·eᴸ: what the logarithm of a product, quotient or sum of them really is.
+"""Values in the form s·eᴸ, for stable logarithms and quotients of exponentials.
 
-While the graph is copied every node that is an exponential, or made of exponentials by
-products, quotients, powers, sums and moves of data, is given its s and its L. ``log`` of it is
-then ``log(s) + L``, in which no exponential is left that could overflow or vanish; and a
-quotient of an exponential and a sum in which it occurs is a sigmoid or a softmax.
+While the graph is copied, s and L are recorded for every node that is an exponential or that
+results from exponentials by products, quotients, powers, sums and data movement. Its ``log`` is
+then ``log(s) + L``, which has no exponential that could overflow or underflow; and the quotient of
+an exponential and a sum that contains it is a sigmoid or a softmax.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from difflab.primitives import (
     transpose,
 )
 from difflab.stabilisation.matching import number, unspread
-from difflab.stabilisation.sums import PACKED, Sums
+from difflab.stabilisation.sums import PACKED, GraphSums
 
 __all__ = ["Exponentials"]
 
 MOVES = frozenset({broadcast, concatenate, diagonal, index, pack, reshape, take, transpose})
 
 
-class Form(NamedTuple):
-    """A value s·eᴸ, as nodes; s is 1 where it is None."""
+class ExponentialForm(NamedTuple):
+    """A value s·eᴸ; the fields are nodes, and a `scale` of None means 1."""
 
     scale: int | None
     log: int
@@ -61,41 +61,43 @@ class Exponentials:
     Parameters
     ----------
     builder : Builder
-        The graph; what is written to it and not used is dropped when it is frozen.
-    sums : Sums
-        Its sums.
+        The graph; unused nodes are removed when it is frozen.
+    sums : GraphSums
+        The sums of that graph.
     """
 
-    def __init__(self, builder: Builder, sums: Sums) -> None:
+    def __init__(self, builder: Builder, sums: GraphSums) -> None:
         self.builder = builder
         self.sums = sums
-        self.forms: dict[int, Form | None] = {}
+        self.forms: dict[int, ExponentialForm | None] = {}
         self.added: dict[int, list[int]] = {}
 
     def note(self, node: int) -> None:
-        """Give a node its form, if it has one; its operands have theirs."""
+        """Record the form of a node, if it has one; operands must be recorded first."""
         row = self.builder.primitive(node)
-        # A sum that one other sum takes is a part of that one.
+        # A sum whose only use is another sum is part of that sum.
         alone = row is add and self.sums.uses[node] == 1
         if row is not None and not alone and node not in self.forms:
             self.forms[node] = self._form(row, node)
 
-    def form(self, node: int) -> Form | None:
-        """Return the form of a node, sums included; None where it has none."""
+    def form(self, node: int) -> ExponentialForm | None:
+        """Return the form of a node, sums included; None if it has none."""
         if node not in self.forms and self.builder.primitive(node) is add:
             self.forms[node] = self._sum(node)
         return self.forms.get(node)
 
     # --- forms --------------------------------------------------------------------------------
 
-    def _form(self, row: Primitive, node: int) -> Form | None:
+    def _form(self, row: Primitive, node: int) -> ExponentialForm | None:
         args = self.builder.arguments(node)
         if row is exp:
-            return Form(None, args[0])
+            return ExponentialForm(None, args[0])
         if row is sigmoid:
-            return Form(None, self._negative(self._emit(softplus, self._negative(args[0]))))
+            return ExponentialForm(
+                None, self._negative(self._emit(softplus, self._negative(args[0])))
+            )
         if row is softmax:
-            return Form(None, self._again(log_softmax, node, args))
+            return ExponentialForm(None, self._again(log_softmax, node, args))
         if row is add:
             return self._sum(node)
         if row is multiply or row is divide:
@@ -106,7 +108,7 @@ class Exponentials:
             return self._power(row, args)
         return self._moved(row, node, args) if row in MOVES else None
 
-    def _product(self, row: Primitive, args: tuple[int, ...]) -> Form | None:
+    def _product(self, row: Primitive, args: tuple[int, ...]) -> ExponentialForm | None:
         left, right = map(self.form, args)
         if left is None and right is None:
             return None
@@ -121,7 +123,7 @@ class Exponentials:
             exponent = self._negative(form.log) if turned else form.log
         else:
             exponent = self._emit(add if row is multiply else subtract, left.log, right.log)
-        return Form(self._combined(row, scales[0], scales[1]), exponent)
+        return ExponentialForm(self._combined(row, scales[0], scales[1]), exponent)
 
     def _combined(self, row: Primitive, left: int | None, right: int | None) -> int | None:
         if right is None:
@@ -130,21 +132,21 @@ class Exponentials:
             return right
         return self._emit(row, self.builder.constant(1) if left is None else left, right)
 
-    def _power(self, row: Primitive, args: tuple[int, ...]) -> Form | None:
+    def _power(self, row: Primitive, args: tuple[int, ...]) -> ExponentialForm | None:
         form = self.form(args[0])
         if form is None or form.scale is not None:
             return None
         exponent = self.builder.constant(0.5) if row is sqrt else args[1]
-        return Form(None, self._emit(multiply, exponent, form.log))
+        return ExponentialForm(None, self._emit(multiply, exponent, form.log))
 
-    def _moved(self, row: Primitive, node: int, args: tuple[int, ...]) -> Form | None:
+    def _moved(self, row: Primitive, node: int, args: tuple[int, ...]) -> ExponentialForm | None:
         logs = [self.log_of(arg) for arg in args]
         known = [entry for entry in logs if entry is not None]
         if len(known) < len(args) or not any(self.form(arg) for arg in args):
             return None
-        return Form(None, self._again(row, node, tuple(known)))
+        return ExponentialForm(None, self._again(row, node, tuple(known)))
 
-    def _sum(self, node: int) -> Form | None:
+    def _sum(self, node: int) -> ExponentialForm | None:
         """Return the form of a sum of exponentials and positive numbers."""
         terms = self.sums.terms(node)
         logs = []
@@ -156,7 +158,7 @@ class Exponentials:
         if not any(self.forms.get(term) for term in terms):
             return None
         self.added[node] = logs
-        return Form(None, self._log_sum(logs))
+        return ExponentialForm(None, self._log_sum(logs))
 
     def _log_sum(self, logs: list[int]) -> int:
         if len(logs) > 2:
@@ -173,15 +175,15 @@ class Exponentials:
             )
         return result
 
-    def _reduction(self, row: Primitive, node: int, arg: int) -> Form | None:
+    def _reduction(self, row: Primitive, node: int, arg: int) -> ExponentialForm | None:
         """Return the form of a sum or product along axes; `row` reduces the logarithms."""
         exponent = self.log_of(arg)
         if self.form(arg) is None or exponent is None:
             return None
-        return Form(None, self._again(row, node, (exponent,)))
+        return ExponentialForm(None, self._again(row, node, (exponent,)))
 
     def log_of(self, node: int) -> int | None:
-        """Return log of a node that is surely positive: of an exponential, of a number."""
+        """Return the log of an exponential or a positive constant; None for any other node."""
         builder = self.builder
         value = number(builder, node)
         if value is not None:
@@ -198,10 +200,10 @@ class Exponentials:
         scale = self.log_of(form.scale)
         return None if scale is None else self._emit(add, scale, form.log)
 
-    # --- what is rewritten --------------------------------------------------------------------
+    # --- rewrites -----------------------------------------------------------------------------
 
     def logarithm(self, node: int) -> tuple[int | None, int] | None:
-        """Return (s, L) where ``log(node)`` is ``log(s) + L``."""
+        """Return (s, L) with ``log(node) = log(s) + L``; None if there is no such form."""
         builder = self.builder
         form = self.form(node)
         if form is not None:
@@ -216,7 +218,7 @@ class Exponentials:
         return None
 
     def log1p(self, node: int) -> int | None:
-        """Return ``log(1 + node)`` where the node is an exponential or minus one."""
+        """Return a stable ``log(1 + node)`` if `node` is an exponential or the negative of one."""
         builder = self.builder
         minus = builder.primitive(node) is negative
         inner = builder.arguments(node)[0] if minus else node
@@ -244,10 +246,10 @@ class Exponentials:
             return share if scale is None or share is None else self._emit(multiply, scale, share)
         return self._quotient(above, below)
 
-    def _share(self, logs: list[int], place: int) -> int | None:
-        """Return e^logs[place] over the sum of all."""
+    def _share(self, logs: list[int], position: int) -> int | None:
+        """Return e^logs[position] divided by the sum of all e^logs."""
         if len(logs) == 2:
-            here, other = logs[place], logs[1 - place]
+            here, other = logs[position], logs[1 - position]
             if number(self.builder, here) == 0:
                 return self._emit(sigmoid, self._negative(other))
             return self._emit(sigmoid, self._emit(subtract, here, other))
@@ -255,7 +257,7 @@ class Exponentials:
         if packed is None:
             return None
         shares = self.builder.emit(softmax, (packed,), PACKED)
-        return self.builder.emit(index, (shares,), (("key", (place,)), ("rank", 1)))
+        return self.builder.emit(index, (shares,), (("key", (position,)), ("rank", 1)))
 
     def _quotient(self, above: int, below: int) -> int | None:
         """Return eˣ/Σeˣ along axes as a softmax, and eᵃ/eᵇ as one exponential."""
@@ -272,7 +274,7 @@ class Exponentials:
         return None
 
     def _reduced(self, node: int) -> int | None:
-        """Return the logsumexp that `node` copies along the axes that were reduced, or None."""
+        """Return the logsumexp that `node` broadcasts along its reduced axes, or None."""
         builder = self.builder
         source = beneath = unspread(builder, node)
         while builder.primitive(source) is reshape:
@@ -285,17 +287,17 @@ class Exponentials:
         kept = tuple(1 if axis - rank in axes else size for axis, size in enumerate(whole))
         return source if (1,) * (rank - len(shape)) + shape == kept else None
 
-    # --- writing ------------------------------------------------------------------------------
+    # --- emission -----------------------------------------------------------------------------
 
     def _emit(self, row: Primitive, *args: int) -> int:
-        """Write an operation through the identities, so that no -(-x) is left."""
+        """Append an operation with exact simplifications, so that no -(-x) remains."""
         self.builder.simplify = True
         node = self.builder.emit(row, args)
         self.builder.simplify = False
         return node
 
     def _negative(self, node: int) -> int:
-        """Write -node; the minus of a first factor is taken away."""
+        """Append -node; the minus of a first factor is removed instead."""
         if self.builder.primitive(node) in (multiply, divide):
             first, second = self.builder.arguments(node)
             if self.builder.primitive(first) is negative:
@@ -305,5 +307,5 @@ class Exponentials:
         return self._emit(negative, node)
 
     def _again(self, row: Primitive, node: int, args: tuple[int, ...]) -> int:
-        """Write `row` with the parameters of `node`."""
+        """Append `row` with the parameters of `node`."""
         return self.builder.emit(row, args, tuple(sorted(self.builder.params(node).items())))

@@ -1,9 +1,9 @@
 """Find a small pattern, written as a lambda over difflab's operations, in a graph.
 
-A pattern's parameters stand for any subexpression, the same one where they occur twice. What
-is the same mathematics is the same to a pattern: operands that commute in either order,
-``x*x`` and ``x^2``, ``a + (-b)`` and ``a - b``, ``x^0.5`` and ``sqrt(x)``, numbers through a
-broadcast. Depth and width of the search are those of the pattern, not of the graph.
+The parameters of a pattern match any subexpression, and the same one at every occurrence.
+Equivalent forms match each other: commutative operands in either order, ``x*x`` and ``x^2``,
+``a + (-b)`` and ``a - b``, ``x^0.5`` and ``sqrt(x)``, constants through a broadcast. Depth and
+width of the search are those of the pattern, not of the graph.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from difflab.graph.node import Node
 from difflab.primitives import add, broadcast, multiply, negative, power, reshape, sqrt, subtract
 from difflab.stabilisation.sums import signed_terms, signed_total
 
-__all__ = ["Pattern", "negated", "number", "square_root_of", "unspread"]
+__all__ = ["GraphPattern", "negated", "number", "square_root_of", "unspread"]
 
-Bound = dict[int, int]
+Bindings = dict[int, int]
 
-# What can be read as an application of another row.
+# Primitives that a pattern's root also matches in another form.
 _ALSO: dict[Primitive, tuple[Primitive, ...]] = {subtract: (add,), sqrt: (power,)}
 
 
-class Pattern:
-    """What a rule looks for.
+class GraphPattern:
+    """The compiled pattern of a rule.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Pattern:
     >>> from difflab.primitives import exp
     >>> builder = Builder()
     >>> x = Node(builder, builder.input("x"))
-    >>> found = Pattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
+    >>> found = GraphPattern(lambda u: exp(u) - 1).match(builder, (-1 + exp(x * x)).id)
     >>> [builder.primitive(node) for node in found]
     [<primitive multiply>]
     """
@@ -57,13 +57,13 @@ class Pattern:
 
     @property
     def rows(self) -> tuple[Primitive, ...]:
-        """The rows of nodes that can be the pattern's last operation."""
+        """The primitives of nodes that the root of the pattern can match."""
         return (self.row, *_ALSO.get(self.row, ()))
 
     def match(self, builder: Builder, node: int) -> list[int] | None:
-        """Return the subexpressions that the wildcards stand for, or None.
+        """Return the subexpressions that the wildcards match, or None.
 
-        A pattern that would stand for numbers only is left to constant folding.
+        A match of constants only is left to constant folding.
         """
         for bound in self._matches(builder, self.root, node, {}):
             found = [bound[wildcard] for wildcard in self.wildcards]
@@ -71,8 +71,10 @@ class Pattern:
                 return found
         return None
 
-    def _matches(self, builder: Builder, part: int, node: int, bound: Bound) -> Iterator[Bound]:
-        """Yield the ways in which `node` is `part` of the pattern, given what is bound."""
+    def _matches(
+        self, builder: Builder, part: int, node: int, bound: Bindings
+    ) -> Iterator[Bindings]:
+        """Yield the bindings with which `node` matches `part`, extending `bound`."""
         row = self.builder.primitive(part)
         if part in self.builder.names:
             if part not in bound:
@@ -90,8 +92,8 @@ class Pattern:
                 yield from self._all(builder, parts, operands, bound)
 
     def _all(
-        self, builder: Builder, parts: tuple[int, ...], operands: tuple[int, ...], bound: Bound
-    ) -> Iterator[Bound]:
+        self, builder: Builder, parts: tuple[int, ...], operands: tuple[int, ...], bound: Bindings
+    ) -> Iterator[Bindings]:
         if not parts:
             yield bound
             return
@@ -121,7 +123,7 @@ class Pattern:
     def _apart(
         self, builder: Builder, parts: tuple[int, ...], node: int
     ) -> Iterator[tuple[int, ...]]:
-        """Yield a longer sum as the number that the pattern adds, and the sum of the rest."""
+        """Yield a longer sum as the constant that the pattern adds, and the sum of the rest."""
         terms = signed_terms(builder, node)
         for wanted in parts if len(terms) > 2 else ():
             value = self.builder.constants.get(wanted, (None, None))[0]
@@ -139,28 +141,28 @@ def _otherwise(builder: Builder, row: Primitive, node: int) -> Iterator[tuple[in
     other = builder.primitive(node)
     if row is subtract and other is add:
         for kept, minus in (builder.arguments(node), builder.arguments(node)[::-1]):
-            taken = negated(builder, minus)
-            if taken is not None:
-                yield kept, taken
+            subtrahend = negated(builder, minus)
+            if subtrahend is not None:
+                yield kept, subtrahend
     elif row is sqrt and other is power:
         base, exponent = builder.arguments(node)
         if number(builder, exponent) == 0.5:
             yield (base,)
     elif row is negative:
-        taken = negated(builder, node)
-        if taken is not None:
-            yield (taken,)
+        operand = negated(builder, node)
+        if operand is not None:
+            yield (operand,)
 
 
 def unspread(builder: Builder, node: int) -> int:
-    """Return what `node` copies along new axes, `node` itself if it does not."""
+    """Return the operand of the broadcasts at `node`; `node` itself if there is none."""
     while builder.primitive(node) is broadcast:
         (node,) = builder.arguments(node)
     return node
 
 
 def number(builder: Builder, node: int) -> Number | None:
-    """Return the number that `node` is, also through a broadcast or a minus; else None."""
+    """Return the value of a constant `node`, also through a broadcast or a minus; else None."""
     sign = 1
     while (row := builder.primitive(node)) in (broadcast, reshape, negative):
         sign = -sign if row is negative else sign
@@ -169,7 +171,7 @@ def number(builder: Builder, node: int) -> Number | None:
 
 
 def negated(builder: Builder, node: int) -> int | None:
-    """Return z where `node` is -z, or a negative number."""
+    """Return z if `node` is -z or a negative constant; else None."""
     row = builder.primitive(node)
     if row is negative:
         return builder.arguments(node)[0]
@@ -183,7 +185,7 @@ def negated(builder: Builder, node: int) -> int | None:
 
 
 def _opposite(builder: Builder, a: int, b: int) -> bool:
-    """Whether a is -b as written: a minus, a difference turned round, a factor's sign."""
+    """Return whether a is -b in form: a minus, a reversed difference, the sign of a factor."""
     if negated(builder, a) == b or negated(builder, b) == a:
         return True
     row = builder.primitive(a)
@@ -198,7 +200,7 @@ def _opposite(builder: Builder, a: int, b: int) -> bool:
 
 
 def _factor(builder: Builder, node: int, sign: int = 1) -> tuple[Number, int] | None:
-    """Return ``sign`` times the number and the other factor of a product with a number."""
+    """Return ``sign`` times the constant, and the other factor, of a product with a constant."""
     for factor, other in (builder.arguments(node), builder.arguments(node)[::-1]):
         value = number(builder, factor)
         if value is not None:
@@ -207,7 +209,7 @@ def _factor(builder: Builder, node: int, sign: int = 1) -> tuple[Number, int] | 
 
 
 def square_root_of(builder: Builder, node: int) -> int | None:
-    """Return b where `node` is written as b², or is the square of an integer; else None."""
+    """Return b if `node` has the form b² or is the square of an integer; else None."""
     row = builder.primitive(node)
     if row is power:
         base, exponent = builder.arguments(node)

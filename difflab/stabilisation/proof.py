@@ -1,7 +1,7 @@
-"""`stabilise`: rewrite what overflows or cancels, each rewrite proved by values.
+"""`stabilise`: rewrite expressions that overflow or cancel; each rewrite is proved numerically.
 
-A rewrite claims that two graphs are one function of real numbers. Both are evaluated in mpmath,
-with digits to spare, at points of the function's domain; what does not agree is not rewritten.
+A rewrite asserts that two graphs are the same function of real numbers. Both are evaluated in
+mpmath with extra digits at points of the function's domain; a rewrite that disagrees is rejected.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from difflab.stabilisation.rules import RULES
 __all__ = ["ProvedRewrite", "Stabilised", "stabilise"]
 
 ENOUGH = 30
-"""Decimal digits to which a rewrite must agree; no wrong rule does so by chance."""
+"""Decimal digits to which a rewrite must agree, too many for agreement by chance."""
 
 PRECISIONS = (60, 120, 480, 1920)
-"""Digits that are worked with until `ENOUGH` of them agree: the plain form cancels."""
+"""Working digits, increased until `ENOUGH` agree, since the plain form cancels."""
 
 SEEDS = (0, 1, 2)
 SHOWN = 60
@@ -40,23 +40,23 @@ _DECLARATION = re.compile(r"\w+: \[[\d, ]*\]")
 
 @dataclass(frozen=True)
 class ProvedRewrite:
-    """A rewrite, its place, and how far both forms agree.
+    """A rewrite, its location, and the digits to which both forms agree.
 
     Attributes
     ----------
     rule, why : str
-        The rule in one line, and what goes wrong without it.
+        The rule in one line, and what fails in the plain form.
     before, after : str
-        The subexpression as it was written and as it is now.
+        The subexpression before and after the rewrite.
     span : (int, int) or None
-        Its place in the source text.
+        The position of the subexpression in the source text.
     line, column : int or None
-        The same, counted from 1.
+        Line and column of that position, counted from 1.
     where : str
-        The file and the line, for what was traced from Python.
+        File and line, for a function traced from Python.
     digits : int or None
         The decimal digits to which both forms agree at every point, at least `ENOUGH`; None
-        where no point was found at which the subexpression has a value.
+        if no point was found at which the subexpression is defined.
     points : int
         The number of points at which they were compared.
     """
@@ -73,7 +73,7 @@ class ProvedRewrite:
     points: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the rewrite as strict JSON has it."""
+        """Return the rewrite as a dictionary of strict JSON values."""
         return {
             "rule": self.rule,
             "why": self.why,
@@ -94,12 +94,12 @@ class ProvedRewrite:
 
     @property
     def place(self) -> str:
-        """Where it is, in words; empty where that is not known."""
+        """The location in words; empty if unknown."""
         return self.where if self.line is None else f"line {self.line}, column {self.column}"
 
     @property
     def proof(self) -> str:
-        """What the referee found, in words."""
+        """The result of the proof, in words."""
         if self.digits is None:
             return "not compared: no point found"
         return f"equal to {self.digits} digits at {self.points} points"
@@ -107,14 +107,14 @@ class ProvedRewrite:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stabilised:
-    """A function in stable forms, and what was rewritten.
+    """A stabilised function and its rewrites.
 
     Attributes
     ----------
     plain, function : Function
         The function before and after.
     refused : tuple of str
-        Rules whose rewrites the referee did not confirm; those places are as they were.
+        Rules whose rewrites were not confirmed; those subexpressions are unchanged.
     """
 
     plain: Function
@@ -132,7 +132,7 @@ class Stabilised:
         return tuple(self._described(place) for place in range(len(self)))
 
     def first(self, number: int) -> tuple[ProvedRewrite, ...]:
-        """Return the first rewrites only: describing each takes as long as it is long."""
+        """Return the first `number` rewrites only, since a description takes time."""
         return tuple(self._described(place) for place in range(min(number, len(self))))
 
     @cached_property
@@ -173,31 +173,31 @@ def stabilise(
     *,
     rules: Sequence[Rule] = RULES,
 ) -> Stabilised:
-    """Rewrite what overflows or cancels, so that value and derivatives survive.
+    """Rewrite expressions that overflow or cancel, so that value and derivatives are accurate.
 
     ``log(exp(a) + exp(b))`` becomes ``logaddexp(a, b)``, ``1/(1 + exp(-x))`` becomes
     ``sigmoid(x)``, ``sqrt(x^2 + y^2)`` becomes ``hypot(x, y)``: the same function of real
-    numbers, computed otherwise. Every rewrite is proved equal in mpmath at points of the
-    function's domain; one that is not is taken back.
+    numbers in another form. Every rewrite is proved equal in mpmath at points of the function's
+    domain; a rewrite that disagrees is undone.
 
     Parameters
     ----------
     expression : str or Function
-        A formula or a program, or what `parse` or `trace` made.
+        A formula or a program, or a result of `parse` or `trace`.
     at : mapping, optional
-        One more point to prove the rewrites at.
+        An additional point at which to prove the rewrites.
     rules : sequence of Rule
-        What is rewritten.
+        The rules to apply.
 
     Returns
     -------
     Stabilised
-        Its `function` is differentiated, compiled and called like any other.
+        The result; its `function` can be differentiated, compiled and called like any other.
 
     Raises
     ------
     InputError
-        The text or the point is at fault.
+        The text, the point or the rules are invalid.
 
     References
     ----------
@@ -222,7 +222,7 @@ def stabilise(
         function = expression
     if not isinstance(rules, list | tuple) or not all(isinstance(rule, Rule) for rule in rules):
         raise InputError(
-            "rules of stabilise is a list of rules",
+            "rules of stabilise must be a list or tuple of rules",
             hint="see difflab.stabilisation.rules.RULES",
         )
     points = _points(function, at)
@@ -238,7 +238,7 @@ def stabilise(
         if not wrong:
             names = tuple(dict.fromkeys(rule.name for rule in refused.values()))
             return Stabilised(function, stable, names, rewrites, tuple(proofs))
-        # What is wrong inside makes wrong what is around it: one rule at a time is taken back.
+        # An inner wrong rewrite makes the outer ones wrong too: undo one rule at a time.
         first = wrong[min(wrong)]
         refused |= {before: rule for before, rule in wrong.items() if rule is first}
 
@@ -248,17 +248,17 @@ def _points(function: Function, at: Mapping[str, Any] | None) -> list[list[Any]]
     from difflab.diagnose.point_check import checked_point
     from difflab.diagnose.points import choose_point
 
-    given = [] if at is None else [checked_point(function, at)]
+    found = [] if at is None else [checked_point(function, at)]
     for seed in SEEDS if function.n else ():
         try:
-            given.append(choose_point(function, seed))
+            found.append(choose_point(function, seed))
         except DomainError:
             break
-    return [[point[name] for name in function.inputs] for point in given or [{}] * (not function.n)]
+    return [[point[name] for name in function.inputs] for point in found or [{}] * (not function.n)]
 
 
 class _Proof:
-    """Compares the subexpressions that were rewritten, in both graphs."""
+    """Comparison of the rewritten subexpressions in both graphs."""
 
     def __init__(self, plain: Function, stable: Function, rewrites: Sequence[Rewrite]) -> None:
         import mpmath
@@ -269,7 +269,7 @@ class _Proof:
         self.rewrites = rewrites
 
     def at(self, points: Sequence[Sequence[Any]]) -> list[tuple[int | None, int]]:
-        """Return for each rewrite the digits that agree at all points, and their number."""
+        """Return for each rewrite the digits that agree at all points, and the number of points."""
         found: list[list[int]] = [[] for _ in self.rewrites]
         for point in points if self.rewrites else ():
             for place, digits in self._agreement(point).items():
@@ -277,7 +277,7 @@ class _Proof:
         return [(min(digits, default=None), len(digits)) for digits in found]
 
     def _agreement(self, point: Sequence[Any]) -> dict[int, int]:
-        """Return the digits that agree at one point, for the rewrites that have a value there."""
+        """Return the digits that agree at one point, for the rewrites that are defined there."""
         agreed: dict[int, int] = {}
         for precision in PRECISIONS:
             with self.mp.workdps(precision):
@@ -294,7 +294,7 @@ class _Proof:
         return agreed
 
     def _digits(self, plain: Any, stable: Any) -> int | None:
-        """Return how many digits of two values agree; None where the plain one is undefined."""
+        """Return the number of digits to which two values agree; None if `plain` is undefined."""
         mp, worst = self.mp, self.mp.dps
         for a, b in np.broadcast(np.asarray(plain, object), np.asarray(stable, object)):
             if not mp.isfinite(a):
@@ -302,7 +302,7 @@ class _Proof:
             if not mp.isfinite(b):
                 return 0
             if a != b:
-                # Against an exact zero only the size of the other value says anything.
+                # If one value is exactly zero, the error of the other is absolute.
                 scale = max(abs(a), abs(b)) if a and b else 1
                 worst = min(worst, int(-mp.log10(abs(a - b) / scale)))
         return max(int(worst), 0)
@@ -314,7 +314,7 @@ def _exactly(mp: Any, value: Any) -> Any:
 
 
 def _written(function: Function, node: int) -> str:
-    """Return one subexpression as text of the language, on one line."""
+    """Return one subexpression in the language, on one line."""
     part = _part(function, node)
     if part is None:
         return f"(more than {DESCRIBED} operations)"
@@ -325,7 +325,7 @@ def _written(function: Function, node: int) -> str:
 
 
 def _part(function: Function, node: int) -> Function | None:
-    """Return the function that ends at `node`; None where it is too long to be read."""
+    """Return the function whose output is `node`; None if it is too long to display."""
     graph = function.graph
     needed: set[int] = set()
     pending = [node]

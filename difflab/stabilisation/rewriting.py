@@ -1,7 +1,7 @@
-"""Stabilisation: rewrite what overflows or cancels, so that value and derivative survive.
+"""Stabilisation: rewrite expressions that overflow or cancel.
 
-The rewrites keep the function of real numbers and change its rounding, so this pass is never
-applied unasked. The derivative needs no rule of its own: it is that of the stable form.
+The rewrites preserve the function of real numbers and change its rounding, so this pass is applied
+only on request. The derivative needs no separate rule: it is that of the stable form.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from difflab.stabilisation.matching import negated, number
 from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import LOG1P, LOGARITHM, RATIO, RULES, SQUARES, VARIANCE
 from difflab.stabilisation.squares import root_of_squares, variance
-from difflab.stabilisation.sums import Sums, signed_terms, signed_total
+from difflab.stabilisation.sums import GraphSums, signed_terms, signed_total
 
 __all__ = ["Rewrite", "stabilised"]
 
@@ -45,21 +45,21 @@ __all__ = ["Rewrite", "stabilised"]
 CANCELLING = frozenset(
     {cos, erf, erfc, exp, hypot, multiply, power, sigmoid, sqrt, square_difference, tanh}
 )
-"""The rows of the terms of which differences are rewritten."""
+"""Primitives whose differences a rule may rewrite."""
 
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One place where a rule was applied.
+    """One application of a rule.
 
     Attributes
     ----------
     rule : Rule
         The rule.
     before : int
-        The node of the plain graph.
+        The node in the plain graph.
     after : int
-        The node of the stabilised graph that took its place.
+        The node in the stabilised graph that replaces it.
     """
 
     rule: Rule
@@ -70,24 +70,24 @@ class Rewrite:
 def stabilised(
     function: Function, *, rules: Sequence[Rule] = RULES, refused: Collection[int] = ()
 ) -> tuple[Function, tuple[Rewrite, ...]]:
-    """Return `function` in stable forms, and where it was rewritten.
+    """Return the stabilised function and its rewrites.
 
-    Linear in the size of the graph: every node is looked at once, and what a rule looks at
-    below it is as large as the rule.
+    The time is linear in the size of the graph: every node is visited once, and a rule examines
+    only as many operands as its pattern has.
 
     Parameters
     ----------
     function : Function
-        What is rewritten.
+        The function to rewrite.
     rules : sequence of Rule
-        The rules, the first that applies is taken.
+        The rules; the first that applies is used.
     refused : collection of int
-        Nodes of the function's graph that stay as they are.
+        Nodes of the function's graph that are not rewritten.
 
     Returns
     -------
     Function, tuple of Rewrite
-        The function and the rewrites that are a part of it, in the order of the plain graph.
+        The function and the rewrites that it contains, in the order of the plain graph.
 
     Examples
     --------
@@ -100,15 +100,15 @@ def stabilised(
 
 
 class _Stabiliser:
-    """Copies the graph, rewriting each node once its operands are rewritten."""
+    """A copy of the graph in progress; each node is rewritten after its operands."""
 
     def __init__(self, function: Function, rules: Sequence[Rule], refused: frozenset[int]) -> None:
         self.function = function
         self.refused = refused
         self.builder = Builder(function.graph.source)
-        # √2 is exact as an operation, and rounded as a number.
+        # √2 is exact as an operation but rounded as a constant.
         self.builder.folds = False
-        self.sums = Sums(self.builder)
+        self.sums = GraphSums(self.builder)
         self.exponentials = Exponentials(self.builder, self.sums)
         self.rules: dict[Primitive, list[Rule]] = {}
         for rule in rules:
@@ -149,12 +149,12 @@ class _Stabiliser:
         )
 
     def _copy(self, node: int, row: Primitive, args: tuple[int, ...], params: Params) -> int:
-        """Append a node of the plain graph, in its stable form where a rule knows one."""
+        """Append a node of the plain graph, in stable form if a rule applies."""
         builder = self.builder
         plain = builder.emit(row, args, params)
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
         if row is negative and args[0] in self.changed:
-            # -log(sigmoid(x)) is softplus(-x): its minus meets the one that the rule wrote.
+            # -log(sigmoid(x)) is softplus(-x): its minus cancels the minus of the rewrite.
             stable = self._written(lambda x: -x, [args[0]])
             rule = self.changed[args[0]] if stable != plain else None
         if rule is not None:
@@ -163,7 +163,7 @@ class _Stabiliser:
         return stable
 
     def _stable(self, node: int) -> tuple[Rule | None, int]:
-        """Return the first rule that applies to a node and what it writes; else the node."""
+        """Return the first rule that applies and its replacement; else None and the node."""
         builder = self.builder
         row = builder.primitive(node)
         if row is None:
@@ -176,7 +176,7 @@ class _Stabiliser:
         return self._cancelling(node) if row in (add, subtract) else (None, node)
 
     def _cancelling(self, node: int) -> tuple[Rule | None, int]:
-        """Look for a pair that cancels in a longer sum: the last term and one before it."""
+        """Rewrite a pair that cancels in a longer sum: the last term and an earlier one."""
         builder = self.builder
         terms = signed_terms(builder, node)
         if len(terms) < 3 or not self._may_cancel(terms[-1][1]):
@@ -193,11 +193,11 @@ class _Stabiliser:
         return None, node
 
     def _may_cancel(self, node: int) -> bool:
-        """Whether a rule about differences can have this term: 1, or what such a rule names."""
+        """Return whether a rule about differences may apply to this term."""
         return self.builder.primitive(node) in CANCELLING or number(self.builder, node) == 1
 
     def _minus(self, node: int) -> bool:
-        """Whether adding `node` is subtracting: most additions are not looked at further."""
+        """Return whether adding `node` is a subtraction; other additions match no rule."""
         return negated(self.builder, node) is not None
 
     def _applied(self, rule: Rule, node: int) -> int | None:
@@ -222,14 +222,14 @@ class _Stabiliser:
         return None
 
     def _written(self, form: Callable[..., Node], parts: list[int]) -> int:
-        """Write a replacement through the identities, so that no -(-x) is left."""
+        """Append a replacement with exact simplifications, so that no -(-x) remains."""
         self.builder.simplify = True
         node = form(*(Node(self.builder, part) for part in parts)).id
         self.builder.simplify = False
         return node
 
     def _logarithm(self, scale: int | None, exponent: int) -> int:
-        """Write ``log(scale) + exponent``; the first logarithm may have a stable form, too."""
+        """Append ``log(scale) + exponent``, with the logarithm in stable form."""
         if scale is None:
             return exponent
         _, factor = self._stable(self.builder.emit(log, (scale,)))

@@ -1,4 +1,4 @@
-"""What a rule of stabilisation is: what it finds, what it writes, and why."""
+"""A stabilisation rule: the pattern, the replacement, and the reason."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.graph.node import Node
-from difflab.stabilisation.matching import Pattern
+from difflab.stabilisation.matching import GraphPattern
 
 __all__ = ["Rule"]
 
-Form = Callable[..., Node]
+NodeFunction = Callable[..., Node]
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One rewrite.
+    """One rewrite rule.
 
     Attributes
     ----------
     plain, stable : str
-        What it finds and what it writes, for people.
+        The pattern and the replacement, as readable text.
     why : str
-        What goes wrong with the plain form.
+        What fails in the plain form.
     example : str
-        A program of the language to which it applies.
+        A program of the language to which the rule applies.
     danger : mapping of str to float or list
-        A point where the example's plain form, or its derivative, is wrong.
+        A point at which the plain form of `example`, or its derivative, is wrong.
     pattern, replacement : callable or None
-        The same for the machine, with the same parameters; None where a function of
-        `stabilise` does it.
+        The pattern and the replacement as functions of the same parameters; None if the rule
+        is implemented in `difflab.stabilisation.rewriting`.
     rows : tuple of Primitive
-        The operations at which a rule without a pattern looks.
+        The primitives to which a rule without a pattern can apply.
     """
 
     plain: str
@@ -42,8 +42,8 @@ class Rule:
     why: str
     example: str
     danger: Mapping[str, Any]
-    pattern: Form | None = None
-    replacement: Form | None = None
+    pattern: NodeFunction | None = None
+    replacement: NodeFunction | None = None
     rows: tuple[Primitive, ...] = ()
 
     @property
@@ -52,11 +52,11 @@ class Rule:
         return f"{self.plain} → {self.stable}"
 
     @cached_property
-    def compiled(self) -> Pattern | None:
+    def compiled(self) -> GraphPattern | None:
         """The pattern as a graph."""
-        return None if self.pattern is None else Pattern(self.pattern)
+        return None if self.pattern is None else GraphPattern(self.pattern)
 
     @property
     def roots(self) -> tuple[Primitive, ...]:
-        """The operations at which the rule can apply."""
+        """The primitives to which the rule can apply."""
         return self.rows if self.compiled is None else self.compiled.rows

@@ -1,8 +1,8 @@
-"""What stabilisation rewrites: the table of rules.
+"""The table of stabilisation rules.
 
-A rule of the table is a pattern and what takes its place, both written with difflab's
-operations; operands are rewritten first, so a pattern is spelled in forms that are stable
-already (``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is taken.
+A rule of the table is a pattern and a replacement, both written with difflab's operations.
+Operands are rewritten first, so a pattern uses forms that are already stable
+(``log(-expm1(x))`` for log(1 − eˣ)). The first rule that applies is used.
 
 Sources: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., ch. 1 and 2;
 M. Mächler, Accurately Computing log(1 − exp(−|a|)), 2012; P. Blanchard, D. J. Higham and
@@ -47,7 +47,7 @@ __all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
 
 
 class TableRule(Rule):
-    """A rule of the table. It is pickled by its name, for functions cannot be pickled."""
+    """A rule of the table, pickled by name because its functions cannot be pickled."""
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         if rule_of_table(self.name) is self:
@@ -60,9 +60,9 @@ def rule_of_table(name: str) -> Rule | None:
     return next((rule for rule in RULES if rule.name == name), None)
 
 
-_OVERFLOW = "the exponential overflows or vanishes before the logarithm brings it back"
+_OVERFLOW = "the exponential overflows or underflows before the logarithm is applied"
 _CANCEL = "two nearly equal numbers are subtracted"
-_ROUNDED = "1 + x rounds the digits of a small x away"
+_ROUNDED = "1 + x loses the digits of a small x to rounding"
 
 LOGARITHM = TableRule(
     "log(Σeˣ), log(s·eˣ), log(softmax)",
@@ -83,7 +83,7 @@ LOG1P = TableRule(
 RATIO = TableRule(
     "eˣ/Σeˣ, a/(1 + eˣ), eᵃ/eᵇ",
     "softmax(x), a·sigmoid(-x), exp(a - b)",
-    "the sum overflows, and in reverse mode its square does at half of that",
+    "the sum overflows, and in reverse mode its square does at half the exponent",
     "1/(1 + exp(-x))",
     {"x": -700.0},
     rows=(divide,),
@@ -91,7 +91,7 @@ RATIO = TableRule(
 SQUARES = TableRule(
     "sqrt(x² + y² + …)",
     "hypot(x, y), norm",
-    "the squares overflow or vanish at half the exponents that the root has",
+    "the squares overflow or underflow although the root does not",
     "sqrt(x^2 + y^2)",
     {"x": 1e200, "y": 1e200},
     rows=(sqrt, power),
@@ -315,7 +315,7 @@ RULES: tuple[Rule, ...] = (
     TableRule(
         "x² - y²",
         "square_difference(x, y) = (x - y)·(x + y)",
-        "the squares are nearly equal, and rounded",
+        "the squares are rounded before nearly equal numbers are subtracted",
         "x^2 - y^2",
         {"x": 1.0000001, "y": 1.0},
         lambda x, y: x**2 - y**2,

@@ -1,4 +1,4 @@
-"""Sums of squares: their roots, which overflow or vanish last, and their differences."""
+"""Stable forms of roots of sums of squares and of the variance."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from difflab.graph.node import Node
 from difflab.primitives import absolute, divide, hypot, matmul, norm, sum_
 from difflab.primitives.reductions import spread_over
 from difflab.stabilisation.matching import number, square_root_of
-from difflab.stabilisation.sums import PACKED, Sums
+from difflab.stabilisation.sums import PACKED, GraphSums
 
 __all__ = ["root_of_squares", "variance"]
 
 
-def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
-    """Return √node without squares, where `node` is a sum of squares; else None.
+def root_of_squares(builder: Builder, sums: GraphSums, node: int) -> int | None:
+    """Return √node without squares if `node` is a sum of squares; else None.
 
     Parameters
     ----------
     builder : Builder
         The graph under construction.
-    sums : Sums
-        Its sums.
+    sums : GraphSums
+        The sums of that graph.
     node : int
-        What the root is taken of.
+        The operand of the root.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
     >>> builder = Builder()
     >>> x = builder.input("x")
     >>> square = builder.emit(multiply, (x, x))
-    >>> builder.primitive(root_of_squares(builder, Sums(builder), square))
+    >>> builder.primitive(root_of_squares(builder, GraphSums(builder), square))
     <primitive absolute>
     """
     roots = []
@@ -56,7 +56,7 @@ def root_of_squares(builder: Builder, sums: Sums, node: int) -> int | None:
 
 
 def _root(builder: Builder, term: int) -> int | None:
-    """Return b, or the norm of an array, where `term` is b² or a sum of squares along axes."""
+    """Return b, or the norm of an array, if `term` is b² or a sum of squares along axes."""
     row = builder.primitive(term)
     if row is matmul and builder.shape(term) == ():
         left, right = builder.arguments(term)
@@ -72,7 +72,7 @@ def _root(builder: Builder, term: int) -> int | None:
 def variance(builder: Builder, node: int) -> int | None:
     """Return ``mean(x²) - mean(x)²`` as the mean of (x - mean(x))²; None for anything else.
 
-    Where x is far from 0 the two means are nearly equal (Chan, Golub & LeVeque, 1983).
+    If x is far from 0, the two means are nearly equal (Chan, Golub & LeVeque, 1983).
     """
     minuend, square = builder.arguments(node)
     mean = square_root_of(builder, square)

@@ -1,4 +1,4 @@
-"""Sums of many terms: what an addition adds up when its operands are additions, too."""
+"""Sums of many terms, written as nested additions."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from difflab.graph.builder import Builder
 from difflab.graph.ir import Params
 from difflab.primitives import add, negative, pack, subtract
 
-__all__ = ["PACKED", "Sums", "signed_terms", "signed_total"]
+__all__ = ["PACKED", "GraphSums", "signed_terms", "signed_total"]
 
 NEAR = 8
-"""Terms of a sum among which two that cancel are looked for: each sum is read again and again."""
+"""Largest number of terms that are searched for a cancelling pair, which bounds the time."""
 
 PACKED: Params = (("axes", (-1,)), ("rank", 1))
-"""The parameters of a reduction of all that `Sums.packed` packs."""
+"""The parameters of a reduction of the vector that `GraphSums.packed` returns."""
 
-Term = tuple[int, int]
+SignedTerm = tuple[int, int]
 
 
-class Sums:
+class GraphSums:
     """The terms of the sums of one graph.
 
-    An addition that only another addition takes is a part of it, so every addition is a part
-    of one sum and all sums together are as long as the graph.
+    An addition whose only use is another addition is part of that sum, so every addition belongs
+    to one sum and all sums together are linear in the size of the graph.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Sums:
     Attributes
     ----------
     uses : Counter of int
-        How often the finished graph takes each node of `builder`.
+        The number of uses of each node of `builder` in the finished graph.
     """
 
     def __init__(self, builder: Builder) -> None:
@@ -41,13 +41,13 @@ class Sums:
         self.uses: Counter[int] = Counter()
 
     def terms(self, node: int) -> list[int]:
-        """Return what `node` adds up, from left to right; itself where it adds nothing.
+        """Return the terms of the sum `node`, from left to right; `node` itself if it is no sum.
 
         Examples
         --------
         >>> builder = Builder()
         >>> x, y, z = map(builder.input, "xyz")
-        >>> sums = Sums(builder)
+        >>> sums = GraphSums(builder)
         >>> part = builder.emit(add, (x, y))
         >>> sums.uses[part] = 1
         >>> sums.terms(builder.emit(add, (part, z))) == [x, y, z]
@@ -71,14 +71,14 @@ class Sums:
         return result
 
     def packed(self, terms: list[int]) -> int | None:
-        """Return the vector of `terms`; None where one of them is an array."""
+        """Return the vector of `terms`; None if one of them is an array."""
         if any(self.builder.shape(term) for term in terms):
             return None
         return self.builder.emit(pack, terms, (("ranks", (0,) * len(terms)),))
 
 
-def signed_terms(builder: Builder, node: int) -> list[Term]:
-    """Return the last few terms of a sum of sums and differences, each with its sign.
+def signed_terms(builder: Builder, node: int) -> list[SignedTerm]:
+    """Return the last terms, at most `NEAR`, of a nested sum or difference, with their signs.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def signed_terms(builder: Builder, node: int) -> list[Term]:
     >>> signed_terms(builder, node) == [(1, x), (1, y), (-1, z)]
     True
     """
-    found: list[Term] = []
+    found: list[SignedTerm] = []
     pending = [(1, node)]
     while pending:
         sign, part = pending.pop()
@@ -105,7 +105,7 @@ def signed_terms(builder: Builder, node: int) -> list[Term]:
     return found[::-1]
 
 
-def signed_total(builder: Builder, terms: list[Term]) -> int:
+def signed_total(builder: Builder, terms: list[SignedTerm]) -> int:
     """Return the node of a sum of signed terms, from left to right."""
     (sign, total), *others = terms
     if sign < 0:

@@ -1,8 +1,8 @@
-"""Checks for derivatives written by hand, of functions and of custom functions.
+"""Checks of hand-written derivatives, for functions and for custom functions.
 
 `check_gradient` is also a pytest fixture of that name.
-This package loads nothing until it is used, because pytest imports its plug-in at every start.
-`difflab.testing.strategies` (which needs Hypothesis) is imported by name only.
+The package loads its modules on first use, because pytest imports its plug-in at every start.
+`difflab.testing.strategies` (which requires Hypothesis) must be imported explicitly.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ __all__ = [
     "checked",
 ]
 
-_HOMES = {"check_custom_function": "custom", "checked": "custom"}
+_MODULES = {"check_custom_function": "custom", "checked": "custom"}
 
 
 def __getattr__(name: str) -> object:
-    """Load the checker when it is first asked for."""
+    """Load a checker on first access."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    home = import_module(f"difflab.testing.{_HOMES.get(name, 'gradient')}")
-    value: object = getattr(home, name)
+    module = import_module(f"difflab.testing.{_MODULES.get(name, 'gradient')}")
+    value: object = getattr(module, name)
     return value

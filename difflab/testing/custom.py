@@ -1,4 +1,4 @@
-"""`check_custom_function`: the rules of a custom function, against each other and by values."""
+"""`check_custom_function`: check the derivative rules of a custom function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["check_custom_function", "checked"]
 
 Array = NDArray[float64]
 DUALITY = 1e-9
-"""How far the two sides of the duality may differ, relative to the sizes of their terms."""
+"""Tolerance of the duality, relative to the sum of the absolute values of its terms."""
 
 
 def check_custom_function(
@@ -30,37 +30,37 @@ def check_custom_function(
 ) -> None:
     r"""Raise `GradientMismatch` unless the rules of a custom function are right at `args`.
 
-    Each rule is held to numeric differentiation of `forward`, as by `check_gradient`, along
+    Each rule is compared with numeric differentiation of `forward` by `check_gradient`, along
     random directions: :math:`\bar y^T J` of `backward` by the gradient of
     :math:`\bar y^T f`, and :math:`J \dot x` of `jvp` by the derivative of
-    :math:`f(x + t \dot x)`. Where both are there, so is the duality
-    :math:`\langle \bar y, J \dot x\rangle = \langle J^T \bar y, \dot x\rangle`. How many
-    cotangents and tangents the rules return, and of which shapes, is checked on the way.
+    :math:`f(x + t \dot x)`. If both rules are defined, the duality
+    :math:`\langle \bar y, J \dot x\rangle = \langle J^T \bar y, \dot x\rangle` is checked too.
+    The number and the shapes of the returned cotangents and tangents are also checked.
 
     Parameters
     ----------
     function : type
         The class.
     *args
-        The arguments of ``function.apply`` at which to check. Numbers with a fraction and NumPy
-        arrays of such are differentiated by; all other arguments are settings.
+        The arguments of ``function.apply`` at which to check. The derivatives with respect to
+        floats and floating-point arrays are checked; all other arguments are settings.
     rtol : float
-        The relative error that is allowed beside the numeric method's error bar.
+        Relative tolerance, added to the error bar of the numeric method.
     atol : float
-        The absolute error that does not matter, as for `check_gradient`.
+        Absolute tolerance, as for `check_gradient`.
     seed : int
-        Chooses the directions.
+        Seed of the random directions.
 
     Raises
     ------
     GradientMismatch
-        A rule is wrong; the message names it, the argument and the numbers. It is an
+        A rule is wrong; the message states the rule, the argument and the values. It is an
         `AssertionError`, so tests fail with its message.
     GradientUnjudged
-        The values of `forward` are too noisy, or too large, to judge a rule by.
+        The values of `forward` are too noisy, or too large, to judge a rule.
     difflab.errors.InputError
-        A rule returns the wrong number of derivatives or one of a wrong shape, or there is
-        nothing to differentiate by.
+        A rule returns the wrong number of derivatives or a wrong shape, or no argument is a
+        float or a floating-point array.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def check_custom_function(
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
     if not (isinstance(function, type) and issubclass(function, CustomFunction)):
-        raise InputError(f"{function!r} is no subclass of dl.CustomFunction")
+        raise InputError(f"{function!r} is not a subclass of dl.CustomFunction")
     case = _Case(function, args, np.random.default_rng(seed))
     allowed = {"rtol": rtol, "atol": atol}
     with np.errstate(all="ignore"):
@@ -96,7 +96,7 @@ def check_custom_function(
 
 
 def checked(*args: Any, **options: Any) -> Callable[[type[CustomFunction]], type[CustomFunction]]:
-    """Return a class decorator that checks a custom function where it is defined.
+    """Return a class decorator that checks a custom function at its definition.
 
     Parameters
     ----------
@@ -128,17 +128,17 @@ def checked(*args: Any, **options: Any) -> Callable[[type[CustomFunction]], type
 
 
 class _Case:
-    """A custom function at one point, with a random direction there and back."""
+    """A custom function at one point, with random tangents and cotangents."""
 
     def __init__(
         self, function: type[CustomFunction], args: Sequence[Any], draw: np.random.Generator
     ) -> None:
-        given = [_array(arg) if _differentiable(arg) else arg for arg in args]
-        self.call, self.point = CustomCall.of(function, given)
+        arguments = [_array(arg) if _differentiable(arg) else arg for arg in args]
+        self.call, self.point = CustomCall.of(function, arguments)
         if not self.point:
             raise InputError(
-                f"there is no argument to differentiate {self.call.name} by",
-                hint="give it numbers with a fraction, or arrays of such",
+                f"{self.call.name} has no argument to differentiate with respect to",
+                hint="pass at least one float or floating-point array",
             )
         self.shapes = [np.shape(value) for value in self.point]
         ran = self.call.run(self.point)
@@ -161,33 +161,33 @@ class _Case:
         return self.call.push(self.call.run(point).context, self.dots, self.outputs)
 
     def check_backward(self, allowed: dict[str, float]) -> None:
-        """Hold each cotangent to the gradient of ⟨ȳ, f⟩ by its argument."""
-        for place in range(len(self.point)):
+        """Compare each cotangent with the gradient of ⟨ȳ, f⟩ with respect to its argument."""
+        for index in range(len(self.point)):
 
-            def product(x: Any, place: int = place) -> Any:
-                return _dot(self.bars, self.values(self._moved(place, x)))
+            def product(x: Any, index: int = index) -> Any:
+                return _dot(self.bars, self.values(self._moved(index, x)))
 
-            def slope(x: Any, place: int = place) -> Any:
-                return self.pulled(self._moved(place, x))[place]
+            def slope(x: Any, index: int = index) -> Any:
+                return self.pulled(self._moved(index, x))[index]
 
-            where = f"{self.call.name}.backward, argument {self.call.places[place] + 1}"
-            _held(where, product, slope, self.point[place], allowed)
+            where = f"{self.call.name}.backward, argument {self.call.places[index] + 1}"
+            _check(where, product, slope, self.point[index], allowed)
 
     def check_jvp(self, allowed: dict[str, float]) -> None:
-        """Hold each tangent to the derivative along the direction."""
-        for place in range(len(self.outputs)):
+        """Compare each tangent with the derivative along the direction."""
+        for index in range(len(self.outputs)):
 
-            def along(t: float, place: int = place) -> Any:
-                return self.values(self._along(t))[place]
+            def along(t: float, index: int = index) -> Any:
+                return self.values(self._along(t))[index]
 
-            def slope(t: float, place: int = place) -> Any:
-                return self.pushed(self._along(t))[place]
+            def slope(t: float, index: int = index) -> Any:
+                return self.pushed(self._along(t))[index]
 
-            where = f"{self.call.name}.jvp, output {place + 1}, along a random direction"
-            _held(where, along, slope, 0.0, allowed)
+            where = f"{self.call.name}.jvp, output {index + 1}, along a random direction"
+            _check(where, along, slope, 0.0, allowed)
 
     def check_duality(self) -> None:
-        """Hold the two rules to each other."""
+        """Check the duality ⟨ȳ, Jẋ⟩ = ⟨Jᵀȳ, ẋ⟩ of the two rules."""
         forth, back = self.pushed(self.point), self.pulled(self.point)
         left, right = _dot(self.bars, forth), _dot(back, self.dots)
         terms = [
@@ -196,21 +196,21 @@ class _Case:
         ]
         if not abs(left - right) <= DUALITY * sum(terms):
             raise GradientMismatch(
-                f"{self.call.name}: jvp and backward do not belong together:"
+                f"{self.call.name}: jvp and backward are inconsistent:"
                 f" ⟨ȳ, Jẋ⟩ = {float(left)!r} by jvp, and ⟨Jᵀȳ, ẋ⟩ = {float(right)!r} by backward"
             )
 
-    def _moved(self, place: int, x: Any) -> list[Any]:
+    def _moved(self, index: int, x: Any) -> list[Any]:
         point = list(self.point)
-        point[place] = np.asarray(x)[()]
+        point[index] = np.asarray(x)[()]
         return point
 
     def _along(self, t: float) -> list[Any]:
         return [x + t * dot for x, dot in zip(self.point, self.dots, strict=True)]
 
 
-def _held(where: str, f: Any, slope: Any, x: Any, allowed: dict[str, float]) -> None:
-    """Hold one derivative to numeric differentiation, and say which it was."""
+def _check(where: str, f: Any, slope: Any, x: Any, allowed: dict[str, float]) -> None:
+    """Check one derivative numerically; prefix the error message with `where`."""
     try:
         check_gradient(f, slope, x, rtol=allowed["rtol"], atol=allowed["atol"])
     except GradientMismatch as error:
@@ -222,10 +222,10 @@ def _differentiable(arg: Any) -> bool:
 
 
 def _array(arg: Any) -> Any:
-    """Return a number as NumPy's, and an array as float64."""
+    """Return a float64 scalar or array."""
     return np.asarray(arg, dtype=np.float64)[()]
 
 
 def _dot(first: Sequence[Any], second: Sequence[Any]) -> Any:
-    """Return ⟨a, b⟩ over several arrays."""
+    """Return the inner product ⟨a, b⟩ of two lists of arrays."""
     return sum(np.sum(a * b) for a, b in zip(first, second, strict=True))

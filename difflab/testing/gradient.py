@@ -1,4 +1,4 @@
-"""`check_gradient`: a gradient that somebody wrote, against numeric differentiation."""
+"""`check_gradient`: compare a hand-written gradient with numeric differentiation."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = ["GradientMismatch", "GradientUnjudged", "check_gradient"]
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 
-_NEIGHBOURS = 4
-_SPOKEN = 1e-12  # noise that is mentioned, relative to the value
-_REACH = 2  # ULPs of the input within which a right gradient may waver
+_NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
+_REPORTED_NOISE = 1e-12  # noise above which the message reports it, relative to the value
+_RADIUS = 2  # ULPs by which the inputs of those points are moved
 
 
 class GradientMismatch(DifflabError, AssertionError):
-    """The gradient disagrees with numeric differentiation; the message says where.
+    """The gradient disagrees with numeric differentiation; the message lists the components.
 
     Attributes
     ----------
     components : tuple of Component
-        The wrong components, with both values and the error bar of the numeric one.
+        The wrong components: both values and the error bar of the numeric value.
     unjudged : tuple of Component
-        Those that could not be judged.
+        The components that could not be judged.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class GradientMismatch(DifflabError, AssertionError):
 
 
 class GradientUnjudged(GradientMismatch):
-    """No component is wrong, but some could not be judged: the message says which, and why."""
+    """No component is wrong, but some could not be judged; the message lists them."""
 
 
 def check_gradient(
@@ -71,43 +71,43 @@ def check_gradient(
 
     .. math:: |g - d| \le \mathrm{rtol}\,|d| + \mathrm{atol} + \Delta,
 
-    where :math:`d` is the numeric derivative and :math:`\Delta` its error bar, so a wrong
-    component that is tiny beside the others fails, and a right one of an ill-conditioned
-    function passes. Where the bar is too wide to tell and `f` can be traced, mpmath values of
-    high precision decide, and :math:`\Delta` is then how far `gradient` itself wavers between
-    neighbouring floating-point inputs. At a kink every value between the one-sided derivatives
-    passes.
+    where :math:`d` is the numeric derivative and :math:`\Delta` its error bar. A wrong component
+    that is tiny compared with the others therefore fails, and a correct gradient of an
+    ill-conditioned function passes. If the error bar is too wide to decide and `f` can be traced,
+    :math:`d` is computed from high-precision mpmath values, and :math:`\Delta` is the change of
+    `gradient` between neighbouring floating-point inputs. At a kink every value between the
+    one-sided derivatives passes.
 
-    Before code that cannot be traced is said to have a wrong gradient, the noise of its values
-    is estimated from values further out: code that rounds its result, iterates to a tolerance
-    or chooses its own steps has errors far larger than a rounding, which :math:`\Delta` then
-    contains. A component whose :math:`\Delta` is more than a tenth of the derivative, so that a
-    wrong one would pass as well, could not be judged, and the check fails.
+    If `f` cannot be traced, the noise of its values is estimated from points further away before
+    a component is reported as wrong: code that rounds its result, iterates to a tolerance or
+    chooses its own steps has errors far larger than one rounding, and :math:`\Delta` then
+    includes them. A component whose :math:`\Delta` exceeds a tenth of the derivative cannot be
+    judged, because a wrong value would pass as well; the check then fails.
 
     Parameters
     ----------
     f : callable
-        Takes an array of the shape of `x` (a number when `x` is one) and returns a number or
-        an array.
+        Function of an array of the shape of `x` (a float if `x` is a scalar) that returns a
+        scalar or an array.
     gradient : callable or array_like
-        The derivative: its shape is that of the result of `f` followed by that of `x`; a
-        flattened ``(m, n)`` Jacobian or ``(n,)`` gradient will do.
+        The derivative. Its shape is the shape of the result of `f` followed by that of `x`; a
+        flattened ``(m, n)`` Jacobian or ``(n,)`` gradient is also accepted.
     x : array_like
         The point.
     rtol : float
-        The relative error that is allowed beside the error bar.
+        Relative tolerance, added to the error bar.
     atol : float
-        The absolute error that does not matter: a component known to `atol` can be judged.
+        Absolute tolerance. A component whose error bar is at most `atol` can be judged.
     unjudged : {"fail", "warn"}
-        Whether components that could not be judged fail the check, or only warn.
+        Whether components that could not be judged fail the check or emit a warning.
     method : str
-        The numeric method, one of `difflab.methods`.
+        Name of a numeric method of `difflab.methods`.
 
     Raises
     ------
     GradientMismatch
-        A component is wrong, not a number, or the shape does not fit. It is an
-        `AssertionError`, so tests fail with its message.
+        A component is wrong or nan, or the shape does not match. It is an `AssertionError`,
+        so tests fail with its message.
     GradientUnjudged
         No component is wrong, but some could not be judged. It is a `GradientMismatch`.
     difflab.errors.DomainError
@@ -123,8 +123,7 @@ def check_gradient(
     difflab.testing.gradient.GradientMismatch: the gradient is wrong in 2 of 2 components
     ...
 
-    The second term is lost in the rounding of the first, and ``float`` keeps the function from
-    being traced:
+    The second term is lost in the rounding of the first, and ``float`` prevents tracing:
 
     >>> f = lambda x: float(1e12 * x[0] ** 2 + 1e-6 * x[1])
     >>> check_gradient(f, lambda x: [2e12 * x[0], 5e-6], [1.0, 2.0])
@@ -135,7 +134,7 @@ def check_gradient(
     """
     __tracebackhide__ = True  # pytest then shows the message and the test, not this function
     if unjudged not in ("fail", "warn"):
-        raise InputError(f"unjudged is 'fail' or 'warn', not {unjudged!r}")
+        raise InputError(f"unjudged must be 'fail' or 'warn', not {unjudged!r}")
     allowed = Tolerance(rtol, atol)
     point = _point(x)
     values = _value(f, point)
@@ -155,7 +154,7 @@ def _decided(
     allowed: Tolerance,
     method: str,
 ) -> tuple[Truth, Verdicts]:
-    """Return the verdicts: by a numeric method, then by the referee, then by a look at values."""
+    """Return the verdicts: by a numeric method, then the referee, then scans of the values."""
     truth = estimated(f, point, values, method)
     verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
     coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
@@ -164,12 +163,12 @@ def _decided(
     function = traced(f, point, values)
     exact = None if function is None else refereed(function, f, point, truth)
     if function is None or exact is None:
-        noise = _wavering(gradient, None, point, values)
+        noise = _sensitivity(gradient, None, point, values)
         verdicts = judged(yours, truth, allowed, noise)
     else:
-        noise = _wavering(gradient, function, point, values)
+        noise = _sensitivity(gradient, function, point, values)
         verdicts = judged(yours, exact, allowed, noise)
-        # The derivative of code that rounds is zero; the one of what it rounds is no fault.
+        # The derivative of rounded values is 0; that of the unrounded function is also accepted.
         if rounds(function) and (verdicts.wrong.any() or verdicts.unjudged.any()):
             verdicts = judged(yours, truth, allowed, noise)
         else:
@@ -187,9 +186,9 @@ def _point(x: ArrayLike) -> Array:
     except (TypeError, ValueError) as error:
         raise PointError(f"the point is not an array of real numbers: {error}") from error
     if not np.isfinite(point).all():
-        raise PointError(f"the point holds a value that is not finite: {point.tolist()}")
+        raise PointError(f"the point has an element that is not finite: {point.tolist()}")
     if point.size == 0:
-        raise PointError("the point is empty, so there is nothing to differentiate by")
+        raise PointError("the point is empty: there is no input to differentiate with respect to")
     return point
 
 
@@ -209,7 +208,7 @@ def _jacobian(gradient: Callee | ArrayLike, point: Array, values: Array) -> Arra
     """Return the gradient under test as an ``(m, n)`` Jacobian."""
     result = gradient(argument(point)) if callable(gradient) else gradient
     try:
-        given = np.asarray(result, dtype=float64)
+        array = np.asarray(result, dtype=float64)
     except (TypeError, ValueError) as error:
         raise GradientMismatch(f"the gradient is not an array of real numbers: {error}") from error
     m, n = values.size, point.size
@@ -218,21 +217,21 @@ def _jacobian(gradient: Callee | ArrayLike, point: Array, values: Array) -> Arra
         allowed |= {point.shape, (n,)}
     if n == 1:
         allowed |= {values.shape, (m,)}
-    if given.shape not in allowed:
+    if array.shape not in allowed:
         raise GradientMismatch(
-            f"the gradient has shape {given.shape}; f takes {point.shape} and returns "
+            f"the gradient has shape {array.shape}; f takes {point.shape} and returns "
             f"{values.shape}, so the shape must be {values.shape + point.shape}"
         )
-    return given.reshape(m, n)
+    return array.reshape(m, n)
 
 
-def _wavering(
+def _sensitivity(
     gradient: Callee | ArrayLike, function: Function | None, point: Array, values: Array
 ) -> Array:
-    """Return how far the gradient moves when the inputs move by a few ULPs.
+    """Return how far the gradient changes when the inputs change by a few ULPs.
 
-    That is what rounding may do to a right gradient: by the inputs' conditioning, and by
-    cancellation in its own formula. An array wavers as the traced function's gradient does.
+    A correct gradient may be off by this much through rounding: by its conditioning, and by
+    cancellation in its own formula. For a constant array the traced function's gradient is used.
     """
     shape = (values.size, point.size)
     if callable(gradient):
@@ -252,7 +251,7 @@ def _wavering(
         return np.zeros(shape)
     draw = np.random.default_rng(0)
     here, widest = judged(point), np.zeros(shape)
-    step = np.where(point == 0, 0.0, _REACH * np.spacing(point))  # a zero is exact
+    step = np.where(point == 0, 0.0, _RADIUS * np.spacing(point))  # a zero is exact
     for _ in range(_NEIGHBOURS):
         moved = point + draw.choice((-1, 1), point.shape) * step
         widest = np.fmax(widest, np.abs(judged(moved) - here))
@@ -268,7 +267,7 @@ def _report(
     values: Array,
     unjudged: str,
 ) -> None:
-    """Raise, or warn, about the components that did not pass."""
+    """Raise an error or emit a warning about the components that did not pass."""
     __tracebackhide__ = True
     if not (verdicts.wrong.any() or verdicts.unjudged.any()):
         return
@@ -295,7 +294,9 @@ def _components(
             bar=float(truth.bar[i, j]),
             left=float(truth.left[i, j]),
             right=float(truth.right[i, j]),
-            noise=float(truth.noise[i]) if truth.noise[i] > _SPOKEN * abs(values[i]) else 0.0,
+            noise=float(truth.noise[i])
+            if truth.noise[i] > _REPORTED_NOISE * abs(values[i])
+            else 0.0,
         )
         for i, j in np.argwhere(chosen)
     )
@@ -308,7 +309,7 @@ class _Names(NamedTuple):
     out: tuple[int, ...]
 
     def of(self, row: int, column: int) -> str:
-        """Return the name of one entry of the Jacobian."""
+        """Return the name of one element of the Jacobian."""
         x = "x" + _subscript(column, self.into)
         return f"dy{_subscript(row, self.out)}/d{x}" if self.out else x
 

@@ -1,4 +1,4 @@
-"""What a failed gradient check says: the wrong components, and what the mistake looks like."""
+"""The message of a failed gradient check: the wrong components and the likely mistake."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Component:
     name : str
         Such as ``x[1]``, or ``dy[0]/dx[1]`` in a Jacobian.
     yours, numeric, bar : float
-        The value under test, the numeric value, and the numeric method's own error bar.
+        The value under test, the numeric value, and the error bar of the numeric value.
     left, right : float
         The one-sided derivatives; they differ at a kink.
     noise : float
-        The errors of the function's values, where they were found to be more than rounding.
+        The error of the function's values, if it is larger than rounding; otherwise 0.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Component:
         return self.left != self.right
 
     def line(self) -> tuple[str, str, str, str, str, str]:
-        """Return the cells of the component's line in the message."""
+        """Return the cells of the component's row in the message's table."""
         error = abs(self.yours - self.numeric)
         relative = error / abs(self.numeric) if self.numeric else np.inf
         numeric = f"{self.left!r} … {self.right!r}" if self.kink else repr(self.numeric)
@@ -85,27 +85,27 @@ def describe(
     allowed: Tolerance,
     hint: str,
 ) -> str:
-    """Return the whole message.
+    """Return the message of a failed check.
 
     Parameters
     ----------
     wrong, unjudged : sequence of Component
-        The components that failed, and those that could not be judged, in order.
+        The components that failed, and those that could not be judged.
     total : int
-        How many components there are.
+        The number of components.
     source : str
-        Where the numeric values come from.
+        How the numeric values were computed.
     allowed : Tolerance
-        The errors that were allowed beside the error bar.
+        The tolerances, which are added to the error bar.
     hint : str
-        What the mistake looks like, or nothing.
+        The likely mistake; empty if unknown.
     """
     lines = []
     if wrong:
         noun = "component" if total == 1 else "components"
         lines += [f"the gradient is wrong in {len(wrong)} of {total} {noun}", *_table(wrong)]
         if any(component.kink for component in wrong):
-            lines.append("at a kink any value between the one-sided derivatives would pass")
+            lines.append("at a kink, any value between the one-sided derivatives passes")
         if hint:
             lines.append(hint)
     if unjudged:
@@ -113,13 +113,13 @@ def describe(
     noise = max((component.noise for component in (*wrong, *unjudged)), default=0.0)
     if noise:
         lines.append(f"the values of f are noisy: off by about {noise:.0e}")
-    beside = f"rtol={allowed.rtol:g}" + (f" and atol={allowed.atol:g}" if allowed.atol else "")
-    lines.append(f"numeric values: {source}; allowed: {beside} beside the error bar")
+    tolerance = f"rtol={allowed.rtol:g}" + (f" and atol={allowed.atol:g}" if allowed.atol else "")
+    lines.append(f"numeric values: {source}; tolerance: {tolerance} beyond the error bar")
     return "\n".join(lines)
 
 
 def _unjudged(components: Sequence[Component], total: int) -> list[str]:
-    """Return the lines about components that could not be judged."""
+    """Return the lines of the message about components that could not be judged."""
     if len(components) == 1:
         head = f"could not judge component {components[0].name}"
     else:
@@ -127,13 +127,13 @@ def _unjudged(components: Sequence[Component], total: int) -> list[str]:
     return [
         head,
         *_table(components, columns=4),
-        "a wrong value would lie within the error bar, too: check that term by itself, or give the",
-        "absolute error that does not matter as atol",
+        "the error bar is too wide to tell a right value from a wrong one: check that term",
+        "separately, or pass the acceptable absolute error as atol",
     ]
 
 
 def _table(components: Sequence[Component], columns: int = 6) -> list[str]:
-    """Return a line for each component, aligned, below their heads."""
+    """Return a table of the components, with headings and aligned columns."""
     head = ("component", "yours", "numeric", "error bar", "relative", "ULPs")
     rows = [head, *(component.line() for component in components[:_SHOWN])]
     cells = [row[:columns] for row in rows]
@@ -154,7 +154,7 @@ def diagnose(
     wrong: NDArray[np.bool_],
     fixed: NDArray[np.bool_],
 ) -> str:
-    """Return what the mistake looks like, when it looks like a usual one.
+    """Return the likely mistake; empty if the errors match no common mistake.
 
     Parameters
     ----------
@@ -163,22 +163,23 @@ def diagnose(
     wrong : ndarray of bool, shape (m, n)
         Which components failed.
     fixed : ndarray of bool, shape (m, n)
-        For which of them the function is known exactly, because it could be traced.
+        Which components have an exact reference, because the function could be traced.
     """
     bad, good = yours[wrong], numeric[wrong]
     if not np.all(np.isfinite(bad)) or not np.all(np.isfinite(good)):
         return ""
     if _alike(bad, -good):
-        return "it looks like a sign: yours is minus the numeric value there"
+        return "likely a sign error: in these components yours is minus the numeric value"
     if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T):
-        return "it looks transposed: rows should be outputs, columns inputs"
+        return "likely transposed: rows must be outputs, columns must be inputs"
     if bad.size > 1 and _alike(np.sort(bad), np.sort(good)):
-        return "it looks like an order: the wrong components hold each other's values"
+        return "likely permuted: the wrong components have each other's values"
     if bad.size > 1 and np.all(good != 0) and bad[0] != 0 and _alike(bad / good, bad[0] / good[0]):
-        return f"it looks like a factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
+        return f"likely a wrong factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
     if np.all(np.abs(bad - good) <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
-            "it is near: if f stops at a tolerance or takes steps, allow for that by rtol or atol"
+            "the errors are small: if f iterates to a tolerance or chooses its own steps, "
+            "allow for its error with rtol or atol"
         )
     return ""
 

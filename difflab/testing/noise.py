@@ -1,18 +1,19 @@
-r"""How noisy a function's values are, and the slopes that can still be read from them.
+r"""Estimates of the noise of a function's values, and of derivatives from noisy values.
 
 Code that rounds its result, iterates to a tolerance or chooses its own steps returns values
-that are off by far more than a rounding. Close to a point such errors are constant or change
-smoothly, so neighbouring values do not show them: they show as stairs, and as jumps further out.
-So one component at a time is moved through windows of many sizes around the point. In each, the
-odd part of the function is interpolated at Chebyshev points,
+whose errors are far larger than one rounding. Close to a point such errors are constant or
+change smoothly, so neighbouring values do not reveal them: they appear as steps, and as jumps
+further away. Therefore one component at a time is moved through windows of many sizes around the
+point. In each window, the odd part of the function is interpolated at Chebyshev points,
 
 .. math:: \tfrac12 (f(x + t) - f(x - t)) = \sum_{j\ \mathrm{odd}} c_j T_j(t / H),
 
-whose coefficients fall geometrically until they meet the noise, and stay at its level (J. L.
+whose coefficients fall geometrically until they reach the level of the noise and stay there (J. L.
 Aurentz and L. N. Trefethen, *Chopping a Chebyshev series*, ACM Trans. Math. Softw. 43, 2017; the
-thought is that of R. W. Hamming's tables of differences and of J. J. Moré and S. M. Wild,
+idea is that of R. W. Hamming's tables of differences and of J. J. Moré and S. M. Wild,
 *Estimating computational noise*, SIAM J. Sci. Comput. 33, 2011). The noise of the noisiest window
-counts in all of them, and the slope is taken where noise and truncation together are least.
+is used for all of them, and the slope comes from the window where noise and truncation error
+together are smallest.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["Look", "Seen", "look", "look_aside"]
+__all__ = ["LineEstimate", "LineScan", "scan_aside", "scan_line"]
 
 Array = NDArray[float64]
-Values = Callable[[Array], Array]
-"""Moves of one component ``(K,)`` to the function's flattened values there ``(K, m)``."""
+MovedValues = Callable[[Array], Array]
+"""Map displacements of one component ``(K,)`` to the function's flattened values ``(K, m)``."""
 
 _NODES = 17
 _ANGLES = np.pi * (np.arange(_NODES // 2) + 0.5) / _NODES
@@ -41,37 +42,37 @@ _SQUARES = np.sqrt(np.cumsum(_ODD.astype(float) ** 2))
 
 _TOP = 0.3
 _RATIO = 8.0
-_LEAST = 4  # windows, beneath the size of x
+_LEAST = 4  # windows that are sampled at least
 _NARROWEST = 2.0**-30
-_WORSE = 4.0  # a window this much worse than the best, twice in a row, is the last
-_RESOLVED = 10.0  # how far the coefficients must fall for a function to be resolved
-_LEVEL = 0.2  # coefficients that fall by less than this have met the noise
-_ALIKE = 2.5  # levels in neighbouring windows of one and the same noise
-_SMALL = 3e-4  # what is taken for noise in one window alone, relative to the change there
-_ASIDE = 0.65  # where windows are that do not contain the point
-_CLEAR = 1e2  # how far above the last coefficients a smooth function's first one is
-_KINKED = 0.7  # an even part that falls by less from window to window than this is a kink's
+_WORSE = 4.0  # two windows in a row whose bars exceed the best by this factor end the scan
+_RESOLVED = 10.0  # factor by which the coefficients must fall for a function to be resolved
+_LEVEL = 0.2  # coefficients whose ratio exceeds this have reached the noise
+_ALIKE = 2.5  # largest ratio of the levels of one noise in neighbouring windows
+_SMALL = 3e-4  # largest noise accepted from a single window, relative to the change there
+_ASIDE = 0.65  # distance of the centre of windows that do not contain the point
+_CLEAR = 1e2  # ratio of first to last coefficients that shows a smooth function
+_KINKED = 0.7  # an even part whose ratio between windows exceeds this is that of a kink
 _ABOVE_KINKS = 4.0
 _SAFETY = 2.0
-_ROUNDINGS = 8.0  # noise above so many roundings of the values is more than that
+_ROUNDINGS = 8.0  # noise above this many units of rounding is more than rounding
 _EPS = float(np.finfo(float64).eps)
 
 _GROWTH, _GROWINGS, _HALVINGS = 16.0, 10, 30
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the values show along one component, for each of the ``m`` outputs.
+class LineEstimate:
+    """Derivative estimates along one component, for each of the ``m`` outputs.
 
     Attributes
     ----------
     slope, bar : ndarray (m,)
-        The derivative and a bound on its error: infinite where no window resolves the function,
-        not a number where a kink is too near for the windows.
+        The derivative and a bound on its error: infinite if no window resolves the function,
+        nan if a kink is closer than the windows can resolve.
     rise : ndarray (m,)
-        The steepest mean slope from the point to one of the windows' ends.
+        The steepest mean slope from the point to the end of a window.
     half_jump : ndarray (m,)
-        Half the difference of the one-sided derivatives, where there is a kink.
+        Half the difference of the one-sided derivatives at a kink; otherwise 0.
     """
 
     slope: Array
@@ -82,7 +83,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Window:
-    """Values in one window: its half-width, the odd part's coefficients, and sizes."""
+    """Values in one window: its half-width, the odd part's coefficients, and magnitudes."""
 
     half: float
     odd: Array  # (8, m) coefficients
@@ -94,16 +95,15 @@ class _Window:
 
 
 @dataclass(frozen=True)
-class Look:
-    """The values along one component, or along a direction.
+class LineScan:
+    """Values sampled along one component, or along a direction.
 
     Attributes
     ----------
     noise : ndarray (m,)
-        The size of the errors of the values that is visible here; zero where it is none but
-        rounding.
+        The size of the errors of the values; zero if it is not larger than rounding.
     pieces : ndarray (m,)
-        The same where the values are smooth beside the point, and jump further out.
+        The same for values that are smooth near the point and jump further away.
     rounding : ndarray (m,)
         The rounding of the values.
     """
@@ -113,12 +113,12 @@ class Look:
     pieces: Array
     rounding: Array
 
-    def seen(self, noise: Array) -> Seen:
-        """Return the derivative, where errors of size `noise` (m,) are in the values."""
+    def estimate(self, noise: Array) -> LineEstimate:
+        """Return the derivative, given values with errors of size `noise` ``(m,)``."""
         windows = self.windows
         if not windows:
             lost = np.full_like(noise, np.inf)
-            return Seen(0 * noise, lost, 0 * noise, 0 * noise)
+            return LineEstimate(0 * noise, lost, 0 * noise, 0 * noise)
         with np.errstate(all="ignore"):
             read = [_read(window, np.maximum(noise, window.rounding)) for window in windows]
             slopes, bars = (np.array(each) for each in zip(*read, strict=True))
@@ -130,9 +130,9 @@ class Look:
             half_jump, error = _half_jump(windows, least)
             bar = bars[best, columns] + np.where(noise > 0, _apart(slopes, best), 0.0) + error
             level = np.abs([window.odd[-3:] for window in windows]).max(axis=1)
-            # A kink nearer than the narrowest window may be at the point, or beside it.
+            # A kink inside the narrowest window may be at the point or next to it.
             near = _kinked(windows, level)[-1] & (half_jump == 0) & (noise == 0)
-            return Seen(
+            return LineEstimate(
                 slope=slopes[best, columns],
                 bar=np.where(near, np.nan, bar),
                 rise=np.max(rises, axis=0),
@@ -140,53 +140,53 @@ class Look:
             )
 
 
-def look(values: Values, center: Array, x: float, wanted: NDArray[np.bool_] | None = None) -> Look:
-    """Take values along one component, whose value is `x`.
+def scan_line(
+    values: MovedValues, center: Array, x: float, wanted: NDArray[np.bool_] | None = None
+) -> LineScan:
+    """Sample values along one component, whose value is `x`.
 
     Parameters
     ----------
     values : callable
-        Moves of the component ``(K,)`` to values ``(K, m)``; nan outside of the domain.
+        Map displacements of the component ``(K,)`` to values ``(K, m)``; nan outside the domain.
     center : ndarray (m,)
         The values at the point.
     x : float
-        The component.
+        The value of the component.
     wanted : ndarray of bool (m,), optional
-        The outputs that matter.
+        The outputs to estimate.
 
     Examples
     --------
     >>> rounded = lambda t: np.round(np.sin(1.0 + t), 4)[:, None]
-    >>> taken = look(rounded, rounded(np.zeros(1))[0], 1.0)
-    >>> bool(1e-5 < taken.noise[0] < 2e-4)
+    >>> scan = scan_line(rounded, rounded(np.zeros(1))[0], 1.0)
+    >>> bool(1e-5 < scan.noise[0] < 2e-4)
     True
-    >>> seen = taken.seen(taken.noise)
-    >>> bool(abs(seen.slope[0] - np.cos(1.0)) <= seen.bar[0] < 0.01)
+    >>> found = scan.estimate(scan.noise)
+    >>> bool(abs(found.slope[0] - np.cos(1.0)) <= found.bar[0] < 0.01)
     True
     """
-    counted = _Counted(values)
     wanted = np.ones(center.shape, dtype=bool) if wanted is None else wanted
     with np.errstate(all="ignore"):
-        windows = _windows(counted, center, x, wanted)
+        windows = _windows(values, center, x, wanted)
         rounding = windows[-1].rounding if windows else _EPS * np.abs(center)
         stair = np.zeros_like(center)
         still = windows[-1].flat if windows else np.zeros(center.shape, dtype=bool)
         for output in np.flatnonzero(still & wanted):
-            stair[output] = _stair(counted, center, int(output), windows, x)
+            stair[output] = _stair(values, center, int(output), windows, x)
         noise, pieces = _noise(windows) if windows else (stair, stair)
         noise = np.maximum(noise, 0.5 * stair)
         noise = np.where(noise > _ROUNDINGS * rounding, noise, 0.0)
-    return Look(windows, noise, np.minimum(pieces, noise), rounding)
+    return LineScan(windows, noise, np.minimum(pieces, noise), rounding)
 
 
-def look_aside(values: Values, center: Array) -> Array:
-    """Return the jumps between smooth pieces ``(m,)`` that show to both sides of the point."""
-    counted = _Counted(values)
+def scan_aside(values: MovedValues, center: Array) -> Array:
+    """Return the jumps between smooth pieces ``(m,)`` on both sides of the point."""
     found = np.zeros_like(center)
     with np.errstate(all="ignore"):
         for side in (-_ASIDE, _ASIDE):
-            middle = counted(np.array([side]))[0]
-            window = _window(partial(_shifted, counted, side), middle, _TOP)
+            middle = values(np.array([side]))[0]
+            window = _window(partial(_shifted, values, side), middle, _TOP)
             if window is None:
                 continue
             noise, _ = _noise([window])
@@ -194,24 +194,14 @@ def look_aside(values: Values, center: Array) -> Array:
     return found
 
 
-def _shifted(values: Values, side: float, moves: Array) -> Array:
+def _shifted(values: MovedValues, side: float, moves: Array) -> Array:
     return values(side + moves)
 
 
-class _Counted:
-    """The values, and how many were taken."""
-
-    def __init__(self, values: Values) -> None:
-        self.values = values
-        self.count = 0
-
-    def __call__(self, moves: Array) -> Array:
-        self.count += moves.size
-        return self.values(moves)
-
-
-def _windows(values: _Counted, center: Array, x: float, wanted: NDArray[np.bool_]) -> list[_Window]:
-    """Take values in windows from the widest to where narrower ones show less and less."""
+def _windows(
+    values: MovedValues, center: Array, x: float, wanted: NDArray[np.bool_]
+) -> list[_Window]:
+    """Sample windows from the widest until narrower ones only increase the error bar."""
     size = abs(x)
     half, last = _TOP * max(size, 1.0), _NARROWEST * (min(size, 1.0) or 1.0)
     found: list[_Window] = []
@@ -229,8 +219,8 @@ def _windows(values: _Counted, center: Array, x: float, wanted: NDArray[np.bool_
     return found
 
 
-def _window(values: Values, center: Array, half: float) -> _Window | None:
-    """Return one window, None where it leaves the domain."""
+def _window(values: MovedValues, center: Array, half: float) -> _Window | None:
+    """Return one window; None if it leaves the domain."""
     moves = half * _POSITIVE
     ends = values(np.array([moves[0], -moves[0]]))
     if not np.isfinite(ends).all():
@@ -254,11 +244,11 @@ def _window(values: Values, center: Array, half: float) -> _Window | None:
 
 
 def _read(window: _Window, noise: Array) -> tuple[Array, Array]:
-    """Return the slope that a window shows, given the noise of coefficients, and its bar."""
+    """Return a window's slope and its error bar, given the noise of the coefficients."""
     size = np.abs(window.odd)
     level = np.maximum(size[-3:].max(axis=0), noise)
     above = size > _SAFETY * level
-    # The last coefficient that stands out, or the first.
+    # The last coefficient above the noise, or the first.
     last = np.where(above.any(axis=0), len(size) - 1 - above[::-1].argmax(axis=0), 0)
     kept = np.arange(len(size))[:, None] <= last
     slope = (_SLOPES[:, None] * window.odd * kept).sum(axis=0) / window.half
@@ -270,8 +260,8 @@ def _read(window: _Window, noise: Array) -> tuple[Array, Array]:
 def _apart(slopes: Array, best: NDArray[np.intp]) -> Array:
     """Return how far the slope of the next narrower window is from that of the best, ``(m,)``.
 
-    The errors of code that chooses its own steps have a smooth part, which is larger than the
-    jumps that show them.
+    The errors of code that chooses its own steps have a smooth part, which is larger than their
+    jumps.
     """
     columns = np.arange(best.size)
     following = np.minimum(best + 1, len(slopes) - 1)
@@ -280,22 +270,22 @@ def _apart(slopes: Array, best: NDArray[np.intp]) -> Array:
 
 
 def _noise(windows: list[_Window]) -> tuple[Array, Array]:
-    """Return the noise of coefficients ``(m,)`` that the windows show, and that of smooth pieces.
+    """Return the noise of the coefficients ``(m,)``, and that of jumps between smooth pieces.
 
-    Code that iterates to a tolerance is smooth near the point, and jumps further out.
+    Code that iterates to a tolerance is smooth near the point and jumps further away.
     """
     size = np.abs([window.odd for window in windows])
     level, top = size[:, -3:].max(axis=1), size.max(axis=1)
-    met = (level > 0) & (size[:, -2:].max(axis=1) >= _LEVEL * size[:, -4:-2].max(axis=1))
-    # The odd part of a kink beside the point jumps as much in windows where curvature hides it.
-    met &= level > _ABOVE_KINKS * np.where(_kinked(windows, level), level, 0.0).max(axis=0)
-    counts = met & (top >= _RESOLVED * level)
+    at_noise = (level > 0) & (size[:, -2:].max(axis=1) >= _LEVEL * size[:, -4:-2].max(axis=1))
+    # The odd part of a kink next to the point jumps as much in windows where curvature hides it.
+    at_noise &= level > _ABOVE_KINKS * np.where(_kinked(windows, level), level, 0.0).max(axis=0)
+    counts = at_noise & (top >= _RESOLVED * level)
     alike = np.zeros_like(counts)
     low, high = np.minimum(level[1:], level[:-1]), np.maximum(level[1:], level[:-1])
-    near = met[1:] & met[:-1] & (high <= _ALIKE * low)
+    near = at_noise[1:] & at_noise[:-1] & (high <= _ALIKE * low)
     alike[1:] |= near
     alike[:-1] |= near
-    # Where narrow windows show a smooth function, a large jump further out is its own.
+    # If narrow windows show a smooth function, a large jump further away is not noise.
     clear = top[-1] >= _CLEAR * level[-1]
     clear &= top[-1] > 0
     counts &= (alike & ~clear) | (level <= _SMALL * top)
@@ -304,9 +294,9 @@ def _noise(windows: list[_Window]) -> tuple[Array, Array]:
 
 
 def _kinked(windows: list[_Window], level: Array) -> NDArray[np.bool_]:
-    """Return in which windows the even part is that of a kink ``(K, m)``.
+    """Return the mask ``(K, m)`` of windows whose even part is that of a kink.
 
-    Where the kink is not at the point itself the odd part jumps there by its distance.
+    If the kink is not at the point itself, the odd part jumps by its distance.
     """
     rise = np.array([window.even for window in windows])
     inner = np.array([window.inner for window in windows])[:, None]
@@ -316,16 +306,16 @@ def _kinked(windows: list[_Window], level: Array) -> NDArray[np.bool_]:
     result: NDArray[np.bool_] = np.zeros_like(clear)
     result[1:] |= pair
     result[:-1] |= pair
-    # The window in which the distance to the kink begins to matter is no better.
+    # The window in which the distance to the kink becomes visible is no better.
     result[1:] |= result[:-1]
     return result
 
 
 def _half_jump(windows: list[_Window], noise: Array) -> tuple[Array, Array]:
-    """Return half the difference of the one-sided derivatives, and its error; zero without a kink.
+    """Return half the jump of the derivative at a kink and its error; zero without a kink.
 
-    The even part of a smooth function rises with the square of the distance, that of a kink
-    with the distance.
+    The even part of a smooth function grows with the square of the distance, that of a kink
+    linearly.
     """
     inner = np.array([window.inner for window in windows])[:, None]
     rise = np.array([window.even for window in windows])
@@ -340,8 +330,10 @@ def _half_jump(windows: list[_Window], noise: Array) -> tuple[Array, Array]:
     return jump, error
 
 
-def _stair(values: _Counted, center: Array, output: int, windows: list[_Window], x: float) -> float:
-    """Return the height of the first change of an output that is constant beside the point."""
+def _stair(
+    values: MovedValues, center: Array, output: int, windows: list[_Window], x: float
+) -> float:
+    """Return the height of the first step of an output that is constant near the point."""
     near = 0.0
     far = 0.0
     for window in reversed(windows):
@@ -371,8 +363,8 @@ def _stair(values: _Counted, center: Array, output: int, windows: list[_Window],
     return height
 
 
-def _beyond(values: _Counted, center: Array, output: int, step: float) -> float:
-    """Return a distance at which an output changes, zero where none is found."""
+def _beyond(values: MovedValues, center: Array, output: int, step: float) -> float:
+    """Return a distance at which an output changes; zero if none is found."""
     for _ in range(_GROWINGS):
         step *= _GROWTH
         for sign in (1.0, -1.0):
@@ -381,7 +373,7 @@ def _beyond(values: _Counted, center: Array, output: int, step: float) -> float:
     return 0.0
 
 
-def _change(values: _Counted, center: Array, output: int, move: float) -> float:
-    """Return how far an output changes by a move, zero where it is not a number."""
+def _change(values: MovedValues, center: Array, output: int, move: float) -> float:
+    """Return the change of an output under a displacement; zero if it is not finite."""
     change = float(abs(values(np.array([move]))[0, output] - center[output]))
     return change if np.isfinite(change) else 0.0

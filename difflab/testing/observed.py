@@ -1,4 +1,4 @@
-"""What a function's values show where a numeric method's verdict on a gradient is in doubt."""
+"""Scans of a function's values for gradients on which a numeric method cannot decide."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.noise import Look, look, look_aside
+from difflab.testing.noise import LineScan, scan_aside, scan_line
 from difflab.testing.truth import Callee, Doubt, Truth, values_at
 
 __all__ = ["observed"]
 
 Array = NDArray[float64]
-Mask = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
-# Code whose values jump has errors with a smooth part, too: the values do not show it. It may be
-# so many times larger than the jumps, but a right derivative is at least this accurate.
+# Errors of code whose values jump also have a smooth part, which the values do not reveal. It may
+# be `_BIAS` times larger than the jumps, but at most the share `_MOST` of a right derivative.
 _BIAS, _MOST = 1e5, 5e-4
-_CHOSEN = 8  # components whose values are looked at for noise before all are
+_CHOSEN = 8  # components that are scanned for noise first
 _EPS = float(np.finfo(float64).eps)
-_HIDDEN = 32.0  # roundings of the value: a function that first moves by so little was hidden
+_HIDDEN = 32.0  # a first change below this many units of rounding may have been hidden before
 _REACH, _STRIDES = 16.0, 10  # growing steps at which a constant component must stay constant
 
 
 def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt) -> Truth:
-    """Return the truth with what the values themselves show where a verdict is in doubt.
+    """Return `truth`, improved by scans of the values where a verdict is in doubt.
 
-    A numeric method sees only how neighbouring values differ. Before it may call a gradient
-    wrong the values are looked at for noise, and where its error bar says nothing they are
-    looked at for more.
+    A numeric method sees only how neighbouring values differ. Before a gradient is reported as
+    wrong, the values are scanned for noise; where the error bar is too wide, the scans also
+    replace the derivative.
     """
     observer = _Observer(f, point, values)
     final = truth.final.copy()
@@ -41,52 +41,52 @@ def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt)
     entries = doubt.entries & ~final
     if not entries.any():
         return replace(truth, final=final)
-    looks, noise, pieces = _looks(observer, entries, doubt)
+    scans, noise, pieces = _scans(observer, entries, doubt)
     names = ("value", "bar", "left", "right", "rise", "smooth")
     parts: dict[str, Any] = {name: getattr(truth, name).copy() for name in names}
     new = replace(truth, **parts, final=final, noise=noise)
-    for column, taken in looks.items():
-        _enter(new, column, taken, entries[:, column])
+    for column, scan in scans.items():
+        _enter(new, column, scan, entries[:, column])
     hidden = np.fmin(_BIAS * pieces[:, None] / _lengths(point), _MOST * np.abs(new.value))
     new.bar[entries] += hidden[entries]
     fitted = f"polynomials through {observer.count} values of f"
     return replace(new, source=fitted if noise.any() else f"{truth.source}; {fitted}")
 
 
-def _looks(
-    observer: _Observer, entries: Mask, doubt: Doubt
-) -> tuple[dict[int, Look], Array, Array]:
-    """Look along the components in doubt; return also the noise, and that of smooth pieces.
+def _scans(
+    observer: _Observer, entries: BoolArray, doubt: Doubt
+) -> tuple[dict[int, LineScan], Array, Array]:
+    """Return scans along the components in doubt, the noise, and that of smooth pieces.
 
-    Noise along one component counts in all, since it is of one and the same values. Of many
-    components that a method calls wrong a few are looked at, if these show no noise.
+    Noise along one component applies to all, since the values are the same. Of many components
+    that a method judges wrong only a few are scanned if these show no noise.
     """
     columns = [int(j) for j in np.argsort(-doubt.size.max(axis=0)) if entries[:, j].any()]
-    looks = {j: observer.along(j, entries[:, j]) for j in columns[:_CHOSEN]}
-    across = [observer.across()] if len(looks) < observer.point.size else []
-    taken = [*looks.values(), *across]
-    noise = np.max([each.noise for each in taken], axis=0)
-    pieces = np.max([each.pieces for each in taken], axis=0) if noise.any() else observer.aside()
+    scans = {j: observer.along(j, entries[:, j]) for j in columns[:_CHOSEN]}
+    across = [observer.across()] if len(scans) < observer.point.size else []
+    first = [*scans.values(), *across]
+    noise = np.max([each.noise for each in first], axis=0)
+    pieces = np.max([each.pieces for each in first], axis=0) if noise.any() else observer.aside()
     rest = [j for j in columns[_CHOSEN:] if noise.any() or not doubt.wrong[:, j].any()]
-    looks |= {j: observer.along(j, entries[:, j]) for j in rest}
-    return looks, np.max([noise, *(each.noise for each in looks.values())], axis=0), pieces
+    scans |= {j: observer.along(j, entries[:, j]) for j in rest}
+    return scans, np.max([noise, *(each.noise for each in scans.values())], axis=0), pieces
 
 
-def _enter(truth: Truth, j: int, taken: Look, chosen: Mask) -> None:
-    """Put what was seen along component `j` into a truth, for the chosen outputs."""
-    seen = taken.seen(truth.noise)
+def _enter(truth: Truth, j: int, scan: LineScan, chosen: BoolArray) -> None:
+    """Store the estimates along component `j` in `truth`, for the chosen outputs."""
+    seen = scan.estimate(truth.noise)
     value, bar = truth.value[:, j], truth.bar[:, j]
     gap = np.abs(seen.slope - value)
     noisy = truth.noise > 0
     found = np.isfinite(seen.bar)
-    # Two estimates without noise that exclude each other say that one of them is deceived.
+    # Two estimates without noise that exclude each other: one of them is wrong.
     apart = found & ~noisy & (gap > bar + seen.bar + np.abs(seen.half_jump))
-    # The method looks nearer: where it sees no kink, the one that is seen is beside the point.
+    # The method uses closer points: a kink that only the scan shows is not at the point.
     kink = chosen & (seen.half_jump != 0) & (noisy | ~(bar < 0.5 * np.abs(seen.half_jump)))
     found &= kink | (seen.half_jump == 0)
     better = noisy | (found & ~(bar <= seen.bar))
-    better &= chosen & bool(taken.windows)
-    lost = chosen & ~noisy & np.isinf(seen.bar) & np.isfinite(value) & bool(taken.windows)
+    better &= chosen & bool(scan.windows)
+    lost = chosen & ~noisy & np.isinf(seen.bar) & np.isfinite(value) & bool(scan.windows)
     truth.value[:, j] = np.where(better, seen.slope, value)
     truth.bar[:, j] = np.where(better, seen.bar, np.where(lost, np.inf, bar))
     truth.bar[:, j] += np.where(apart & chosen, gap, 0.0)
@@ -97,7 +97,7 @@ def _enter(truth: Truth, j: int, taken: Look, chosen: Mask) -> None:
 
 
 class _Observer:
-    """A function's values beside a point, counted."""
+    """A function's values near a point, with a count of evaluations."""
 
     def __init__(self, f: Callee, point: Array, values: Array) -> None:
         self.f = f
@@ -105,36 +105,36 @@ class _Observer:
         self.center = values.ravel()
         self.count = 0
 
-    def along(self, j: int, wanted: Mask) -> Look:
-        """Look along one component."""
+    def along(self, j: int, wanted: BoolArray) -> LineScan:
+        """Scan along one component."""
         unit = np.zeros(self.point.size)
         unit[j] = 1.0
-        return look(self._moved(unit), self.center, float(self.point.flat[j]), wanted)
+        return scan_line(self._moved(unit), self.center, float(self.point.flat[j]), wanted)
 
-    def across(self) -> Look:
-        """Look along a direction that moves every component, for the noise."""
-        return look(self._moved(self._direction()), self.center, 1.0)
+    def across(self) -> LineScan:
+        """Scan for noise along a direction that moves every component."""
+        return scan_line(self._moved(self._direction()), self.center, 1.0)
 
     def aside(self) -> Array:
-        """Look for jumps of the values to both sides, with every component moved."""
-        return look_aside(self._moved(self._direction()), self.center)
+        """Return the jumps on both sides of the point along the same direction."""
+        return scan_aside(self._moved(self._direction()), self.center)
 
     def _direction(self) -> Array:
         draw = np.random.default_rng(0)
         size = _lengths(self.point)
         return draw.choice((-1.0, 1.0), size.size) * draw.uniform(0.5, 1.0, size.size) * size
 
-    def constant(self, j: int) -> Mask:
-        """Return which outputs do not change with a component, nor hide that they do.
+    def constant(self, j: int) -> BoolArray:
+        """Return which outputs do not change with a component, not even below their rounding.
 
-        A function that is constant near the point may be too large for its change to be seen.
-        Then it changes further out, and at first by no more than a few roundings.
+        A large function may hide a small change near the point in its rounding. It then changes
+        further away, at first by no more than a few units of rounding.
         """
         unit = np.zeros(self.point.size)
         unit[j] = max(abs(float(self.point.flat[j])), 1.0)
         values = self._moved(unit)
         near = values(np.array([-0.3, -0.11, 0.11, 0.3])) - self.center
-        result: Mask = (near == 0).all(axis=0)
+        result: BoolArray = (near == 0).all(axis=0)
         unseen = result.copy()
         step = 1.0
         for _ in range(_STRIDES):

@@ -1,8 +1,8 @@
 """Hypothesis strategies: random expressions of the language, and points where they are smooth.
 
-Every argument of a function is led into that row's own sampling interval, so an expression is
-defined, and away from its kinks, at every point. Needs Hypothesis, which the `test` extra
-brings.
+Every argument of a function is mapped into the sampling interval of its primitive, so an
+expression is defined, and away from its kinks, at every point. Requires Hypothesis, which the
+`test` extra installs.
 
 Examples
 --------
@@ -27,7 +27,7 @@ from difflab.primitives import TABLE
 
 __all__ = ["cases", "expressions", "points"]
 
-_TOTAL = ("add", "subtract", "multiply")  # take any operands as they are
+_TOTAL = ("add", "subtract", "multiply")  # defined for all operands
 _RANGE = 2.0
 
 
@@ -38,14 +38,14 @@ def points(names: Sequence[str] = ("x", "y")) -> st.SearchStrategy[dict[str, flo
 
 
 def expressions(names: Sequence[str] = ("x", "y"), max_leaves: int = 10) -> st.SearchStrategy[str]:
-    """Return a strategy for texts of the language in the variables `names`.
+    """Return a strategy for expressions of the language in the variables `names`.
 
     Parameters
     ----------
     names : sequence of str
         The variables; an expression need not use all of them.
     max_leaves : int
-        How many variables and constants an expression holds at most.
+        The largest number of variables and constants in an expression.
     """
     constants = st.integers(-40, 40).map(lambda k: _number(k / 8))
     leaves = st.sampled_from(list(names)) | constants
@@ -66,7 +66,7 @@ def _larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def _usable(row: Primitive) -> bool:
-    """Whether random operands can be led into the row's domain, and the language spells it."""
+    """Return whether the language has the primitive and operands can be mapped to its domain."""
     spelled = bool(row.names or row.infix)
     return spelled and bool(row.samples) and not row.boolean and not row.truths
 
@@ -75,7 +75,7 @@ def _applied(row: Primitive, parts: st.SearchStrategy[str]) -> st.SearchStrategy
     if row.name in _TOTAL:
         operands = [parts for _ in row.samples]
     else:
-        operands = [parts.map(partial(_led, low=low, high=high)) for low, high in row.samples]
+        operands = [parts.map(partial(_mapped, low=low, high=high)) for low, high in row.samples]
     return st.tuples(*operands).map(lambda texts: _spelled(row, texts))
 
 
@@ -85,8 +85,8 @@ def _chosen(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-def _led(text: str, low: float, high: float) -> str:
-    """Return an expression whose value lies between `low` and `high`."""
+def _mapped(text: str, low: float, high: float) -> str:
+    """Return an expression of `text` whose value lies between `low` and `high`."""
     middle, half = (low + high) / 2, (high - low) / 2
     return f"({_number(middle)} + {_number(half)}*sin({text}))"
 

@@ -1,4 +1,4 @@
-"""What a gradient is held to: numeric derivatives, each with what is known of its error."""
+"""Numeric derivatives that a gradient is compared with, each with a bound on its error."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ __all__ = [
 ]
 
 Array = NDArray[float64]
-Mask = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 Callee = Callable[[Any], Any]
 
 TRUSTED = 0.1
-"""A bar above this share of the derivative leaves nothing of it but its size."""
+"""Share of the derivative above which an error bar determines only its order of magnitude."""
 
-_LARGEST = 20_000  # operations times inputs that the referee is asked to take on
-_PATIENCE = 5.0  # seconds that it gets
-_SAME = 1e4  # roundings by which the traced function may differ from the code
+_LARGEST = 20_000  # operations times inputs up to which the referee is called
+_TIMEOUT = 5.0  # seconds for the referee
+_SAME = 1e4  # units of rounding by which the traced function may differ from the code
 _EPS = float(np.finfo(float64).eps)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Numeric derivatives ``(m, n)``, and where they come from.
+    """Numeric derivatives ``(m, n)`` and their origin.
 
     Attributes
     ----------
     value, bar : ndarray (m, n)
-        The derivative, and the bound on its error.
+        The derivative and the bound on its error.
     left, right : ndarray (m, n)
         The one-sided derivatives; they differ at a kink.
     rise : ndarray (m, n)
-        The steepest mean slope that the function was seen to have around the point.
+        The steepest mean slope that was observed around the point.
     final : ndarray of bool (m, n)
-        Where the derivative is known to all digits that matter, or to be zero.
+        Where the derivative is known to full accuracy, or known to be zero.
     smooth : ndarray of bool (m, n)
         Where there is no kink.
     noise : ndarray (m,)
-        The errors of the values, where they were found to be more than rounding.
+        The error of the values, if it is larger than rounding; otherwise 0.
     source : str
-        For the message.
+        How they were computed, for the message.
     """
 
     value: Array
@@ -65,36 +65,36 @@ class Truth:
     left: Array
     right: Array
     rise: Array
-    final: Mask
-    smooth: Mask
+    final: BoolArray
+    smooth: BoolArray
     noise: Array
     source: str
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """Entries ``(m, n)`` of which a numeric method alone cannot tell.
+    """Elements ``(m, n)`` that a numeric method alone cannot judge.
 
     Attributes
     ----------
     wrong : ndarray of bool
-        Those that it calls wrong.
+        Elements that it judges wrong.
     entries : ndarray of bool
-        Those, and all that its error bar is too wide for.
+        Those, and all elements whose error bar is too wide.
     zero : ndarray of bool
-        Those that are zero by both.
+        Elements that are zero in both Jacobians.
     size : ndarray
-        How far they are off.
+        The relative difference.
     """
 
-    wrong: Mask
-    entries: Mask
-    zero: Mask
+    wrong: BoolArray
+    entries: BoolArray
+    zero: BoolArray
     size: Array
 
 
 def argument(point: Array) -> Any:
-    """Return the point as `f` expects it: its own copy, a number where it is one."""
+    """Return the point as an argument of `f`: a copy of the array, or a float for a scalar."""
     return float(point) if point.ndim == 0 else point.copy()
 
 
@@ -123,27 +123,27 @@ def estimated(f: Callee, point: Array, values: Array, method: str) -> Truth:
 
 
 def traced(f: Callee, point: Array, values: Array) -> Function | None:
-    """Return the graph of `f`, or None where Python decides what it computes, or it is large."""
+    """Return the graph of `f`; None if it cannot be traced or is too large."""
     from difflab.graph.counts import count
     from difflab.graph.trace import trace
 
     try:
         function = trace(f, argument(point))
         small = count(function).operations * point.size <= _LARGEST
-    except Exception:  # whatever the user's code does when it meets a value that is no number
+    except Exception:  # user code may raise anything on a traced value
         return None
     return function if small and function.m == values.size else None
 
 
 def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth | None:
-    """Put the referee's derivative where it settled one; None if the code computes otherwise.
+    """Return `truth` with the referee's derivatives where settled; None if the code differs.
 
-    Code may compute something else with numbers than with the values that trace it.
+    Code may compute one function of floats and another of traced values.
     """
     from difflab.referee.referee import refer
     from difflab.referee.ulp import nearest
 
-    found = refer(function, point.ravel().tolist(), timeout=_PATIENCE)
+    found = refer(function, point.ravel().tolist(), timeout=_TIMEOUT)
     if not _same(function, f, point, found.magnitude):
         return None
     settled = ~np.isin(found.regularity, ("undefined", "unsettled"))
@@ -167,7 +167,7 @@ def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth
 
 
 def _same(function: Function, f: Callee, point: Array, magnitude: float) -> bool:
-    """Return whether a graph and the code that was traced agree at the point and beside it."""
+    """Return whether a graph and the code that was traced agree at and near the point."""
     draw = np.random.default_rng(0)
     for reach in (0.0, 1e-3, 0.1):
         near = point * (1.0 + reach * draw.uniform(-1.0, 1.0, point.shape))
@@ -181,19 +181,19 @@ def _same(function: Function, f: Callee, point: Array, magnitude: float) -> bool
 
 
 def rounds(function: Function) -> bool:
-    """Return whether a graph has operations whose results move in steps, such as `round`.
+    """Return whether a graph has piecewise constant operations, such as `round`.
 
-    Its derivative is that of the pieces, zero where the result itself is rounded. What is asked
-    for may also be the derivative of the function that was rounded.
+    Its derivative is that of the pieces, zero where the result itself is rounded. A gradient
+    under test may instead be that of the function without the rounding.
     """
     return any(row.name in ("floor", "ceil", "round") for row in function.graph.primitives)
 
 
 def values_at(f: Callee, point: Array, m: int) -> Array:
-    """Return the flattened values ``(m,)``, nan where the code refuses the point."""
+    """Return the flattened values ``(m,)``; nan if the code raises an exception."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return np.asarray(f(argument(point)), dtype=float64).reshape(m)
-    except Exception:  # away from the point that was given, whatever the user's code raises
+    except Exception:  # user code may raise anything away from the given point
         return np.full(m, np.nan)

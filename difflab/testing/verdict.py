@@ -1,4 +1,4 @@
-"""Right, wrong, or not to be judged: every component of a gradient beside what is known of it."""
+"""Verdicts on the components of a gradient: right, wrong, or impossible to judge."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from difflab.testing.truth import TRUSTED, Doubt, Truth
 __all__ = ["Tolerance", "Verdicts", "doubt", "judged"]
 
 Array = NDArray[float64]
-Mask = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 _OF_RISE = 0.01
-"""A derivative this small beside the slopes around it may be known no better than they are."""
+"""Share of the slopes around the point below which they set the scale of a derivative."""
 
 _FINE = 1e-4
-"""A relative error bar above which more values are taken."""
+"""Relative error bar above which more values are sampled."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What is allowed beside the error bar: relative to the derivative, and absolute."""
+    """The tolerances that are added to the error bar: relative to the derivative, and absolute."""
 
     rtol: float
     atol: float
@@ -34,32 +34,32 @@ class Tolerance:
 class Verdicts(NamedTuple):
     """Which components are wrong, and which could not be judged; the others are right."""
 
-    wrong: Mask
-    unjudged: Mask
+    wrong: BoolArray
+    unjudged: BoolArray
 
 
-def judged(yours: Array, truth: Truth, allowed: Tolerance, wavering: Array) -> Verdicts:
+def judged(yours: Array, truth: Truth, allowed: Tolerance, sensitivity: Array) -> Verdicts:
     r"""Return the verdicts on a Jacobian ``(m, n)``.
 
-    A component that lies within its room is right only if the room is small: less than a tenth
+    A component within its tolerance is right only if the tolerance is small: less than a tenth
     of the derivative, or a thousandth of the slopes around the point, or `atol`. Otherwise a
-    wrong one would lie within it as well.
+    wrong value would lie within it as well.
 
     Parameters
     ----------
     yours : ndarray (m, n)
-        The Jacobian under test; what is not a number is wrong.
+        The Jacobian under test; nan is wrong.
     truth : Truth
-        What it is held to.
+        The numeric derivatives to compare with.
     allowed : Tolerance
-        The relative and the absolute error allowed.
-    wavering : ndarray (m, n)
-        How far the Jacobian itself moves between neighbouring inputs, which is no fault of its.
-        Next to a kink it leaps instead, so there it excuses nothing.
+        The relative and the absolute tolerance.
+    sensitivity : ndarray (m, n)
+        How far the Jacobian itself changes between neighbouring inputs, added to the tolerance.
+        It is ignored next to a kink, where the Jacobian jumps.
     """
     room = truth.bar + allowed.atol
-    excuse = np.where(truth.smooth, wavering, 0.0)
-    low = np.fmin(truth.left, truth.right)  # at an edge of the domain one side is nan
+    excuse = np.where(truth.smooth, sensitivity, 0.0)
+    low = np.fmin(truth.left, truth.right)  # at the edge of the domain one side is nan
     high = np.fmax(truth.left, truth.right)
     low, high = low - allowed.rtol * np.abs(low) - room, high + allowed.rtol * np.abs(high) + room
     unknown = np.isnan(low) | np.isnan(high)
@@ -75,7 +75,7 @@ def judged(yours: Array, truth: Truth, allowed: Tolerance, wavering: Array) -> V
 
 
 def doubt(yours: Array, truth: Truth, verdicts: Verdicts, atol: float) -> Doubt:
-    """Return the entries of which a numeric method alone cannot tell, or cannot tell well."""
+    """Return the elements that a numeric method alone cannot judge, or only coarsely."""
     size = np.abs(yours - truth.value) / (truth.bar + np.abs(truth.value))
     coarse = ~(truth.bar <= np.fmax(_FINE * np.abs(truth.value), atol))
     open_ = ~truth.final & ~np.isnan(yours)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from difflab.bench.accuracy import FORMULAS, LAYOUT, Fit, Subject, fit, steps, tasks
-from difflab.lab.sweep import Row, run
+from difflab.lab.sweep import SweepRow, run
 from difflab.language import parse
 from difflab.referee.referee import refer
 
@@ -29,14 +29,14 @@ def quotient(name: str, text: str, x: float, h: float) -> float:
 
 
 @pytest.fixture
-def figure_3(reference: Read, tmp_path: Path) -> list[Row]:
+def figure_3(reference: Read, tmp_path: Path) -> list[SweepRow]:
     data = reference("baydin")["figure3"]
     text = data["formula"].removeprefix("f = ").partition(" evaluated")[0]
     assert "8*x*x" in text
     return run(tmp_path / "a.csv", LAYOUT, tasks(subject(text, float(data["x0"])), steps(8)))
 
 
-def test_figure_3_of_baydin_is_reproduced(figure_3: list[Row], reference: Read) -> None:
+def test_figure_3_of_baydin_is_reproduced(figure_3: list[SweepRow], reference: Read) -> None:
     found = {(row["method"], row["step"]): row["absolute_error"] for row in figure_3}
     exact = float(reference("baydin")["figure3"]["exact"])
     for row in reference("baydin")["figure3"]["rows"]:
@@ -48,14 +48,14 @@ def test_figure_3_of_baydin_is_reproduced(figure_3: list[Row], reference: Read) 
             )
 
 
-def test_slopes_are_the_orders_of_the_formulas(figure_3: list[Row]) -> None:
+def test_slopes_are_the_orders_of_the_formulas(figure_3: list[SweepRow]) -> None:
     for name, formula in FORMULAS.items():
         found = fit([row for row in figure_3 if row["method"] == name])
         assert found is not None
         assert found.slope == pytest.approx(formula.order, rel=0.01)
 
 
-def test_floors_are_where_theory_has_them(figure_3: list[Row], reference: Read) -> None:
+def test_floors_are_where_theory_has_them(figure_3: list[SweepRow], reference: Read) -> None:
     """Numerical Recipes 5.7: √ε for forward, ε^⅔ for central differences, ε for complex step."""
     theory = reference("finite_difference")["theory"]
     eps = float(theory["eps"])
@@ -71,7 +71,7 @@ def test_floors_are_where_theory_has_them(figure_3: list[Row], reference: Read) 
         assert relative / 30 < found.error / 9.066 < 30 * relative
 
 
-def test_methods_with_their_own_step_reach_the_floor(figure_3: list[Row]) -> None:
+def test_methods_with_their_own_step_reach_the_floor(figure_3: list[SweepRow]) -> None:
     own = {row["method"]: row["relative_error"] for row in figure_3 if row["step"] is None}
     bounds = {"symbolic": 1e-15, "finite-forward": 1e-7, "finite-central": 1e-10}
     bounds |= {"richardson": 1e-13, "complex-step": 1e-15, "forward": 1e-15, "reverse": 1e-15}
@@ -135,7 +135,7 @@ def test_complex_step_is_left_out_where_it_does_not_apply(tmp_path: Path) -> Non
     assert own["status"] != "ok"
 
 
-def made(order: int, noise: float) -> list[Row]:
+def made(order: int, noise: float) -> list[SweepRow]:
     """Return rows of an ideal formula: h^order above, noise/h below."""
     return [
         {

@@ -15,12 +15,12 @@ from difflab.bench.adbench.drawing import picture, text
 from difflab.bench.adbench.problems import Problem
 from difflab.bench.adbench.tools import TOOLS, Ready, Tool
 from difflab.errors import InputError
-from difflab.lab.sweep import Row, run
+from difflab.lab.sweep import SweepRow, run
 
 DATA = Path(__file__).parents[1] / "data" / "adbench"
 
 
-def measured(tmp_path: Path, names: list[str], instances: list[str]) -> list[Row]:
+def measured(tmp_path: Path, names: list[str], instances: list[str]) -> list[SweepRow]:
     return run(tmp_path / "a.csv", adbench.LAYOUT, adbench.tasks(DATA, instances, names))
 
 

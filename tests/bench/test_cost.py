@@ -9,13 +9,13 @@ import pytest
 from difflab.bench import cost
 from difflab.bench.cost import FIXED, LAYOUT, crossing, curve, tasks
 from difflab.errors import MethodTimeout, UnsupportedError
-from difflab.lab.sweep import Row, run
+from difflab.lab.sweep import SweepRow, run
 from difflab.methods.protocol import Prepared, Problem
 from difflab.methods.registry import installed
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[SweepRow]:
     names = ("finite-central", "forward", "reverse")
     chosen = {name: method for name, method in installed().items() if name in names}
     with pytest.MonkeyPatch.context() as patch:
@@ -24,36 +24,36 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
         return run(path, LAYOUT, tasks((1, 2, 4, 8, 16, 32), 1000.0))
 
 
-def operations(rows: list[Row], along: str, method: str) -> dict[float, float]:
+def operations(rows: list[SweepRow], along: str, method: str) -> dict[float, float]:
     return curve(rows, along, method, "operations")
 
 
-def test_everything_was_measured(rows: list[Row]) -> None:
+def test_everything_was_measured(rows: list[SweepRow]) -> None:
     assert {row["status"] for row in rows} == {"ok"}
     assert len(rows) == 2 * 6 * 3
     assert all(float(row["call_seconds"] or 0) > 0 for row in rows)
 
 
-def test_forward_mode_pays_for_inputs(rows: list[Row]) -> None:
+def test_forward_mode_pays_for_inputs(rows: list[SweepRow]) -> None:
     forward, reverse = (operations(rows, "inputs", mode) for mode in ("forward", "reverse"))
     assert forward[32] > 8 * forward[1]
     assert reverse[32] < 2 * reverse[1]
 
 
-def test_reverse_mode_pays_for_outputs(rows: list[Row]) -> None:
+def test_reverse_mode_pays_for_outputs(rows: list[SweepRow]) -> None:
     forward, reverse = (operations(rows, "outputs", mode) for mode in ("forward", "reverse"))
     assert reverse[32] > 8 * reverse[1]
     assert forward[32] < 2 * forward[1]
 
 
 @pytest.mark.parametrize("along", ["inputs", "outputs"])
-def test_the_modes_cross_near_as_many_inputs_as_outputs(rows: list[Row], along: str) -> None:
+def test_the_modes_cross_near_as_many_inputs_as_outputs(rows: list[SweepRow], along: str) -> None:
     place = crossing(operations(rows, along, "forward"), operations(rows, along, "reverse"))
     assert place is not None
     assert FIXED / 2 < place < FIXED * 2
 
 
-def test_numeric_methods_pay_a_function_for_every_evaluation(rows: list[Row]) -> None:
+def test_numeric_methods_pay_a_function_for_every_evaluation(rows: list[SweepRow]) -> None:
     for row in rows:
         if row["method"] == "finite-central":
             function, inputs = int(row["function_operations"] or 0), int(row["inputs"] or 0)

@@ -13,15 +13,15 @@ from difflab.bench.accuracy import steps
 from difflab.bench.cost import FIXED
 from difflab.bench.swell import SERIES
 from difflab.errors import InputError
-from difflab.lab.sweep import Row
+from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import spread
 
-Draw = Callable[[Sequence[Row], str], bytes]
+Draw = Callable[[Sequence[SweepRow], str], bytes]
 
 
-def accuracy_rows(expression: str = "sin(x)") -> list[Row]:
-    common: Row = {"expression": expression, "point": "x = 1", "status": "ok"}
-    rows: list[Row] = [
+def accuracy_rows(expression: str = "sin(x)") -> list[SweepRow]:
+    common: SweepRow = {"expression": expression, "point": "x = 1", "status": "ok"}
+    rows: list[SweepRow] = [
         {
             **common,
             "method": "central difference",
@@ -31,13 +31,13 @@ def accuracy_rows(expression: str = "sin(x)") -> list[Row]:
         }
         for h in steps(2)
     ]
-    own: Row = {**common, "method": "reverse", "step": None, "absolute_error": 0.0}
-    refused: Row = {**common, "method": "complex-step", "step": None, "status": "unsupported"}
+    own: SweepRow = {**common, "method": "reverse", "step": None, "absolute_error": 0.0}
+    refused: SweepRow = {**common, "method": "complex-step", "step": None, "status": "unsupported"}
     return [*rows, {**own, "relative_error": 0.0}, {**refused, "absolute_error": None}]
 
 
-def swell_rows() -> list[Row]:
-    rows: list[Row] = []
+def swell_rows() -> list[SweepRow]:
+    rows: list[SweepRow] = []
     for depth in (1, 2, 3):
         for k, series in enumerate(SERIES):
             stopped = series == "symbolic tree" and depth == 3
@@ -54,18 +54,23 @@ def swell_rows() -> list[Row]:
     return rows
 
 
-def cost_rows() -> list[Row]:
-    rows: list[Row] = []
+def cost_rows() -> list[SweepRow]:
+    rows: list[SweepRow] = []
     for size in (2, 8, 32):
         for n, m in ((size, FIXED), (FIXED, size)):
             for method, work in (("forward", n), ("reverse", m), ("plug-in", n + m)):
-                row: Row = {"inputs": n, "outputs": m, "method": method, "status": "ok"}
+                row: SweepRow = {"inputs": n, "outputs": m, "method": method, "status": "ok"}
                 rows.append({**row, "operations": 100 * work, "call_seconds": 1e-6 * work})
-    refused: Row = {"inputs": 2, "outputs": FIXED, "method": "symbolic", "status": "unsupported"}
+    refused: SweepRow = {
+        "inputs": 2,
+        "outputs": FIXED,
+        "method": "symbolic",
+        "status": "unsupported",
+    }
     return [*rows, {**refused, "message": "too <large>", "operations": None, "call_seconds": None}]
 
 
-CASES: list[tuple[Draw, Callable[[], list[Row]]]] = [
+CASES: list[tuple[Draw, Callable[[], list[SweepRow]]]] = [
     (bench.accuracy, accuracy_rows),
     (bench.swell, swell_rows),
     (bench.cost, cost_rows),
@@ -78,7 +83,7 @@ EACH = pytest.mark.parametrize(("draw", "rows"), CASES, ids=["accuracy", "swell"
     ("kind", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
 def test_a_picture_of_each_kind(
-    draw: Draw, rows: Callable[[], list[Row]], kind: str, start: bytes
+    draw: Draw, rows: Callable[[], list[SweepRow]], kind: str, start: bytes
 ) -> None:
     picture = draw(rows(), kind)
     assert picture.startswith(start)
@@ -86,12 +91,12 @@ def test_a_picture_of_each_kind(
 
 
 @EACH
-def test_the_same_rows_give_the_same_bytes(draw: Draw, rows: Callable[[], list[Row]]) -> None:
+def test_the_same_rows_give_the_same_bytes(draw: Draw, rows: Callable[[], list[SweepRow]]) -> None:
     assert draw(rows(), "svg") == draw(rows(), "svg")
 
 
 @EACH
-def test_an_unknown_kind_is_refused(draw: Draw, rows: Callable[[], list[Row]]) -> None:
+def test_an_unknown_kind_is_refused(draw: Draw, rows: Callable[[], list[SweepRow]]) -> None:
     with pytest.raises(InputError, match="cannot draw a picture as 'gif'"):
         draw(rows(), "gif")
 

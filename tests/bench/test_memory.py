@@ -13,22 +13,22 @@ from difflab.bench import memory
 from difflab.bench.memory import LAYOUT, SNAPSHOTS, tasks
 from difflab.eager.checkpoints.revolve import forward_steps
 from difflab.errors import DifflabError
-from difflab.lab.sweep import Row, run
+from difflab.lab.sweep import SweepRow, run
 
 STEPS = 36
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[SweepRow]:
     path = tmp_path_factory.mktemp("memory") / "memory.csv"
     return run(path, LAYOUT, tasks((STEPS,), 4096))
 
 
-def of(rows: list[Row], strategy: str) -> list[Row]:
+def of(rows: list[SweepRow], strategy: str) -> list[SweepRow]:
     return [row for row in rows if row["strategy"] == strategy]
 
 
-def test_steps_are_those_of_the_schedules(rows: list[Row]) -> None:
+def test_steps_are_those_of_the_schedules(rows: list[SweepRow]) -> None:
     (plain,), (root,) = of(rows, "plain"), of(rows, "sqrt")
     assert (plain["evaluations"], plain["recomputed"]) == (STEPS, 0)
     assert root["recomputed"] == STEPS - isqrt(STEPS)
@@ -36,7 +36,7 @@ def test_steps_are_those_of_the_schedules(rows: list[Row]) -> None:
     assert revolved == {s: forward_steps(STEPS, s) for s in SNAPSHOTS if s < STEPS}
 
 
-def test_bytes_follow_the_number_of_states_that_are_kept(rows: list[Row]) -> None:
+def test_bytes_follow_the_number_of_states_that_are_kept(rows: list[SweepRow]) -> None:
     revolved = of(rows, "revolve")
     for fewer, more in pairwise(revolved):
         between = int(more["snapshots"] or 0) - int(fewer["snapshots"] or 0)

@@ -14,7 +14,7 @@ from difflab.bench.peers.bench import LAYOUT, OWN, SEED, Subject, contenders, ta
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab.measure import ROUNDS, paired
-from difflab.lab.sweep import Row, run
+from difflab.lab.sweep import SweepRow, run
 from difflab.language import parse
 from difflab.methods.peers.peer import CallAdapter
 from difflab.methods.protocol import Family
@@ -71,7 +71,7 @@ def subject() -> Subject:
 
 def measured(
     path: Path, subject: Subject, *doubles: Any, points: Sequence[int] = (1, 8)
-) -> list[Row]:
+) -> list[SweepRow]:
     chosen = {double.name: double for double in doubles}
     return run(path / "peers.csv", LAYOUT, tasks(subject, chosen, points, 0.02))
 

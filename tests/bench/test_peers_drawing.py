@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from difflab.bench.peers.drawing import peers, table
-from difflab.lab.sweep import Row
+from difflab.lab.sweep import SweepRow
 
 
-def row(peer: str, points: int = 1, **cells: str | float | None) -> Row:
-    shown: Row = {
+def row(peer: str, points: int = 1, **cells: str | float | None) -> SweepRow:
+    shown: SweepRow = {
         "expression": "x\x1b[2J^2",
         "point": "x = 3",
         "points": points,

@@ -12,13 +12,13 @@ from difflab.bench import swell
 from difflab.bench.swell import LAYOUT, tasks, tree_operations
 from difflab.graph.counts import count
 from difflab.lab.problems import FAMILIES
-from difflab.lab.sweep import Row, run
+from difflab.lab.sweep import SweepRow, run
 from difflab.language import parse
 
 Read = Callable[[str], Any]
 
 
-def measured(folder: Path, **depths: tuple[int, ...]) -> dict[tuple[Any, Any], Row]:
+def measured(folder: Path, **depths: tuple[int, ...]) -> dict[tuple[Any, Any], SweepRow]:
     """Measure all series but SymPy's simplified one, which ends with its time; none else does."""
     every = tasks(depths, 1000.0)
     chosen = [task for task in every if task.key["series"] != "symbolic simplified"]

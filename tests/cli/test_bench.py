@@ -213,7 +213,7 @@ def test_the_data_of_an_earlier_version_are_kept_aside(difflab, tmp_path, one_me
     (tmp_path / "accuracy.csv").write_text(earlier)
     result = difflab("bench", "accuracy", "sin(x)", "--at", "x=1", "--quick", "-o", ".")
     assert result.code == 0
-    assert "copied to accuracy-earlier-1.csv and begun anew" in result.err
+    assert "copied to accuracy-earlier-1.csv and started again" in result.err
     assert (tmp_path / "accuracy-earlier-1.csv").read_text() == earlier
     (reverse,) = [row for row in rows_of(tmp_path / "accuracy.csv") if row["method"] == "reverse"]
     assert float(reverse["absolute_error"]) < 1e-15

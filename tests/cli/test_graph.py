@@ -114,9 +114,9 @@ def test_passes_are_shown_before_and_after(difflab):
     result = difflab("graph", "x^1 + 2*3", "--passes")
     assert result.code == 0
     lines = [" ".join(line.split()) for line in result.out.splitlines()]
-    assert "constant folding compute what is made of numbers 7 → 5 3 → 2" in lines
-    assert "simplification exact identities, as x^1 = x 5 → 3 2 → 1" in lines
-    assert "common subexpressions each computation once 3 1" in lines
+    assert "constant folding evaluate constant expressions 7 → 5 3 → 2" in lines
+    assert "simplification exact identities: x^1 = x 5 → 3 2 → 1" in lines
+    assert "common subexpressions compute equal expressions once 3 1" in lines
     assert lines[-7:-4] == ["constant folding", "- x^1 + 2*3", "+ x^1 + 6"]
     assert lines[-3:] == ["simplification", "- x^1 + 6", "+ x + 6"]
     assert not any("stabilisation" in line for line in lines)

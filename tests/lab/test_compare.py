@@ -196,7 +196,7 @@ def test_a_missing_value_is_shown_where_it_is_needed() -> None:
         ({"timeout": math.nan}, "time limit"),
         ({"expression": "[x, x]", "order": 2}, "one output number"),
         ({"expression": "1 + 2"}, "no input"),
-        ({"expression": 3}, "neither a formula"),
+        ({"expression": 3}, "expected a formula"),
     ],
 )
 def test_settings_that_are_none(settings: dict[str, Any], message: str) -> None:

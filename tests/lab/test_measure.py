@@ -13,10 +13,10 @@ import pytest
 from difflab.lab.measure import (
     PREPARED,
     SAMPLES,
-    Call,
-    Cost,
-    Sampler,
+    CallCost,
+    MethodCall,
     SelfMeasured,
+    TimeSampler,
     in_turns,
     prepare,
     spread,
@@ -73,7 +73,7 @@ class Worker:
 
 
 def sampled(run: Callable[[int], float]) -> list[float]:
-    sampler = Sampler(run, budget=0.5)
+    sampler = TimeSampler(run, budget=0.5)
     for _ in range(SAMPLES):
         sampler.take()
     return sampler.samples
@@ -142,9 +142,9 @@ def test_what_slows_the_machine_for_a_while_slows_all_alike(clock: Clock) -> Non
     def worker() -> Worker:
         return Worker(lambda _: clock.work(1e-3 if clock.now < 0.01 else 3e-3), lambda _: None)
 
-    first, second = in_turns([Call(worker(), X), Call(worker(), X)])
-    assert isinstance(first, Cost)
-    assert isinstance(second, Cost)
+    first, second = in_turns([MethodCall(worker(), X), MethodCall(worker(), X)])
+    assert isinstance(first, CallCost)
+    assert isinstance(second, CallCost)
     assert first.seconds == pytest.approx(second.seconds)
     assert sum(first.samples) == pytest.approx(sum(second.samples), rel=0.1)
 
@@ -156,9 +156,9 @@ def test_a_call_that_fails_ends_no_other(clock: Clock) -> None:
 
     broken = Worker(lambda call: fails(call) or clock.work(1e-3), lambda _: None)
     sound = Worker(lambda _: clock.work(1e-3), lambda _: None)
-    failure, cost = in_turns([Call(broken, X), Call(sound, X)])
+    failure, cost = in_turns([MethodCall(broken, X), MethodCall(sound, X)])
     assert str(failure) == "at the sixth call"
-    assert isinstance(cost, Cost)
+    assert isinstance(cost, CallCost)
     assert len(cost.samples) == SAMPLES
     with pytest.raises(ZeroDivisionError):
         timed_call(broken, X)
@@ -213,5 +213,5 @@ def test_a_derivative_elsewhere_measures_itself(clock: Clock) -> None:
     assert isinstance(remote, SelfMeasured)
     prepared, samples = prepare(remote, Problem(lambda points: points, 1, 1))
     assert samples == (0.25,)
-    assert timed_call(prepared, X) == Cost((0.001,) * SAMPLES, 4321)
+    assert timed_call(prepared, X) == CallCost((0.001,) * SAMPLES, 4321)
     assert remote.calls == 0

@@ -15,7 +15,7 @@ from difflab.bench import accuracy
 from difflab.bench.accuracy import Subject
 from difflab.lab import environment, provenance
 from difflab.lab.recommend import recommend
-from difflab.lab.sweep import Row, Task, run
+from difflab.lab.sweep import SweepRow, Task, run
 from difflab.language import parse
 from difflab.methods import registry
 from difflab.methods.protocol import Family
@@ -52,7 +52,7 @@ def plugged_in(monkeypatch: pytest.MonkeyPatch, folder: Path, step: float) -> No
     monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
 
 
-def errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+def errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[SweepRow]:
     monkeypatch.setattr(accuracy, "installed", lambda: {"plugged": registry.find("plugged")})
     subject = Subject(parse("sin(x)"), np.array([1.0]), np.array([[np.cos(1.0)]]), "sin(x)", "x")
     rows = run(folder / "accuracy.csv", accuracy.LAYOUT, accuracy.tasks(subject, []))

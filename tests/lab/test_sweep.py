@@ -13,10 +13,12 @@ from threading import Event, Thread
 import pytest
 
 from difflab.errors import InputError
-from difflab.lab.alone import alone
-from difflab.lab.sweep import Cell, Layout, Row, Task, load, run
+from difflab.lab.alone import locked_file
+from difflab.lab.sweep import Cell, SweepLayout, SweepRow, Task, load, run
 
-LAYOUT = Layout({"name": str, "n": int, "limit": float, "value": float}, key=("name", "n", "limit"))
+LAYOUT = SweepLayout(
+    {"name": str, "n": int, "limit": float, "value": float}, key=("name", "n", "limit")
+)
 
 
 class Counting:
@@ -143,8 +145,8 @@ def test_progress_is_told_only_of_rows_that_are_measured(tmp_path: Path) -> None
 HOLDER = """
 import sys, time
 from pathlib import Path
-from difflab.lab.alone import alone
-with alone(Path(sys.argv[1])) as file:
+from difflab.lab.alone import locked_file
+with locked_file(Path(sys.argv[1])) as file:
     file.write(b"name,n,limit,value\\nroot,4,10.0,2.0\\nroot,9,10.")
     print("mine", flush=True)
     time.sleep(600)
@@ -152,8 +154,9 @@ with alone(Path(sys.argv[1])) as file:
 WRITER = """
 import sys
 from pathlib import Path
-from difflab.lab.sweep import Layout, Task, run
-LAYOUT = Layout({"name": str, "n": int, "limit": float, "value": float}, ("name", "n", "limit"))
+from difflab.lab.sweep import SweepLayout, Task, run
+KEY = ("name", "n", "limit")
+LAYOUT = SweepLayout({"name": str, "n": int, "limit": float, "value": float}, KEY)
 tasks = [Task({"name": "root", "n": n, "limit": 1.0}, lambda n=n: {"value": n**0.5})
          for n in range(400)]
 print("ready", flush=True)
@@ -193,7 +196,7 @@ def test_sweeps_of_several_processes_write_every_row_once(tmp_path: Path) -> Non
 def test_a_second_sweep_waits_and_finds_what_the_first_measured(tmp_path: Path) -> None:
     path = tmp_path / "roots.csv"
     meter, said = Counting(), []
-    done: list[list[Row]] = []
+    done: list[list[SweepRow]] = []
     waiting = Event()
 
     def second() -> None:
@@ -203,7 +206,7 @@ def test_a_second_sweep_waits_and_finds_what_the_first_measured(tmp_path: Path) 
         said.append(line)
         waiting.set()
 
-    with alone(path) as file:
+    with locked_file(path) as file:
         thread = Thread(target=second)
         thread.start()
         assert waiting.wait(60)
@@ -212,7 +215,7 @@ def test_a_second_sweep_waits_and_finds_what_the_first_measured(tmp_path: Path) 
     thread.join(60)
     assert [row["value"] for row in done[0]] == [2.0, 3.0]
     assert meter.calls == [9]
-    assert said == [f"another bench is writing {path}; waiting until it is done (Ctrl-C to stop)"]
+    assert said == [f"another bench is writing {path}; waiting until it ends (Ctrl-C to stop)"]
 
 
 def test_a_killed_process_leaves_the_file_to_others(tmp_path: Path) -> None:
@@ -233,7 +236,7 @@ def test_a_file_replaced_while_one_waits_is_the_one_that_is_written(tmp_path: Pa
     thread = Thread(
         target=lambda: run(path, LAYOUT, [Counting().task(4)], None, lambda _: waiting.set())
     )
-    with alone(path):
+    with locked_file(path):
         thread.start()
         assert waiting.wait(60)
         path.unlink()
@@ -251,7 +254,7 @@ def test_where_files_cannot_be_locked_a_sweep_goes_on_and_says_so(
     said: list[str] = []
     run(tmp_path / "roots.csv", LAYOUT, [Counting().task(4)], None, said.append)
     assert len(said) == 1
-    assert "cannot be locked (No locks available): start no other bench" in said[0]
+    assert "cannot be locked (No locks available): do not start another bench" in said[0]
 
 
 def test_a_file_of_an_earlier_version_is_copied_aside(tmp_path: Path) -> None:
@@ -265,7 +268,7 @@ def test_a_file_of_an_earlier_version_is_copied_aside(tmp_path: Path) -> None:
         aside = tmp_path / f"roots-earlier-{number}.csv"
         assert aside.read_text() == earlier
         assert len(said) == 1
-        assert f"copied to {aside} and begun anew" in said[0]
+        assert f"copied to {aside} and started again" in said[0]
     assert len(load(path, LAYOUT)) == 1
 
 

@@ -331,7 +331,7 @@ def test_methods_are_judged_by_the_components_that_were(monkeypatch: pytest.Monk
     right = np.full((1, 1000), 12.0)
     said = judge(Estimate(right, None, 0), found, Family.AUTOMATIC)
     assert said.verdict == "inconclusive"
-    assert said.reason == f"the referee's time ended after {found.judged} of 1,000 components"
+    assert said.reason == f"the referee's time limit ended after {found.judged} of 1,000 components"
     wrong = right.copy()
     wrong[0, np.flatnonzero(found.regularity[0] == "smooth")[-1]] = 11.0
     assert judge(Estimate(wrong, None, 0), found, Family.AUTOMATIC).verdict == "disagree"
@@ -359,7 +359,7 @@ def test_all_conditioning_together_takes_the_time_once_more(
     wrong = Estimate(np.full((1, 20), 12.001), None, 0)
     late = judge(wrong, referee.reference(), Family.AUTOMATIC, sensitivity=lambda _: {})
     assert late.verdict == "inconclusive"
-    assert "time ended" in late.reason
+    assert "time limit ended" in late.reason
 
 
 def test_too_many_inputs_to_write_down_are_refused() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab.graph.interpreters import MpmathInterpreter
-from difflab.referee.forms import by_nodes, form
+from difflab.referee.forms import by_nodes, referee_program
 from difflab.referee.referee import refer
 from difflab.referee.values import ExactValues
 
@@ -133,12 +133,12 @@ def test_arrays_taken_apart_have_the_values_of_the_arrays(text: str) -> None:
     f = dl.parse(text)
     values = ExactValues(f)
     plain = ExactValues(f)
-    plain._form = by_nodes(f)
+    plain._program = by_nodes(f)
     plain._arrays = True
     plain._inner = f
     plain._code = {
         place: (plain._interpreter.operation(step.row), step.args, step.params)
-        for place, step in plain._form.steps.items()
+        for place, step in plain._program.steps.items()
     }
     with mp.workdps(50):
         base = [mp.mpf(1.25) * k for k in range(1, f.n + 1)]
@@ -156,7 +156,7 @@ def close(found: list[Any], expected: list[Any]) -> None:
 
 
 def test_a_term_of_a_thousand_costs_a_few_steps() -> None:
-    steps = form(dl.parse("x: [1000]; sum(sin(x)*x)"))
+    steps = referee_program(dl.parse("x: [1000]; sum(sin(x)*x)"))
     assert max(len(steps.reach([i])) for i in range(1000)) <= 2 + 10  # log2(1000) additions
     assert not steps.shapes
 

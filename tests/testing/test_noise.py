@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from difflab.testing.noise import look, look_aside
+from difflab.testing.noise import scan_aside, scan_line
 
 Array = NDArray[np.float64]
 Scalar = Callable[[Array], Array]
@@ -24,20 +24,20 @@ def along(f: Scalar, x: float) -> tuple[Callable[[Array], Array], Array, float]:
 
 @pytest.mark.parametrize("quantum", [1e-2, 1e-4, 1e-7, 1e-10])
 def test_the_noise_of_rounding_is_a_part_of_its_quantum(quantum: float) -> None:
-    taken = look(*along(lambda x: np.round(np.exp(x) / quantum) * quantum, 1.0))
-    assert 0.02 * quantum < taken.noise[0] < quantum
-    seen = taken.seen(taken.noise)
-    assert abs(seen.slope[0] - math.e) <= seen.bar[0] < 100 * quantum
+    scan = scan_line(*along(lambda x: np.round(np.exp(x) / quantum) * quantum, 1.0))
+    assert 0.02 * quantum < scan.noise[0] < quantum
+    found = scan.estimate(scan.noise)
+    assert abs(found.slope[0] - math.e) <= found.bar[0] < 100 * quantum
 
 
 def test_pseudo_random_noise_is_seen() -> None:
     def f(x: Array) -> Array:
         return np.sin(x) + 1e-6 * np.sin(1e12 * x)
 
-    taken = look(*along(f, 1.0))
-    assert 1e-7 < taken.noise[0] < 1e-5
-    seen = taken.seen(taken.noise)
-    assert abs(seen.slope[0] - math.cos(1.0)) <= seen.bar[0] < 1e-3
+    scan = scan_line(*along(f, 1.0))
+    assert 1e-7 < scan.noise[0] < 1e-5
+    found = scan.estimate(scan.noise)
+    assert abs(found.slope[0] - math.cos(1.0)) <= found.bar[0] < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -54,27 +54,27 @@ def test_pseudo_random_noise_is_seen() -> None:
     ],
 )
 def test_functions_without_noise_show_none(f: Scalar) -> None:
-    assert look(*along(f, 1.0)).noise[0] <= 1e-10
+    assert scan_line(*along(f, 1.0)).noise[0] <= 1e-10
 
 
 def test_a_kink_at_the_point_is_measured() -> None:
-    taken = look(*along(lambda x: np.exp(x) + 3.0 * np.abs(x - 1.0), 1.0))
-    seen = taken.seen(taken.noise)
-    assert abs(seen.half_jump[0] - 3.0) <= seen.bar[0] < 1e-2
-    assert abs(seen.slope[0] - math.e) <= seen.bar[0]
+    scan = scan_line(*along(lambda x: np.exp(x) + 3.0 * np.abs(x - 1.0), 1.0))
+    found = scan.estimate(scan.noise)
+    assert abs(found.half_jump[0] - 3.0) <= found.bar[0] < 1e-2
+    assert abs(found.slope[0] - math.e) <= found.bar[0]
 
 
 def test_a_jump_aside_shows_only_there() -> None:
     values, center, _ = along(lambda x: np.exp(x) + 1e-5 * (x > 1.7), 1.0)
-    assert look(values, center, 1.0).noise[0] == 0.0
-    assert 1e-7 < look_aside(values, center)[0] < 1e-5
+    assert scan_line(values, center, 1.0).noise[0] == 0.0
+    assert 1e-7 < scan_aside(values, center)[0] < 1e-5
 
 
 def test_outside_of_the_domain_nothing_is_seen() -> None:
     with np.errstate(invalid="ignore"):
-        taken = look(*along(lambda x: np.where(x < 0, np.nan, x**1.5), 0.0))
-    assert taken.windows == []
-    assert np.isinf(taken.seen(taken.noise).bar).all()
+        scan = scan_line(*along(lambda x: np.where(x < 0, np.nan, x**1.5), 0.0))
+    assert scan.windows == []
+    assert np.isinf(scan.estimate(scan.noise).bar).all()
 
 
 def test_outputs_are_seen_apart() -> None:
@@ -82,10 +82,10 @@ def test_outputs_are_seen_apart() -> None:
         x = 1.0 + moves
         return np.stack([np.exp(x), np.round(np.exp(x), 3)], axis=1)
 
-    taken = look(values, values(np.zeros(1))[0], 1.0)
-    assert taken.noise[0] == 0.0
-    assert taken.noise[1] > 1e-5
-    assert taken.seen(taken.noise).bar[0] < 1e-10
+    scan = scan_line(values, values(np.zeros(1))[0], 1.0)
+    assert scan.noise[0] == 0.0
+    assert scan.noise[1] > 1e-5
+    assert scan.estimate(scan.noise).bar[0] < 1e-10
 
 
 def test_a_look_takes_some_dozens_of_values() -> None:
@@ -96,5 +96,5 @@ def test_a_look_takes_some_dozens_of_values() -> None:
         count += moves.size
         return np.round(np.exp(1.0 + moves), 3)[:, None]
 
-    look(values, np.round(np.exp(np.ones(1)), 3), 1.0)
+    scan_line(values, np.round(np.exp(np.ones(1)), 3), 1.0)
     assert count <= 64

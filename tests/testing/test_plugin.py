@@ -46,7 +46,7 @@ def test_a_suite_of_somebody_elses_fails_with_the_message(tmp_path: Path) -> Non
     )
     assert "1 failed, 1 passed" in done.stdout
     assert "the gradient is wrong in 1 of 1 component" in done.stdout
-    assert "it looks like a sign" in done.stdout
+    assert "likely a sign error" in done.stdout
 
 
 def test_the_plug_in_loads_no_mathematics() -> None:

@@ -22,7 +22,7 @@ from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
 from difflab.lab.measure import SHORTEST, spread
-from difflab.lab.sweep import Cell, Row, Task
+from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.timer import elapsed
 
 __all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "tasks"]
@@ -118,7 +118,7 @@ def _digest(data: Path, instance: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def document(rows: Sequence[Row]) -> dict[str, Any]:
+def document(rows: Sequence[SweepRow]) -> dict[str, Any]:
     """Return rows with the machine they were measured on; a number that is not finite is text."""
     cells = [
         {name: str(value) if _endless(value) else value for name, value in row.items()}

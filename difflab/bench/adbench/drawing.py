@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from difflab.lab.sweep import Row
+from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, saved, style, titled
 from difflab.report.style import clean, error, seconds, shorten
 
@@ -25,7 +25,7 @@ _OTHER = (FAINT, ".")
 
 
 def text(
-    rows: Sequence[Row], *, colour: bool = False, width: int = 110, plain: bool = False
+    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 110, plain: bool = False
 ) -> str:
     """Return the table: a line for every instance and tool, the fastest Jacobian marked.
 
@@ -75,12 +75,12 @@ def text(
     return draw([table], colour=colour, width=width, plain=plain)
 
 
-def _number(row: Row, name: str) -> float | None:
+def _number(row: SweepRow, name: str) -> float | None:
     value = row[name]
     return None if value is None or value == "" else float(value)
 
 
-def _fastest(rows: Sequence[Row]) -> dict[str, float]:
+def _fastest(rows: Sequence[SweepRow]) -> dict[str, float]:
     best: dict[str, float] = {}
     for row in rows:
         value = _number(row, "jacobian_seconds")
@@ -90,7 +90,7 @@ def _fastest(rows: Sequence[Row]) -> dict[str, float]:
     return best
 
 
-def picture(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def picture(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """Draw Jacobian times, and their ratios to the objectives', a line for each instance.
 
     Parameters
@@ -136,7 +136,7 @@ def picture(rows: Sequence[Row], kind: str = "svg") -> bytes:
         return saved(canvas, kind)
 
 
-def _panel(axes: Axes, rows: Sequence[Row], instances: Sequence[str], column: str) -> None:
+def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], column: str) -> None:
     axes.set_xscale("log")
     axes.grid(visible=True)
     axes.tick_params(axis="y", length=0)
@@ -159,7 +159,7 @@ def _panel(axes: Axes, rows: Sequence[Row], instances: Sequence[str], column: st
         )
 
 
-def _legend(axes: Axes, rows: Sequence[Row]) -> None:
+def _legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
     """Name the tools above the right panel."""
     from matplotlib.lines import Line2D
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from difflab.lab.sweep import Row
+from difflab.lab.sweep import SweepRow
 from difflab.report.canvas import FAINT, INK, saved, style, titled
 from difflab.report.style import ABSENT, OUTCOMES, clean, error, seconds, shorten
 
@@ -27,7 +27,7 @@ prepare: until the first answer is there; machine code of difflab's own may be k
 
 
 def table(
-    rows: Sequence[Row], *, colour: bool = False, width: int = 80, plain: bool = False
+    rows: Sequence[SweepRow], *, colour: bool = False, width: int = 80, plain: bool = False
 ) -> str:
     """Return a table for every number of points, then why a line has no time.
 
@@ -66,7 +66,7 @@ def table(
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _grid(rows: Sequence[Row]) -> RenderableType:
+def _grid(rows: Sequence[SweepRow]) -> RenderableType:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -89,7 +89,7 @@ def _grid(rows: Sequence[Row]) -> RenderableType:
     return grid
 
 
-def peers(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def peers(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
     """Draw every peer's time over difflab's on a logarithmic axis, a panel a number of points.
 
     Parameters
@@ -131,7 +131,7 @@ def peers(rows: Sequence[Row], kind: str = "svg") -> bytes:
         return saved(canvas, kind)
 
 
-def _panel(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
+def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
@@ -153,7 +153,7 @@ def _panel(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
         _mark(axes, row, names.index(str(row["peer"])))
 
 
-def _mark(axes: Axes, row: Row, height: int) -> None:
+def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     """Draw one ratio with its spread and its figures, or say why there is none."""
     if row["status"] != "ok":
         text = _words(row)
@@ -194,11 +194,11 @@ class _Ratios(NamedTuple):
     high: float
 
 
-def _ratios(row: Row) -> _Ratios:
+def _ratios(row: SweepRow) -> _Ratios:
     return _Ratios(*(float(row[name] or 0) for name in ("ratio_low", "ratio", "ratio_high")))
 
 
-def _ratio(row: Row) -> str:
+def _ratio(row: SweepRow) -> str:
     """Return a row's ratio and its spread as text."""
     if row["ratio"] is None:
         return ABSENT
@@ -222,7 +222,7 @@ def _figure(ratio: float) -> str:
     return f"{ratio:,.{decimals}f}"
 
 
-def _words(row: Row) -> str:
+def _words(row: SweepRow) -> str:
     """Return in a few words why there is no time."""
     return {
         "disagree": "another answer: no time",
@@ -231,13 +231,13 @@ def _words(row: Row) -> str:
     }.get(str(row["status"]), "not installed" if not row["version"] else "not for this")
 
 
-def _named(row: Row) -> str:
+def _named(row: SweepRow) -> str:
     """Return the name and version of a line; difflab's targets share difflab's."""
     name, version = clean(str(row["peer"])), clean(str(row["version"] or ""))
     return name if name.startswith("difflab-") else f"{name} {version}".rstrip()
 
 
-def _sizes(rows: Sequence[Row]) -> list[int]:
+def _sizes(rows: Sequence[SweepRow]) -> list[int]:
     return list(dict.fromkeys(int(row["points"] or 0) for row in rows))
 
 
@@ -245,7 +245,7 @@ def _points(points: int) -> str:
     return "one point" if points == 1 else f"{points:,} points"
 
 
-def _machine(row: Row) -> str:
+def _machine(row: SweepRow) -> str:
     threads = int(row["threads"] or 1)
     processors = "1 processor" if threads == 1 else f"{threads} processors"
     return f"{clean(str(row['cpu'] or 'an unknown processor'))}, {processors}"

@@ -230,7 +230,7 @@ def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
 
     unsettled = record["reference"]["status"] == "unsettled"
     if unsettled and not any(float(value) == float(value) for row in rows for value in row):
-        return name, [("…", "unknown: the referee did not settle")]
+        return name, [("…", "unknown: the referee did not converge")]
     absent = "unknown" if unsettled else "undefined"
 
     def entry(i: int, j: int) -> tuple[str, str]:

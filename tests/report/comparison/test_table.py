@@ -143,7 +143,7 @@ def test_a_derivative_that_does_not_exist_is_no_number(seed):
     assert re.search(r"^referee +kink, 50 digits$", text, re.M)
     seed["reference"].update(jacobian=[["nan", "nan"]], status="unsettled", error_bound="nan")
     text = table(seed)
-    assert re.search(r"^gradient +unknown: the referee did not settle$", text, re.M)
+    assert re.search(r"^gradient +unknown: the referee did not converge$", text, re.M)
     assert "nan" not in text
 
 
