@@ -10,24 +10,50 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.outcomes import outcome
+from difflab.bench.pictures import (
+    BROWN,
+    GREEN,
+    METHOD_STYLES,
+    ORANGE,
+    OTHER_STYLE,
+    PURPLE,
+    RED,
+    CurveStyle,
+)
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
 from difflab.lab.sweep import Cell, Row, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
+from difflab.report.canvas import INK, Label, label_ends, saved, style, titled
+from difflab.report.style import clean, shorten
+from difflab.report.style import error as error_text
 
-__all__ = ["FORMULAS", "LAYOUT", "Fit", "Formula", "Subject", "fit", "steps", "tasks"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "FORMULAS",
+    "LAYOUT",
+    "AccuracyCase",
+    "DifferenceFormula",
+    "Fit",
+    "draw",
+    "fit",
+    "steps",
+    "tasks",
+]
 
 Array = NDArray[float64]
-Values = Callable[[NDArray[Any]], NDArray[Any]]
+PointValues = Callable[[NDArray[Any]], NDArray[Any]]
 
 LAYOUT = provenance.layout(
     {
@@ -52,7 +78,7 @@ _MANTISSAS = (1.0, 1.33, 1.78, 2.37, 3.16, 4.22, 5.62, 7.5)
 
 
 @dataclass(frozen=True)
-class Formula:
+class DifferenceFormula:
     """A difference formula of fixed step.
 
     Attributes
@@ -64,11 +90,11 @@ class Formula:
     """
 
     order: int
-    quotient: Callable[[Values, Array, float], Array]
+    quotient: Callable[[PointValues, Array, float], Array]
 
 
 @dataclass(frozen=True)
-class Subject:
+class AccuracyCase:
     """The function under test, its point, and its true derivative."""
 
     function: Function
@@ -92,15 +118,15 @@ def _moved(x: Array, h: complex) -> NDArray[Any]:
     return x + h * np.eye(x.size)
 
 
-def _forward(values: Values, x: Array, h: float) -> Array:
+def _forward(values: PointValues, x: Array, h: float) -> Array:
     return (values(_moved(x, h)) - values(x[np.newaxis])).T / h
 
 
-def _central(values: Values, x: Array, h: float) -> Array:
+def _central(values: PointValues, x: Array, h: float) -> Array:
     return (values(_moved(x, h)) - values(_moved(x, -h))).T / (2 * h)
 
 
-def _richardson(column: int, values: Values, x: Array, h: float) -> Array:
+def _richardson(column: int, values: PointValues, x: Array, h: float) -> Array:
     """Extrapolate central differences with steps h, h/2, … `column` times."""
     row = [_central(values, x, h / 2**k) for k in range(column + 1)]
     for power in range(1, column + 1):
@@ -108,16 +134,16 @@ def _richardson(column: int, values: Values, x: Array, h: float) -> Array:
     return row[0]
 
 
-def _complex_step(values: Values, x: Array, h: float) -> Array:
+def _complex_step(values: PointValues, x: Array, h: float) -> Array:
     return values(_moved(x, 1j * h)).imag.T / h
 
 
-FORMULAS: Mapping[str, Formula] = {
-    "forward difference": Formula(1, _forward),
-    "central difference": Formula(2, _central),
-    "Richardson, column 1": Formula(4, partial(_richardson, 1)),
-    "Richardson, column 2": Formula(6, partial(_richardson, 2)),
-    "complex step": Formula(2, _complex_step),
+FORMULAS: Mapping[str, DifferenceFormula] = {
+    "forward difference": DifferenceFormula(1, _forward),
+    "central difference": DifferenceFormula(2, _central),
+    "Richardson, column 1": DifferenceFormula(4, partial(_richardson, 1)),
+    "Richardson, column 2": DifferenceFormula(6, partial(_richardson, 2)),
+    "complex step": DifferenceFormula(2, _complex_step),
 }
 
 
@@ -134,24 +160,24 @@ def steps(per_decade: int = 8) -> tuple[float, ...]:
     return tuple(sorted((h for h in grid if h <= 0.1), reverse=True))
 
 
-def tasks(subject: Subject, grid: Sequence[float]) -> Iterator[Task]:
+def tasks(case: AccuracyCase, grid: Sequence[float]) -> Iterator[Task]:
     """Yield one task for each formula and step, and one for each method with its own step."""
     stated = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
     source = stated()
     for name, formula in FORMULAS.items():
-        if formula.quotient is _complex_step and not _analytic(subject.function):
+        if formula.quotient is _complex_step and not _analytic(case.function):
             continue
         for h in grid:
-            yield Task(_key(subject, name, h), partial(_fixed, subject, formula, h), source)
+            yield Task(_key(case, name, h), partial(_fixed, case, formula, h), source)
     for name, method in installed().items():
-        measure = partial(_chosen, subject, method)
-        yield Task(_key(subject, name, None), measure, stated(method, timeout=TIMEOUT))
+        measure = partial(_chosen, case, method)
+        yield Task(_key(case, name, None), measure, stated(method, timeout=TIMEOUT))
 
 
-def _key(subject: Subject, method: str, step: float | None) -> dict[str, Cell]:
+def _key(case: AccuracyCase, method: str, step: float | None) -> dict[str, Cell]:
     return {
-        "expression": subject.text,
-        "point": subject.where,
+        "expression": case.text,
+        "point": case.where,
         "method": method,
         "step": step,
     }
@@ -163,26 +189,26 @@ def _analytic(function: Function) -> bool:
     return all(row is None or row.analytic for row in rows)
 
 
-def _fixed(subject: Subject, formula: Formula, h: float) -> dict[str, Cell]:
+def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str, Cell]:
     with np.errstate(all="ignore"):
-        found = formula.quotient(subject.function.values, subject.point, h)
-    return _errors(subject, found)
+        found = formula.quotient(case.function.values, case.point, h)
+    return _errors(case, found)
 
 
-def _chosen(subject: Subject, method: Method) -> dict[str, Cell]:
+def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
     """Measure a method as it is, choosing its own step; whatever becomes of it is a row."""
-    function = subject.function
+    function = case.function
     problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
     try:
-        found = answer(method, problem, subject.point).estimate.value
-        return _errors(subject, np.array(found, dtype=float64).reshape(subject.jacobian.shape))
+        found = answer(method, problem, case.point).estimate.value
+        return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
     except (Exception, SystemExit) as error:  # another package's method may fail in any way
         return outcome(error)
 
 
-def _errors(subject: Subject, found: Array) -> dict[str, Cell]:
+def _errors(case: AccuracyCase, found: Array) -> dict[str, Cell]:
     """Return the largest error over all components, and beside the largest derivative."""
-    truth = subject.jacobian
+    truth = case.jacobian
     error = float(np.max(np.abs(found - truth)))
     if not np.isfinite(error):
         return {"status": "failed", "message": "its derivative is not finite"}
@@ -242,3 +268,116 @@ def _spacing(rows: Sequence[Row]) -> float:
 def _theil_sen(x: Array, y: Array) -> float:
     i, j = np.triu_indices(x.size, 1)
     return float(np.median((y[j] - y[i]) / (x[j] - x[i])))
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+# The complex step lies under the central difference, whose truncation error is the same.
+_FORMULA_STYLES = {
+    "complex step": CurveStyle(GREEN, "o", width=3.0),
+    "forward difference": CurveStyle(ORANGE, "^"),
+    "central difference": CurveStyle(RED, "s"),
+    "Richardson, column 1": CurveStyle(PURPLE, "D"),
+    "Richardson, column 2": CurveStyle(BROWN, "v"),
+}
+
+
+def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
+    """Draw the error of every difference formula against its step, slopes and floors marked.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `LAYOUT` of one function at one point.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    with style():
+        canvas = Figure(figsize=(11.5, 6.2))
+        titled(
+            canvas,
+            "error of the derivative against step size",
+            f"{shorten(clean(str(rows[0]['expression'])), 90)} "
+            f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
+            "marks: the floor, where truncation meets rounding",
+        )
+        lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
+        chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
+        low = _lowest(rows)
+        _frame(lines, chosen, rows, low)
+        _formulas(lines, rows, low)
+        _own_steps(chosen, rows, low)
+        return saved(canvas, kind)
+
+
+def _lowest(rows: Sequence[Row]) -> float:
+    """Return where an error of exactly zero is drawn: below the smallest other one."""
+    errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
+    return min(errors, default=1e-16) / 4
+
+
+def _frame(lines: Axes, chosen: Axes, rows: Sequence[Row], low: float) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
+    lines.set(xscale="log", yscale="log", xlim=(4e-17, 0.16), ylim=(low / 3, 4 * max(errors)))
+    lines.xaxis.set_major_locator(LogLocator(numticks=9))
+    lines.yaxis.set_major_locator(LogLocator(numticks=11))
+    for axis in (lines.xaxis, lines.yaxis):
+        axis.set_minor_locator(NullLocator())
+        axis.grid(visible=True)
+    lines.set_xlabel("step h")
+    lines.set_ylabel("largest absolute error of the derivative")
+    chosen.set(xlim=(0, 1))
+    chosen.set_title("difflab's methods,\nchoosing their step", loc="left", fontsize=9)
+    chosen.set_axis_off()
+
+
+def _formulas(axes: Axes, rows: Sequence[Row], low: float) -> None:
+    labels = []
+    for name, curve_style in _FORMULA_STYLES.items():
+        mine = [row for row in rows if row["method"] == name and row["absolute_error"] is not None]
+        found = fit(mine)
+        if found is None:
+            continue
+        mine.sort(key=lambda row: float(row["step"] or 0))
+        h = [float(row["step"] or 0) for row in mine]
+        errors = [max(float(row["absolute_error"] or 0), low) for row in mine]
+        axes.plot(h, errors, curve_style.dashes, color=curve_style.colour, lw=curve_style.width)
+        floor = (found.step, max(found.error, low))
+        axes.plot(*floor, curve_style.marker, color=curve_style.colour, ms=8, mec=INK, zorder=3)
+        slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
+        about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
+        labels.append(Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour))
+    label_ends(axes, labels, gap=12)
+
+
+def _own_steps(axes: Axes, rows: Sequence[Row], low: float) -> None:
+    """Mark what each of difflab's methods reaches when it chooses its own step."""
+    labels = []
+    for row in rows:
+        if row["step"] is not None or row["absolute_error"] is None:
+            continue
+        name = str(row["method"])
+        curve_style = METHOD_STYLES.get(name, OTHER_STYLE)
+        error = float(row["absolute_error"])
+        height = max(error, low)
+        axes.plot(
+            0,
+            height,
+            curve_style.marker,
+            color=curve_style.colour,
+            ms=7,
+            mec=INK,
+            mew=0.5,
+            clip_on=False,
+        )
+        labels.append(Label(f"{clean(name)}: {error_text(error)}", 0, height, curve_style.colour))
+    label_ends(axes, labels, gap=9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difflab.bench.peers.drawing import peers, table
+from difflab.bench.peers.drawing import draw, table
 from difflab.lab.sweep import Row
 
 
@@ -77,11 +77,11 @@ def test_the_table_has_every_row_and_every_reason() -> None:
 
 
 def test_the_picture_has_every_row() -> None:
-    drawn = peers(ROWS)
+    drawn = draw(ROWS)
     assert drawn.startswith(b"<?xml")
-    assert drawn == peers(ROWS)
-    assert peers(ROWS[:1], "png").startswith(b"\x89PNG")
-    assert peers(ROWS[3:8], "pdf").startswith(b"%PDF")
+    assert drawn == draw(ROWS)
+    assert draw(ROWS[:1], "png").startswith(b"\x89PNG")
+    assert draw(ROWS[3:8], "pdf").startswith(b"%PDF")
 
 
 def test_figures_stand_in_the_picture(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -95,7 +95,7 @@ def test_figures_stand_in_the_picture(monkeypatch) -> None:  # type: ignore[no-u
         save(self, *args, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Figure, "savefig", recorded)
-    peers(ROWS)
+    draw(ROWS)
     assert "0.25×  3.00 µs" in texts
     assert "12,345×  3.00 µs" in texts
     assert "another answer: no time" in texts

@@ -10,17 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.bench.adbench.problems import Kind, Problem
+from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.errors import InputError
 
-__all__ = ["TOLERANCE", "Answer", "answered", "difference", "expected"]
+__all__ = ["TOLERANCE", "AdbenchAnswer", "answered", "difference", "expected"]
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-8
 """The suite's own, for |x - y| / max(1, |x| + |y|)."""
 
 
-class Answer(NamedTuple):
+class AdbenchAnswer(NamedTuple):
     """An objective and its Jacobian, each as a row of numbers."""
 
     objective: Array
@@ -42,25 +42,27 @@ def difference(found: Array, wanted: Array) -> float:
     return worst if worst == worst else float("inf")
 
 
-def answered(problem: Problem, objective: Any, jacobian: Any) -> Answer:
+def answered(problem: AdbenchProblem, objective: Any, jacobian: Any) -> AdbenchAnswer:
     """Return what a tool computed as an answer in the suite's order.
 
     Gradients and matrices go row by row; of observations all reprojections come before all
     weights, and of their Jacobian what is not zero, row by row.
     """
     found = [np.asarray(part, dtype=np.float64) for part in _parts(jacobian)]
-    if problem.kind is Kind.BLOCKS:
+    if problem.kind is JacobianKind.BLOCKS:
         rows = np.concatenate([part.reshape(*part.shape[:2], -1) for part in found[:-1]], axis=2)
         found = [rows, found[-1]]
     values = [np.asarray(part, dtype=np.float64) for part in _parts(objective)]
-    return Answer(*(np.concatenate([part.ravel() for part in side]) for side in (values, found)))
+    return AdbenchAnswer(
+        *(np.concatenate([part.ravel() for part in side]) for side in (values, found))
+    )
 
 
 def _parts(result: Any) -> Sequence[Any]:
     return result if isinstance(result, tuple | list) else (result,)
 
 
-def expected(data: Path, instance: str) -> Answer | None:
+def expected(data: Path, instance: str) -> AdbenchAnswer | None:
     """Return the answers that are known of an instance, None where none are.
 
     Raises
@@ -99,5 +101,7 @@ _PLACES = {
 }
 
 
-def _answer(objective: Any, jacobian: Any) -> Answer:
-    return Answer(*(np.array(part, dtype=np.float64).ravel() for part in (objective, jacobian)))
+def _answer(objective: Any, jacobian: Any) -> AdbenchAnswer:
+    return AdbenchAnswer(
+        *(np.array(part, dtype=np.float64).ravel() for part in (objective, jacobian))
+    )

@@ -15,8 +15,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from difflab.bench.adbench.answers import TOLERANCE, Answer, answered, difference, expected
-from difflab.bench.adbench.problems import PROBLEMS, Problem, instances, load
+from difflab.bench.adbench.answers import TOLERANCE, AdbenchAnswer, answered, difference, expected
+from difflab.bench.adbench.drawing import draw
+from difflab.bench.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from difflab.bench.adbench.tools import TOOLS, Ready
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
@@ -25,7 +26,7 @@ from difflab.lab.measure import SHORTEST, spread
 from difflab.lab.sweep import Cell, Row, Task
 from difflab.methods.timer import elapsed
 
-__all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "tasks"]
+__all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {
@@ -140,7 +141,7 @@ def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict
     problem = load(data, instance)
     rows: dict[str, dict[str, Cell]] = {name: {"status": "ok"} for name in tools}
     ready: dict[str, Ready] = {}
-    answers: dict[str, Answer] = {}
+    answers: dict[str, AdbenchAnswer] = {}
     for name in tools:
         try:
             ready[name] = _prepared(name, problem, rows[name])
@@ -162,7 +163,7 @@ def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict
     return rows
 
 
-def _prepared(name: str, problem: Problem, row: dict[str, Cell]) -> Ready:
+def _prepared(name: str, problem: AdbenchProblem, row: dict[str, Cell]) -> Ready:
     absent = TOOLS[name].missing()
     if absent:
         raise InputError(absent)
@@ -173,7 +174,9 @@ def _prepared(name: str, problem: Problem, row: dict[str, Cell]) -> Ready:
 
 
 def _judged(
-    known: Answer | None, answers: Mapping[str, Answer], rows: Mapping[str, dict[str, Cell]]
+    known: AdbenchAnswer | None,
+    answers: Mapping[str, AdbenchAnswer],
+    rows: Mapping[str, dict[str, Cell]],
 ) -> None:
     """Hold every answer to the known one, or where none is known to another tool's."""
     for name, answer in answers.items():

@@ -12,7 +12,7 @@ from difflab.report.style import clean, error, seconds, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["picture", "text"]
+__all__ = ["draw", "text"]
 
 # Okabe and Ito's colours; no tool stands on its colour alone.
 _LOOKS = {
@@ -47,7 +47,7 @@ def text(
     """
     from rich.table import Table
 
-    from difflab.report.terminal import draw
+    from difflab.report.terminal import draw as rendered
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("instance", "tool"):
@@ -72,7 +72,7 @@ def text(
             clean(shorten(told, 60)) if told else ("fastest" if first else ""),
         )
         before = instance
-    return draw([table], colour=colour, width=width, plain=plain)
+    return rendered([table], colour=colour, width=width, plain=plain)
 
 
 def _number(row: Row, name: str) -> float | None:
@@ -90,7 +90,7 @@ def _fastest(rows: Sequence[Row]) -> dict[str, float]:
     return best
 
 
-def picture(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
     """Draw Jacobian times, and their ratios to the objectives', a line for each instance.
 
     Parameters

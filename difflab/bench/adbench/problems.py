@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from difflab.bench.adbench import ba, files, gmm, hand, lstm
 from difflab.errors import InputError
 
-__all__ = ["PROBLEMS", "Kind", "Problem", "instances", "load"]
+__all__ = ["PROBLEMS", "AdbenchProblem", "JacobianKind", "instances", "load"]
 
 Array = NDArray[np.float64]
 POINTS = 10_000
 """Points of a mixture that are differentiated at once, where there are many."""
 
 
-class Kind(StrEnum):
+class JacobianKind(StrEnum):
     """What a Jacobian is made of."""
 
     GRADIENT = "gradient"
@@ -34,14 +34,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Problem:
+class AdbenchProblem:
     """An instance of the suite.
 
     Attributes
     ----------
     name, instance : str
         The problem, and the file under the data's folder.
-    kind : Kind
+    kind : JacobianKind
         What its Jacobian is made of.
     objective : callable
         ``objective(maths, *parameters, *data)``; for blocks of one observation or of a batch.
@@ -55,7 +55,7 @@ class Problem:
 
     name: str
     instance: str
-    kind: Kind
+    kind: JacobianKind
     objective: Callable[..., Any]
     parameters: tuple[Array, ...]
     parts: Sequence[tuple[Array, ...]] = field(default=((),))
@@ -87,7 +87,7 @@ def instances(data: Path, problem: str) -> list[str]:
     return [path.relative_to(data).as_posix() for path in found]
 
 
-def load(data: Path, instance: str) -> Problem:
+def load(data: Path, instance: str) -> AdbenchProblem:
     """Return an instance, its file read.
 
     Parameters
@@ -106,7 +106,7 @@ def load(data: Path, instance: str) -> Problem:
     return _LOADERS[name](data, instance)
 
 
-def _gmm(data: Path, instance: str) -> Problem:
+def _gmm(data: Path, instance: str) -> AdbenchProblem:
     given = files.read_gmm(data / instance)
     sizes = [min(POINTS, given.n - start) for start in range(0, given.n, POINTS)]
     if len(given.x) == given.n:
@@ -117,14 +117,14 @@ def _gmm(data: Path, instance: str) -> Problem:
     parts = [(block, np.array(len(block) / given.n)) for block in blocks]
     objective = partial(_gmm_objective, (given.gamma, given.m))
     parameters = (given.alphas, given.means, given.icf)
-    return Problem("gmm", instance, Kind.GRADIENT, objective, parameters, parts)
+    return AdbenchProblem("gmm", instance, JacobianKind.GRADIENT, objective, parameters, parts)
 
 
 def _gmm_objective(prior: tuple[float, int], maths: Any, *values: Any) -> Any:
     return gmm.objective(maths, prior, *values)
 
 
-def _ba(data: Path, instance: str) -> Problem:
+def _ba(data: Path, instance: str) -> AdbenchProblem:
     given = files.read_ba(data / instance)
     # The suite repeats one camera, one point and one observation as often as the file says.
     cameras = np.tile(given.camera, (given.cameras, 1))
@@ -136,10 +136,10 @@ def _ba(data: Path, instance: str) -> Problem:
         np.full(given.observations, given.weight),
     )
     features = np.asfortranarray(np.tile(given.feature, (given.observations, 1)))
-    return Problem(
+    return AdbenchProblem(
         "ba",
         instance,
-        Kind.BLOCKS,
+        JacobianKind.BLOCKS,
         ba.reprojection_error,
         parameters,
         [(features,)],
@@ -147,13 +147,15 @@ def _ba(data: Path, instance: str) -> Problem:
     )
 
 
-def _lstm(data: Path, instance: str) -> Problem:
+def _lstm(data: Path, instance: str) -> AdbenchProblem:
     given = files.read_lstm(data / instance)
     parameters, rest = (given.gates, given.ends), (given.state, given.sequence)
-    return Problem("lstm", instance, Kind.GRADIENT, lstm.objective, parameters, [rest])
+    return AdbenchProblem(
+        "lstm", instance, JacobianKind.GRADIENT, lstm.objective, parameters, [rest]
+    )
 
 
-def _hand(data: Path, instance: str) -> Problem:
+def _hand(data: Path, instance: str) -> AdbenchProblem:
     complicated = "complicated" in instance
     model = _model(data / "hand" / "model")
     given = files.read_hand(data / instance, model, complicated=complicated)
@@ -161,12 +163,14 @@ def _hand(data: Path, instance: str) -> Problem:
     if given.inside is None:
         objective = partial(_hand_objective, hand.simple, skeleton)
         rest: tuple[Array, ...] = (skeleton.weighted(given.matches), given.points)
-        return Problem("hand", instance, Kind.COLUMNS, objective, (given.theta,), [rest])
+        return AdbenchProblem(
+            "hand", instance, JacobianKind.COLUMNS, objective, (given.theta,), [rest]
+        )
     corners = model.triangles[given.matches].T.ravel()
     objective = partial(_hand_objective, hand.complicated, skeleton)
     rest = (skeleton.weighted(corners), given.points, given.inside)
     pose = np.concatenate([np.zeros(2), given.theta])
-    return Problem("hand", instance, Kind.COLUMNS, objective, (pose,), [rest])
+    return AdbenchProblem("hand", instance, JacobianKind.COLUMNS, objective, (pose,), [rest])
 
 
 def _hand_objective(text: Callable[..., Any], skeleton: Any, maths: Any, *values: Any) -> Any:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.callables.grad import grad, jacfwd, jacrev
 from difflab.bench.adbench.maths import Maths, autograd_maths, difflab_maths, jax_maths, torch_maths
-from difflab.bench.adbench.problems import Kind, Problem
+from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.execute import compile
 from difflab.graph.trace import trace
 
@@ -49,7 +49,7 @@ class Tool:
     """
 
     name: str
-    prepare: Callable[[Problem], Ready]
+    prepare: Callable[[AdbenchProblem], Ready]
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callabl
     return run
 
 
-def _observed(problem: Problem, maths: Maths) -> Callable[..., Any]:
+def _observed(problem: AdbenchProblem, maths: Maths) -> Callable[..., Any]:
     """Return one observation's errors, or a batch's."""
     count, each = len(problem.parameters), problem.each
     if each is None:
@@ -92,7 +92,7 @@ def _observed(problem: Problem, maths: Maths) -> Callable[..., Any]:
 
 
 def _differentiated(
-    problem: Problem,
+    problem: AdbenchProblem,
     maths: Maths,
     grad: Callable[..., Any],
     jacfwd: Callable[..., Any],
@@ -100,7 +100,7 @@ def _differentiated(
 ) -> Callable[..., Any]:
     """Return the Jacobian by transforms that JAX, PyTorch and difflab all have."""
     text, argnums = partial(problem.objective, maths), tuple(range(len(problem.parameters)))
-    if problem.kind is Kind.GRADIENT:
+    if problem.kind is JacobianKind.GRADIENT:
         gradient: Callable[..., Any] = grad(text, argnums)
         return gradient
     if problem.each is None:
@@ -113,9 +113,9 @@ def _differentiated(
 # --- difflab ----------------------------------------------------------------------------------
 
 
-def _difflab(problem: Problem) -> Ready:
+def _difflab(problem: AdbenchProblem) -> Ready:
     maths = difflab_maths()
-    single = problem.kind is Kind.BLOCKS
+    single = problem.kind is JacobianKind.BLOCKS
     parts = [
         [value if value.ndim else float(value) for value in (*problem.parameters, *data)]
         for data in problem.parts
@@ -133,13 +133,13 @@ def _difflab(problem: Problem) -> Ready:
 # --- JAX --------------------------------------------------------------------------------------
 
 
-def _jax(problem: Problem) -> Ready:
+def _jax(problem: AdbenchProblem) -> Ready:
     import jax
 
     maths = jax_maths()
     objective = _observed(problem, maths)
     jacobian = _differentiated(problem, maths, jax.grad, jax.jacfwd, jax.jacrev)
-    if problem.kind is Kind.BLOCKS:
+    if problem.kind is JacobianKind.BLOCKS:
         objective, jacobian = jax.vmap(objective), jax.vmap(jacobian)
     calls = []
     with _double():
@@ -171,7 +171,7 @@ def _double() -> AbstractContextManager[None]:
 # --- PyTorch ----------------------------------------------------------------------------------
 
 
-def _torch(problem: Problem) -> Ready:
+def _torch(problem: AdbenchProblem) -> Ready:
     import torch
 
     maths = torch_maths()
@@ -187,10 +187,10 @@ def _torch(problem: Problem) -> Ready:
         with torch.no_grad():
             return plain()
 
-    if problem.kind is not Kind.GRADIENT:
+    if problem.kind is not JacobianKind.GRADIENT:
         func = torch.func
         jacobian = _differentiated(problem, maths, func.grad, func.jacfwd, func.jacrev)
-        if problem.kind is Kind.BLOCKS:
+        if problem.kind is JacobianKind.BLOCKS:
             jacobian = torch.vmap(jacobian)
         return Ready(value, _summed(jacobian, parts))
 
@@ -204,7 +204,7 @@ def _torch(problem: Problem) -> Ready:
 # --- autograd ---------------------------------------------------------------------------------
 
 
-def _autograd(problem: Problem) -> Ready:
+def _autograd(problem: AdbenchProblem) -> Ready:
     import autograd
     from autograd.differential_operators import make_jvp
 
@@ -212,9 +212,9 @@ def _autograd(problem: Problem) -> Ready:
     parts = [(*problem.parameters, *data) for data in problem.parts]
     objective = _observed(problem, maths)
     argnums = tuple(range(len(problem.parameters)))
-    if problem.kind is Kind.GRADIENT:
+    if problem.kind is JacobianKind.GRADIENT:
         return Ready(_summed(objective, parts), _summed(autograd.grad(objective, argnums), parts))
-    if problem.kind is Kind.COLUMNS:
+    if problem.kind is JacobianKind.COLUMNS:
         pushed = make_jvp(objective, 0)
 
         def columns(x: Any, *rest: Any) -> Any:
@@ -226,7 +226,7 @@ def _autograd(problem: Problem) -> Ready:
     return Ready(_summed(objective, parts), _summed(_autograd_blocks(problem, maths), parts))
 
 
-def _autograd_blocks(problem: Problem, maths: Maths) -> Callable[..., Any]:
+def _autograd_blocks(problem: AdbenchProblem, maths: Maths) -> Callable[..., Any]:
     """Return all blocks: each observation has its own numbers, so a sum's gradient has a row."""
     import autograd
 

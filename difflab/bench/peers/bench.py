@@ -20,6 +20,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.outcomes import outcome
+from difflab.bench.peers.drawing import draw
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
@@ -33,7 +34,17 @@ from difflab.referee.referee import Referee, Reference
 from difflab.referee.ulp import exact, nearest, ulp_distance
 from difflab.referee.verdict import RTOL, Verdict, judge
 
-__all__ = ["LAYOUT", "POINTS", "SEED", "SEED_AT", "Contender", "Subject", "contenders", "tasks"]
+__all__ = [
+    "LAYOUT",
+    "POINTS",
+    "SEED",
+    "SEED_AT",
+    "Contender",
+    "PeerCase",
+    "contenders",
+    "draw",
+    "tasks",
+]
 
 Array = NDArray[float64]
 
@@ -142,7 +153,7 @@ class Own:
 
 
 @dataclass
-class Subject:
+class PeerCase:
     """What is measured: a function of one output number, around one point.
 
     Attributes
@@ -224,7 +235,7 @@ def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
 
 
 def tasks(
-    subject: Subject,
+    case: PeerCase,
     chosen: Mapping[str, Contender],
     points: Sequence[int] = POINTS,
     budget: float = 10.0,
@@ -244,13 +255,13 @@ def tasks(
         for name, contender in chosen.items():
             # In the order in which progress shows them.
             key: dict[str, Cell] = {"points": size, "peer": name}
-            key |= {"expression": subject.text, "point": subject.point}
-            measure = partial(_row, subject, contender, size, budget, beaten)
+            key |= {"expression": case.text, "point": case.point}
+            measure = partial(_row, case, contender, size, budget, beaten)
             yield Task(key, measure, sources[name])
 
 
 def _row(
-    subject: Subject, contender: Contender, points: int, budget: float, beaten: dict[str, str]
+    case: PeerCase, contender: Contender, points: int, budget: float, beaten: dict[str, str]
 ) -> dict[str, Cell]:
     """Measure one contender at one size; whatever becomes of it is a row."""
     row: dict[str, Cell] = {"version": contender.version(), "message": ""}
@@ -258,23 +269,21 @@ def _row(
         return {**row, "status": "timeout", "message": beaten[contender.name]}
     try:
         with np.errstate(all="ignore"):
-            return {**row, **_measured(subject, contender, points, budget)}
+            return {**row, **_measured(case, contender, points, budget)}
     except (Exception, SystemExit) as error:  # another package may fail in any way
         if isinstance(error, MethodTimeout):
             beaten[contender.name] = f"not tried: with {points:,} it was {error}"
         return {**row, **outcome(error)}
 
 
-def _measured(
-    subject: Subject, contender: Contender, points: int, budget: float
-) -> dict[str, Cell]:
+def _measured(case: PeerCase, contender: Contender, points: int, budget: float) -> dict[str, Cell]:
     reason = contender.missing()
     if reason is not None:
         raise UnsupportedError(reason)
     contender.start()
-    function = contender.formula(subject.function, budget)
-    _refuse_endless(contender, function, subject, points, budget)
-    x = subject.at(points)
+    function = contender.formula(case.function, budget)
+    _refuse_endless(contender, function, case, points, budget)
+    x = case.at(points)
     with refusals(contender.title):
         start = perf_counter()
         door = contender.door(function, None if points == 1 else points)
@@ -283,11 +292,11 @@ def _measured(
         answer = door.given(door.call(*arguments))
         prepared = perf_counter() - start
     row: dict[str, Cell] = {"prepare_seconds": prepared}
-    complaint, ulps = _judged(subject, contender, points, answer)
+    complaint, ulps = _judged(case, contender, points, answer)
     row["ulps"] = ulps
     if complaint:
         return {**row, "status": "disagree", "message": complaint}
-    own, own_arguments, _ = subject.own(points)
+    own, own_arguments, _ = case.own(points)
     pairs = paired(partial(own.call, *own_arguments), partial(door.call, *arguments), budget=budget)
     return {**row, "status": "ok", **_told(pairs)}
 
@@ -306,13 +315,13 @@ def _told(pairs: Pairs) -> dict[str, Cell]:
 
 
 def _refuse_endless(
-    contender: Contender, function: Function, subject: Subject, points: int, budget: float
+    contender: Contender, function: Function, case: PeerCase, points: int, budget: float
 ) -> None:
     """Raise where a batch, taken point by point, would need more than the whole budget."""
     if contender.vectorised or points <= TRIED:
         return
     door = contender.door(function, TRIED)
-    arguments = door.taken(subject.at(TRIED))
+    arguments = door.taken(case.at(TRIED))
     start = perf_counter()
     door.call(*arguments)
     each = (perf_counter() - start) / TRIED
@@ -327,26 +336,26 @@ def _refuse_endless(
 
 
 def _judged(
-    subject: Subject, contender: Contender, points: int, answer: tuple[Array, Array]
+    case: PeerCase, contender: Contender, points: int, answer: tuple[Array, Array]
 ) -> tuple[str, float | None]:
     """Return what is wrong with an answer, empty when nothing is, and its error in ULPs."""
-    x = subject.at(points)
+    x = case.at(points)
     value, gradient = (np.array(part, dtype=float64) for part in answer)
     if value.shape != x.shape[:-1] or gradient.shape != x.shape:
         shapes = f"a value of shape {value.shape} and a gradient of shape {gradient.shape}"
         return f"it gave {shapes}, not {x.shape[:-1]} and {x.shape}", None
     first = (value, gradient) if x.ndim == 1 else (value[0], gradient[0])
-    complaint, ulps = _against_referee(subject, contender.family, *first)
+    complaint, ulps = _against_referee(case, contender.family, *first)
     if not complaint and x.ndim == 2:
-        complaint = _against_own(subject, contender.family, value, gradient)
+        complaint = _against_own(case, contender.family, value, gradient)
     return complaint, ulps
 
 
 def _against_referee(
-    subject: Subject, family: Family, value: Any, gradient: Array
+    case: PeerCase, family: Family, value: Any, gradient: Array
 ) -> tuple[str, float | None]:
     """Judge the answer at the point itself."""
-    reference = subject.reference()
+    reference = case.reference()
     truth = reference.value[0]
     number = float(value)
     gap = nearest(abs(exact(number) - exact(truth))) if np.isfinite(number) else np.inf
@@ -357,9 +366,9 @@ def _against_referee(
     return (found.reason if found.verdict is Verdict.DISAGREE else ""), worst
 
 
-def _against_own(subject: Subject, family: Family, value: Array, gradient: Array) -> str:
+def _against_own(case: PeerCase, family: Family, value: Array, gradient: Array) -> str:
     """Compare a batch with difflab's own, number by number, on the scale of its column."""
-    _, _, (own_value, own_gradient) = subject.own(len(value))
+    _, _, (own_value, own_gradient) = case.own(len(value))
     found = np.column_stack([value, gradient])
     wanted = np.column_stack([own_value, own_gradient])
     scale = np.maximum(np.abs(wanted), np.nanmedian(np.abs(wanted), axis=0))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-__all__ = ["peers", "table"]
+__all__ = ["draw", "table"]
 
 _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
 """Okabe and Ito's colours; the side of the line says the same."""
@@ -44,7 +44,7 @@ def table(
     """
     from rich.text import Text
 
-    from difflab.report.terminal import draw
+    from difflab.report.terminal import draw as rendered
 
     first = rows[0]
     parts: list[RenderableType] = [
@@ -63,7 +63,7 @@ def table(
     if reasons:
         parts.append(Text("\n".join(reasons)))
     parts.append(Text(_NOTE))
-    return draw(parts, colour=colour, width=width, plain=plain)
+    return rendered(parts, colour=colour, width=width, plain=plain)
 
 
 def _grid(rows: Sequence[Row]) -> RenderableType:
@@ -89,7 +89,7 @@ def _grid(rows: Sequence[Row]) -> RenderableType:
     return grid
 
 
-def peers(rows: Sequence[Row], kind: str = "svg") -> bytes:
+def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
     """Draw every peer's time over difflab's on a logarithmic axis, a panel a number of points.
 
     Parameters
