@@ -14,9 +14,9 @@ from typer.core import TyperCommand
 
 from difflab.bench.registry import BENCHMARKS, Benchmark, BenchmarkModule
 from difflab.cli.options import (
-    At,
     ExpressionCommand,
-    Timeout,
+    PointOption,
+    TimeoutOption,
     parse_names,
     parse_point,
     read_expression,
@@ -127,7 +127,7 @@ def peers(
     expression: Annotated[
         str, typer.Argument(metavar="[EXPR]", help="By default the seed, ln(x1)+x1*x2-sin(x2).")
     ] = "",
-    at: At = None,
+    at: PointOption = None,
     points: Annotated[
         str, typer.Option(metavar="N,N", help="The numbers of points in a batch.")
     ] = "1,1000,1000000",
@@ -265,7 +265,7 @@ def _timed_command(benchmark: Benchmark) -> Callable[..., None]:
         output: FolderOption = REPORTS,
         quick: QuickOption = False,
         form: FormatOption = PictureFormat.SVG,
-        timeout: Timeout = 10.0,
+        timeout: TimeoutOption = 10.0,
     ) -> None:
         module = benchmark.load()
         _run(benchmark.name, module, module.tasks(quick=quick, timeout=timeout), output, form)
