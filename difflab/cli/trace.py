@@ -19,7 +19,7 @@ from difflab.cli.output import check_destination, deliver, report_format, say, s
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-    from difflab.report.trace.steps import Trace
+    from difflab.report.trace.steps import EvaluationTrace
 
 __all__ = ["EXAMPLES", "TraceFormat", "TraceMode", "trace"]
 
@@ -96,7 +96,7 @@ def _chosen_point(function: Function) -> dict[str, Any]:
     return choose_point(function)
 
 
-def written(steps: Trace, form: TraceFormat, *, to_file: bool) -> str:
+def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str:
     """Return a trace in one of the formats."""
     from difflab.report.trace import text as trace_text
 

@@ -13,7 +13,7 @@ __all__ = [
     "FAMILIES",
     "OUTCOMES",
     "PLAIN",
-    "Family",
+    "FamilyStyle",
     "clean",
     "count",
     "error",
@@ -26,7 +26,7 @@ __all__ = [
 ABSENT = "–"
 
 
-class Family(NamedTuple):
+class FamilyStyle(NamedTuple):
     """How one family of methods is drawn: colour and marker in figures, colour in terminals."""
 
     colour: str
@@ -37,11 +37,11 @@ class Family(NamedTuple):
 # Okabe and Ito's palette, which the common forms of colour blindness leave distinct. Every
 # family also has a marker of its own, so that nothing hangs on colour alone.
 FAMILIES = {
-    "symbolic": Family("#CC79A7", "D", "magenta"),
-    "numeric": Family("#D55E00", "^", "yellow"),
-    "automatic": Family("#0072B2", "o", "blue"),
+    "symbolic": FamilyStyle("#CC79A7", "D", "magenta"),
+    "numeric": FamilyStyle("#D55E00", "^", "yellow"),
+    "automatic": FamilyStyle("#0072B2", "o", "blue"),
 }
-PLAIN = Family("#777777", "s", "")
+PLAIN = FamilyStyle("#777777", "s", "")
 
 # How the outcome of a method is coloured in a terminal.
 OUTCOMES = {

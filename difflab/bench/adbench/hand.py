@@ -23,7 +23,7 @@ _BENDS = (_FIRST[:, None] + np.array([0, 2, 3])).ravel()
 _ASIDE = _FIRST + 1
 
 
-class Level(NamedTuple):
+class SkeletonLevel(NamedTuple):
     """Bones at one distance from the wrist; `parents` and `joints` are None where they have none.
 
     Attributes
@@ -52,7 +52,7 @@ class Hand:
 
     def __init__(self, model: HandModel) -> None:
         self.model = model
-        self.levels: list[Level] = []
+        self.levels: list[SkeletonLevel] = []
         joints = {2 + 4 * f + j: JOINTS * f + j for f in range(FINGERS) for j in range(JOINTS)}
         wanted, before = [-1], list[int]()
         while bones := [bone for bone, parent in enumerate(model.parents) if parent in wanted]:
@@ -61,7 +61,7 @@ class Hand:
                 raise InputError("bones of a hand that bend and that do not are equally far out")
             parents = [before.index(model.parents[bone]) for bone in bones] if before else None
             self.levels.append(
-                Level(
+                SkeletonLevel(
                     np.array(bones),
                     None if parents is None else np.array(parents),
                     np.array(bending) if bending else None,

@@ -11,7 +11,7 @@ from typing import Any
 
 from difflab.core.wording import counted
 from difflab.report.comparison.plots import inline_svg
-from difflab.report.comparison.view import Row, View, view
+from difflab.report.comparison.view import ComparisonView, MethodRow, view
 from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 
 __all__ = ["document", "fragment", "index", "page", "style", "summary"]
@@ -96,7 +96,7 @@ def style() -> str:
     return f"<style>{_STYLE}</style>"
 
 
-def _whole(comparison: Any, shown: View) -> list[str]:
+def _whole(comparison: Any, shown: ComparisonView) -> list[str]:
     """Return texts and picture of one comparison."""
     return [
         f"<main{'' if shown.agreed else ' class=wrong'}>",
@@ -143,7 +143,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
     return document("difflab comparisons", [*body, "</main>"])
 
 
-def _in_short(shown: View) -> str:
+def _in_short(shown: ComparisonView) -> str:
     """Return how many methods agree, and the fastest of them."""
     agreeing = [row for row in shown.rows if row.outcome in ("agree", "convention")]
     text = f"{len(agreeing)} of {len(shown.rows)} agree"
@@ -154,7 +154,7 @@ def _in_short(shown: View) -> str:
     return f"{text}, fastest {name} ({seconds(call)})"
 
 
-def summary(shown: View) -> list[str]:
+def summary(shown: ComparisonView) -> list[str]:
     """Return everything but the picture."""
     parts = [f"<pre>{escape(shown.expression)}</pre>", "<dl>"]
     facts = [("at", shown.point + ("  (chosen by difflab)" if shown.chosen else ""))]
@@ -184,7 +184,7 @@ def _head(headings: Sequence[str]) -> str:
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
 
 
-def _line(row: Row) -> str:
+def _line(row: MethodRow) -> str:
     name, outcome, *figures = row.cells
     colour = FAMILIES.get(row.family, PLAIN).colour
     cells = [

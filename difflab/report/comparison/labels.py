@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["place_labels"]
 
-Point = tuple[float, float]
+PlotPoint = tuple[float, float]
 
 _MARKER = 5.5  # half the width of a marker, in points
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -21,7 +21,9 @@ _GAPS = (3, 7, 12, 18, 26, 36, 48)
 _LINE = 30  # characters
 
 
-def place_labels(axes: Axes, points: Sequence[Point], texts: Sequence[str], colour: str) -> None:
+def place_labels(
+    axes: Axes, points: Sequence[PlotPoint], texts: Sequence[str], colour: str
+) -> None:
     """Write every text beside its point, at the nearest place that is free.
 
     Points whose markers touch share one label: their texts, from left to right.
@@ -63,7 +65,7 @@ def place_labels(axes: Axes, points: Sequence[Point], texts: Sequence[str], colo
         taken.append(box)
 
 
-def _touching(centres: Sequence[Point], reach: float) -> list[list[int]]:
+def _touching(centres: Sequence[PlotPoint], reach: float) -> list[list[int]]:
     """Return the places of the points in groups whose markers touch one another."""
     groups: list[list[int]] = []
     for place, (x, y) in enumerate(centres):
@@ -80,7 +82,7 @@ def _touching(centres: Sequence[Point], reach: float) -> list[list[int]]:
     return groups
 
 
-def _around(centres: Sequence[Point], reach: float) -> Bbox:
+def _around(centres: Sequence[PlotPoint], reach: float) -> Bbox:
     from matplotlib.transforms import Bbox
 
     xs, ys = zip(*centres, strict=True)

@@ -9,7 +9,7 @@ from difflab.lab.side_by_side import SideBySide
 from difflab.report.comparison import csv as spreadsheets
 from difflab.report.comparison.html import document, style, summary
 from difflab.report.comparison.markdown import block, cells, literal
-from difflab.report.comparison.view import Row, View, view
+from difflab.report.comparison.view import ComparisonView, MethodRow, view
 from difflab.report.passes import SHOWN_REWRITES, rewrites_text
 from difflab.report.style import ABSENT, OUTCOMES, clean, error
 from difflab.report.terminal import WIDTH, draw
@@ -48,7 +48,7 @@ def table(
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _facts(plain: View, stable: View) -> list[tuple[str, str]]:
+def _facts(plain: ComparisonView, stable: ComparisonView) -> list[tuple[str, str]]:
     """Return what stands above the table."""
     facts = [("plain", plain.expression), ("stabilised", stable.expression), ("at", plain.point)]
     values = [("value", f"{plain.value} plain"), ("", f"{stable.value} stabilised")]
@@ -58,7 +58,7 @@ def _facts(plain: View, stable: View) -> list[tuple[str, str]]:
     return [*facts, ("referee", plain.referee)]
 
 
-def _heading(plain: View, stable: View) -> RenderableType:
+def _heading(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -70,16 +70,16 @@ def _heading(plain: View, stable: View) -> RenderableType:
     return grid
 
 
-def _pairs(plain: View, stable: View) -> list[tuple[Row, Row]]:
+def _pairs(plain: ComparisonView, stable: ComparisonView) -> list[tuple[MethodRow, MethodRow]]:
     return list(zip(plain.rows, stable.rows, strict=True))
 
 
-def _cells(left: Row, right: Row) -> tuple[str, ...]:
+def _cells(left: MethodRow, right: MethodRow) -> tuple[str, ...]:
     figures = [error(row.max_ulp_error) if row.computed else ABSENT for row in (left, right)]
     return left.name, left.outcome, figures[0], right.outcome, figures[1]
 
 
-def _methods(plain: View, stable: View) -> RenderableType:
+def _methods(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from difflab.report.comparison.view import View, view
+from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.style import FAMILIES, OUTCOMES, PLAIN
 from difflab.report.terminal import WIDTH, draw
 
@@ -44,7 +44,7 @@ def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: b
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _heading(shown: View) -> RenderableType:
+def _heading(shown: ComparisonView) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -62,7 +62,7 @@ def _heading(shown: View) -> RenderableType:
     return grid
 
 
-def _methods(shown: View, width: int) -> RenderableType:
+def _methods(shown: ComparisonView, width: int) -> RenderableType:
     from rich import box
     from rich.cells import cell_len
     from rich.table import Table
@@ -88,7 +88,7 @@ def _methods(shown: View, width: int) -> RenderableType:
     return grid
 
 
-def _notes(shown: View) -> RenderableType:
+def _notes(shown: ComparisonView) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
@@ -96,7 +96,7 @@ def _notes(shown: View) -> RenderableType:
     return Group(*(Text(note, style="dim", overflow="fold") for note in notes))
 
 
-def _sentence(shown: View) -> RenderableType:
+def _sentence(shown: ComparisonView) -> RenderableType:
     from rich.text import Text
 
     return Text(shown.sentence, style="bold", overflow="fold")

@@ -17,14 +17,14 @@ from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES
 from difflab.report.style import ABSENT, clean, count, error, exact, pretty, seconds, shorten
 
-__all__ = ["Row", "View", "number", "record_of", "view"]
+__all__ = ["ComparisonView", "MethodRow", "number", "record_of", "view"]
 
 SHOWN_ENTRIES = 6
 SHOWN_EXPRESSION = 280
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodRow:
     """One method: raw figures for plots and spreadsheets, `cells` for people."""
 
     name: str
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The cells of the table, one for every heading of `View.headings`."""
+        """The cells of the table, one for every heading of `ComparisonView.headings`."""
         return (
             self.name,
             self.outcome,
@@ -68,7 +68,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class View:
+class ComparisonView:
     """Everything that the reports say about one comparison, as text that is safe to print."""
 
     expression: str
@@ -79,7 +79,7 @@ class View:
     derivative_name: str
     derivative: Sequence[tuple[str, str]]
     referee: str
-    rows: Sequence[Row]
+    rows: Sequence[MethodRow]
     notes: Sequence[tuple[str, str]]
     sentence: str
     environment: Sequence[tuple[str, str]]
@@ -110,12 +110,12 @@ def number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def view(comparison: Any) -> View:
+def view(comparison: Any) -> ComparisonView:
     """Return what to show of `comparison`, a record or its dictionary."""
     record = record_of(comparison)
     rows = tuple(_row(method) for method in record["methods"])
     name, entries = _derivative(record)
-    return View(
+    return ComparisonView(
         expression=shorten(clean(record["expression"]["text"]), SHOWN_EXPRESSION),
         point=_point(record["point"]),
         chosen=bool(getattr(comparison, "point_chosen", False)),
@@ -131,7 +131,7 @@ def view(comparison: Any) -> View:
     )
 
 
-def _notes(rows: Sequence[Row]) -> list[tuple[str, str]]:
+def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
     """Return every message once, with the names of all methods that gave it."""
     names: dict[str, list[str]] = {}
     for row in rows:
@@ -149,9 +149,9 @@ def _recommendation(comparison: Any) -> str:
     return recommend(comparison)
 
 
-def _row(method: Mapping[str, Any]) -> Row:
+def _row(method: Mapping[str, Any]) -> MethodRow:
     status = method["status"]
-    return Row(
+    return MethodRow(
         name=clean(method["name"]),
         family=clean(method["family"]),
         outcome=clean(method["verdict"] if status == "ok" else status),

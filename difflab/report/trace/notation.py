@@ -16,7 +16,7 @@ from difflab.graph.evaluate import fold
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
 
-__all__ = ["Notation", "Phrase", "atom"]
+__all__ = ["NotationPrinter", "Phrase", "atom"]
 
 # How tightly the outermost sign of a phrase binds.
 CHOICE, LOGIC, RELATION, SUM, PRODUCT, PREFIX, POWER, ATOM = range(8)
@@ -67,7 +67,7 @@ def atom(text: str) -> Phrase:
     return Phrase(text)
 
 
-class Notation:
+class NotationPrinter:
     """An interpreter of graphs whose values are phrases.
 
     Parameters
@@ -78,7 +78,7 @@ class Notation:
     Examples
     --------
     >>> from difflab.primitives import log, multiply
-    >>> say = Notation()
+    >>> say = NotationPrinter()
     >>> say.operation(multiply)(atom("t"), say.operation(log)(atom("x"))).text
     't × ln x'
     """

@@ -21,9 +21,9 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 from difflab.graph.node import Node
 from difflab.primitives import not_equal
-from difflab.report.trace.notation import LOGIC, RELATION, Notation, Phrase, atom
+from difflab.report.trace.notation import LOGIC, RELATION, NotationPrinter, Phrase, atom
 
-__all__ = ["Formula", "Operation", "Rules", "operation_at"]
+__all__ = ["IsolatedOperation", "OperationFormula", "Rules", "operation_at"]
 
 # Constants up to this size are part of an operation, as the exponent of x² is; others are
 # arguments like any, so that a thousand coefficients do not make a thousand operations.
@@ -32,7 +32,7 @@ T = "t"
 
 
 @dataclass(frozen=True)
-class Operation:
+class IsolatedOperation:
     """One operation apart from its place: the key under which its formulas are kept."""
 
     primitive: Primitive
@@ -41,7 +41,7 @@ class Operation:
     arguments: tuple[tuple[Any, ...], ...]
 
 
-class Formula:
+class OperationFormula:
     """A graph with slots: a template of its text and a program for its value.
 
     Slots are ``a0``, ``a1``, … for the arguments, ``d0``, … for their tangents, ``t`` for the
@@ -66,7 +66,7 @@ class Formula:
         for node, number in graph.constants.items():
             self.values[node] = interpreter.constant(*number)
         phrases = {node: atom(_slot(name)) for node, name in self.slots.items()}
-        phrase: Phrase = fold(graph, dict(phrases), [output], Notation(known))[0]
+        phrase: Phrase = fold(graph, dict(phrases), [output], NotationPrinter(known))[0]
         self.template = f"({phrase.text})" if phrase.level in (LOGIC, RELATION) else phrase.text
 
     def __call__(self, slots: Mapping[str, Any]) -> Any:
@@ -95,20 +95,24 @@ class Rules:
     """Formulas of operations, each derived once."""
 
     def __init__(self) -> None:
-        self._results: dict[Operation, Formula] = {}
-        self._tangents: dict[tuple[Operation, tuple[bool, ...]], Formula | None] = {}
-        self._cotangents: dict[tuple[Operation, int], Formula | None] = {}
-        self._conditions: dict[tuple[Operation, int], Formula | None] = {}
+        self._results: dict[IsolatedOperation, OperationFormula] = {}
+        self._tangents: dict[
+            tuple[IsolatedOperation, tuple[bool, ...]], OperationFormula | None
+        ] = {}
+        self._cotangents: dict[tuple[IsolatedOperation, int], OperationFormula | None] = {}
+        self._conditions: dict[tuple[IsolatedOperation, int], OperationFormula | None] = {}
 
-    def result(self, operation: Operation) -> Formula:
+    def result(self, operation: IsolatedOperation) -> OperationFormula:
         """Return y as a formula of the arguments."""
         if operation not in self._results:
             alone = _alone(operation)
             known = _truths(operation)
-            self._results[operation] = Formula(alone.graph, alone.outputs[0], known)
+            self._results[operation] = OperationFormula(alone.graph, alone.outputs[0], known)
         return self._results[operation]
 
-    def tangent(self, operation: Operation, moving: tuple[bool, ...]) -> Formula | None:
+    def tangent(
+        self, operation: IsolatedOperation, moving: tuple[bool, ...]
+    ) -> OperationFormula | None:
         """Return ẏ as a formula of the arguments that are `moving` and their tangents."""
         key = (operation, moving)
         if key not in self._tangents:
@@ -123,7 +127,7 @@ class Rules:
             self._tangents[key] = self._formula(operation, sweep, found)
         return self._tangents[key]
 
-    def cotangent(self, operation: Operation, place: int) -> Formula | None:
+    def cotangent(self, operation: IsolatedOperation, place: int) -> OperationFormula | None:
         """Return what ȳ contributes to the cotangent of one argument; None if nothing."""
         key = (operation, place)
         if key not in self._cotangents:
@@ -135,7 +139,7 @@ class Rules:
             self._cotangents[key] = self._formula(operation, sweep, found)
         return self._cotangents[key]
 
-    def condition(self, operation: Operation, place: int) -> Formula | None:
+    def condition(self, operation: IsolatedOperation, place: int) -> OperationFormula | None:
         """Return when a selecting operation passes the argument on; None if it never asks."""
         key = (operation, place)
         if key not in self._conditions:
@@ -148,26 +152,28 @@ class Rules:
         return self._conditions[key]
 
     @staticmethod
-    def moves_data(operation: Operation) -> bool:
+    def moves_data(operation: IsolatedOperation) -> bool:
         """Return whether a mask has to go through the operation as its cotangent does."""
         return isinstance(operation.primitive.rule, Linear | ByArgument)
 
-    def _formula(self, operation: Operation, sweep: Sweep, found: Node | None) -> Formula | None:
+    def _formula(
+        self, operation: IsolatedOperation, sweep: Sweep, found: Node | None
+    ) -> OperationFormula | None:
         # A zero that the engine knows of ends its sweeps: no infinite slope beyond makes it nan.
         if found is None or sweep.builder.number(found.id) == 0:
             return None
         graph, (output,) = sweep.builder.freeze([found.id])
         known = _truths(operation)
         known[operation.primitive, _texts(operation)] = atom(_slot("y"))
-        return Formula(graph, output, known)
+        return OperationFormula(graph, output, known)
 
 
-def operation_at(graph: Graph, node: int) -> Operation:
+def operation_at(graph: Graph, node: int) -> IsolatedOperation:
     """Return the operation of a node, apart from its place."""
     primitive = graph.primitive(node)
     if primitive is None:
         raise ValueError("inputs and constants are not operations")
-    return Operation(
+    return IsolatedOperation(
         primitive,
         graph.param_table[graph.param_ids[node]],
         tuple(_argument(graph, primitive, argument) for argument in graph.arguments(node)),
@@ -184,16 +190,16 @@ def _argument(graph: Graph, primitive: Primitive, node: int) -> tuple[Any, ...]:
     return ("input", graph.shape(node), row is not None and row.boolean)
 
 
-def _texts(operation: Operation) -> tuple[str, ...]:
+def _texts(operation: IsolatedOperation) -> tuple[str, ...]:
     """Return the arguments as they stand in a template."""
-    say = Notation()
+    say = NotationPrinter()
     return tuple(
         say.constant(value, extra).text if kind == "constant" else _slot(f"a{place}")
         for place, (kind, value, extra) in enumerate(operation.arguments)
     )
 
 
-def _truths(operation: Operation) -> dict[tuple[Primitive, tuple[str, ...]], Phrase]:
+def _truths(operation: IsolatedOperation) -> dict[tuple[Primitive, tuple[str, ...]], Phrase]:
     """Return what truth values are called: alone, an argument is a number that is not 0."""
     return {
         (not_equal, (_slot(f"a{place}"), "0")): atom(_slot(f"a{place}"))
@@ -202,7 +208,7 @@ def _truths(operation: Operation) -> dict[tuple[Primitive, tuple[str, ...]], Phr
     }
 
 
-def _alone(operation: Operation) -> Function:
+def _alone(operation: IsolatedOperation) -> Function:
     """Return the operation as a function of its arguments that are not constants."""
     builder = Builder()
     nodes = [
@@ -214,7 +220,7 @@ def _alone(operation: Operation) -> Function:
     return Function.build(builder, inputs, [y], [T])
 
 
-def _inputs(operation: Operation, function: Function) -> dict[int, int]:
+def _inputs(operation: IsolatedOperation, function: Function) -> dict[int, int]:
     """Return for each argument that is not a constant its node."""
     return {
         int(name[1:]): node

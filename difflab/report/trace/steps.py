@@ -14,14 +14,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-__all__ = ["Adjoint", "Collector", "Rows", "Step", "Trace", "plain"]
+__all__ = ["Adjoint", "Collector", "EvaluationTrace", "TraceRows", "TraceStep", "plain"]
 
-Row = TypeVar("Row")
-Named = tuple[str, Any]
+TraceRow = TypeVar("TraceRow")
+NamedValue = tuple[str, Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class TraceStep:
     """A line of a primal or tangent trace: ``v₁ = ln v₋₁ = ln 2 = 0.693147``.
 
     Attributes
@@ -72,42 +72,42 @@ class Adjoint:
 
 
 @dataclass(frozen=True)
-class Rows(Generic[Row]):
+class TraceRows(Generic[TraceRow]):
     """The first and the last rows, and how many between them are left out."""
 
-    head: tuple[Row, ...]
-    tail: tuple[Row, ...] = ()
+    head: tuple[TraceRow, ...]
+    tail: tuple[TraceRow, ...] = ()
     skipped: int = 0
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TraceRow]:
         return iter(self.head + self.tail)
 
     def __len__(self) -> int:
         return len(self.head) + len(self.tail)
 
 
-class Collector(Generic[Row]):
+class Collector(Generic[TraceRow]):
     """Takes rows as functions, and calls those of the rows that are kept."""
 
     def __init__(self, limit: int | None) -> None:
         self.first = math.inf if limit is None else limit - limit // 3
-        self.head: list[Callable[[], Row]] = []
-        self.tail: deque[Callable[[], Row]] = deque(maxlen=0 if limit is None else limit // 3)
+        self.head: list[Callable[[], TraceRow]] = []
+        self.tail: deque[Callable[[], TraceRow]] = deque(maxlen=0 if limit is None else limit // 3)
         self.count = 0
 
-    def add(self, row: Callable[[], Row]) -> None:
+    def add(self, row: Callable[[], TraceRow]) -> None:
         """Take one more row."""
         self.count += 1
         (self.head if len(self.head) < self.first else self.tail).append(row)
 
-    def rows(self) -> Rows[Row]:
+    def rows(self) -> TraceRows[TraceRow]:
         """Write the rows that are kept."""
         head, tail = tuple(row() for row in self.head), tuple(row() for row in self.tail)
-        return Rows(head, tail, self.count - len(head) - len(tail))
+        return TraceRows(head, tail, self.count - len(head) - len(tail))
 
 
 @dataclass(frozen=True)
-class Trace:
+class EvaluationTrace:
     """The evaluation trace of a function at a point.
 
     Attributes
@@ -116,7 +116,7 @@ class Trace:
         The text of the function.
     point, outputs : tuple of (str, value)
         The inputs and the outputs.
-    primal : Rows of Step
+    primal : TraceRows of TraceStep
         v₁, v₂, … in the order of evaluation.
     seed, tangents, directional
         The input that moves, its tangents, and ẏ of every output; None, None and () without
@@ -129,15 +129,15 @@ class Trace:
     """
 
     expression: str
-    point: tuple[Named, ...]
-    outputs: tuple[Named, ...]
-    primal: Rows[Step]
+    point: tuple[NamedValue, ...]
+    outputs: tuple[NamedValue, ...]
+    primal: TraceRows[TraceStep]
     seed: str | None = None
-    tangents: Rows[Step] | None = None
-    directional: tuple[Named, ...] = ()
+    tangents: TraceRows[TraceStep] | None = None
+    directional: tuple[NamedValue, ...] = ()
     output: str | None = None
-    adjoints: Rows[Adjoint] | None = None
-    gradient: tuple[Named, ...] = ()
+    adjoints: TraceRows[Adjoint] | None = None
+    gradient: tuple[NamedValue, ...] = ()
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def plain(value: Any) -> Any:
     return array.item() if array.ndim == 0 else array
 
 
-def _mapping(pairs: tuple[Named, ...]) -> dict[str, Any]:
+def _mapping(pairs: tuple[NamedValue, ...]) -> dict[str, Any]:
     return {name: _strict(value) for name, value in pairs}
 
 
@@ -187,7 +187,7 @@ def _strict(value: Any) -> Any:
     return array.tolist()
 
 
-def _steps(rows: Rows[Step]) -> list[dict[str, Any]]:
+def _steps(rows: TraceRows[TraceStep]) -> list[dict[str, Any]]:
     return [
         {
             "name": row.name,
@@ -199,7 +199,7 @@ def _steps(rows: Rows[Step]) -> list[dict[str, Any]]:
     ]
 
 
-def _adjoints(rows: Rows[Adjoint]) -> list[dict[str, Any]]:
+def _adjoints(rows: TraceRows[Adjoint]) -> list[dict[str, Any]]:
     return [
         {
             "name": row.name,

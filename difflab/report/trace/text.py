@@ -17,7 +17,7 @@ import numpy as np
 
 from difflab.drawing.order import short
 from difflab.report.style import clean, exact, shorten
-from difflab.report.trace.steps import Adjoint, Rows, Step, Trace
+from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
 __all__ = ["FORMATS", "as_html", "as_json", "as_markdown", "as_table"]
 
@@ -29,7 +29,7 @@ STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TraceTable:
     """A table of the trace: cells of text, `figures` the columns of numbers."""
 
     title: str
@@ -62,7 +62,7 @@ def _figure(value: Any) -> str:
     return short(value, 3 if np.ndim(value) else 6).partition(" (")[0]
 
 
-def _tables(trace: Trace, numbers: bool) -> list[_Table]:
+def _tables(trace: EvaluationTrace, numbers: bool) -> list[_TraceTable]:
     """Return what there is to show; with `numbers`, formulas are repeated with numbers in."""
     tables = []
     if trace.tangents is None:
@@ -74,20 +74,20 @@ def _tables(trace: Trace, numbers: bool) -> list[_Table]:
     return tables
 
 
-def _equation(row: Step, numbers: bool) -> str:
+def _equation(row: TraceStep, numbers: bool) -> str:
     inserted = f" = {row.numbers}" if numbers and row.numbers not in ("", row.formula) else ""
     return clean(f"{row.shown} = {row.formula}{inserted}")
 
 
-def _primal(trace: Trace, numbers: bool) -> _Table:
+def _primal(trace: EvaluationTrace, numbers: bool) -> _TraceTable:
     rows = [(_equation(row, numbers), _figure(row.value)) for row in trace.primal]
-    return _Table(
+    return _TraceTable(
         "Forward evaluation trace", ("step", "value"), (1,), rows, trace.primal.skipped,
         len(trace.primal.head), [(clean(name), _value(value)) for name, value in trace.outputs],
     )  # fmt: skip
 
 
-def _forward(trace: Trace, tangents: Rows[Step], numbers: bool) -> _Table:
+def _forward(trace: EvaluationTrace, tangents: TraceRows[TraceStep], numbers: bool) -> _TraceTable:
     """Put primal and tangent trace side by side, as in Table 2 of Baydin et al."""
     rows = [
         (_equation(a, numbers), _figure(a.value), _equation(b, numbers), _figure(b.value))
@@ -97,14 +97,14 @@ def _forward(trace: Trace, tangents: Rows[Step], numbers: bool) -> _Table:
     results += [
         (clean(f"∂{name}/∂{trace.seed}"), _value(value)) for name, value in trace.directional
     ]
-    return _Table(
+    return _TraceTable(
         f"Forward mode: tangents v̇ = ∂v/∂{clean(trace.seed or '')}, step by step downwards",
         ("primal", "value", "tangent", "value"), (1, 3), rows, tangents.skipped,
         len(tangents.head), results,
     )  # fmt: skip
 
 
-def _reverse(trace: Trace, adjoints: Rows[Adjoint], numbers: bool) -> _Table:
+def _reverse(trace: EvaluationTrace, adjoints: TraceRows[Adjoint], numbers: bool) -> _TraceTable:
     """List the contributions to the adjoints, as in Table 3 of Baydin et al."""
     rows = [_adjoint(row, numbers) for row in adjoints]
     output = clean(trace.output or "")
@@ -112,7 +112,7 @@ def _reverse(trace: Trace, adjoints: Rows[Adjoint], numbers: bool) -> _Table:
     if len(results) > LISTED:
         left = len(results) - LISTED
         results[LISTED - 1 : -1] = [("…", f"{left + 1:,} more; use --format json for all")]
-    return _Table(
+    return _TraceTable(
         f"Reverse mode: adjoints v̄ = ∂{output}/∂v, from the output back to the inputs",
         ("adjoint", "contribution", "value", "sum"), (2, 3), rows, adjoints.skipped,
         len(adjoints.head), results,
@@ -138,19 +138,21 @@ def _taken(mask: Any) -> str:
     return f"  (taken: {count:,} of {size:,})"
 
 
-def _facts(trace: Trace) -> list[tuple[str, str]]:
+def _facts(trace: EvaluationTrace) -> list[tuple[str, str]]:
     point = [f"{clean(name)} = {_value(value)}" for name, value in trace.point]
     if len(point) > LISTED:
         point[LISTED - 1 : -1] = ["…"]
     return [("f", shorten(clean(trace.expression), EXPRESSION)), ("at", ", ".join(point))]
 
 
-def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH, plain: bool = False) -> str:
+def as_table(
+    trace: EvaluationTrace, *, colour: bool = False, width: int = WIDTH, plain: bool = False
+) -> str:
     """Return a trace as tables for the terminal, at most `width` columns wide.
 
     Parameters
     ----------
-    trace : Trace
+    trace : EvaluationTrace
     colour : bool
         Whether to colour the text with terminal sequences.
     width : int
@@ -175,7 +177,7 @@ def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH, plain: b
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _grid(table: _Table) -> Any:
+def _grid(table: _TraceTable) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -201,7 +203,7 @@ def _results(results: Sequence[tuple[str, str]]) -> Any:
     return grid
 
 
-def as_markdown(trace: Trace) -> str:
+def as_markdown(trace: EvaluationTrace) -> str:
     """Return a trace as Markdown tables."""
     from difflab.report.comparison.markdown import block, cells, literal
 
@@ -218,7 +220,7 @@ def as_markdown(trace: Trace) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_html(trace: Trace) -> str:
+def as_html(trace: EvaluationTrace) -> str:
     """Return a trace as a page that needs no network."""
     from difflab.report.comparison.html import document
 
@@ -242,7 +244,7 @@ def as_html(trace: Trace) -> str:
     return document(f"trace of {expression}", [*body, "</main>"])
 
 
-def _cell(tag: str, table: _Table, place: int, text: str) -> str:
+def _cell(tag: str, table: _TraceTable, place: int, text: str) -> str:
     kind = ' class="figure"' if place in table.figures else ""
     return f"<{tag}{kind}>{escape(text)}</{tag}>"
 
@@ -251,12 +253,12 @@ def _equations(results: Sequence[tuple[str, str]]) -> str:
     return "<br>".join(escape(f"{label} = {text}") for label, text in results)
 
 
-def as_json(trace: Trace) -> str:
+def as_json(trace: EvaluationTrace) -> str:
     """Return all that a trace holds as strict JSON, schema ``difflab.trace/1``."""
     text = json.dumps(trace.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
     return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Trace], str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[EvaluationTrace], str]] = MappingProxyType(
     {"table": as_table, "md": as_markdown, "html": as_html, "json": as_json}
 )

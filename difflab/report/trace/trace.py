@@ -31,13 +31,20 @@ from difflab.errors import InputError, PointError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened
-from difflab.report.trace.rules import Formula, Rules, operation_at
-from difflab.report.trace.steps import Adjoint, Collector, Rows, Step, Trace, plain
+from difflab.report.trace.rules import OperationFormula, Rules, operation_at
+from difflab.report.trace.steps import (
+    Adjoint,
+    Collector,
+    EvaluationTrace,
+    TraceRows,
+    TraceStep,
+    plain,
+)
 
 __all__ = ["MODES", "SHOWN", "point_values", "trace"]
 
-Mode = Literal["forward", "reverse", "both"]
-Place = tuple[int, tuple[int, ...]]
+ModeName = Literal["forward", "reverse", "both"]
+ElementIndex = tuple[int, tuple[int, ...]]
 
 MODES = ("both", "forward", "reverse")
 SHOWN = 45
@@ -50,10 +57,10 @@ def trace(
     function: Function,
     point: Mapping[str, Any],
     *,
-    mode: Mode = "both",
+    mode: ModeName = "both",
     seed: str | None = None,
     limit: int | None = SHOWN,
-) -> Trace:
+) -> EvaluationTrace:
     """Return the evaluation trace of a function.
 
     Parameters
@@ -72,7 +79,7 @@ def trace(
 
     Returns
     -------
-    Trace
+    EvaluationTrace
         The steps, and the derivatives that they end in.
 
     Raises
@@ -98,7 +105,7 @@ def trace(
     values = point_values(function, point)
     check_domain(function, values)
     source, target = _chosen(function, mode, seed)
-    run = _Run(function, values, limit)
+    run = _TracedEvaluation(function, values, limit)
     parts: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         if mode != "reverse":
@@ -106,7 +113,7 @@ def trace(
         if mode != "forward":
             parts |= run.reverse(target)
     results = [plain(run.values[node]) for node in function.outputs]
-    return Trace(
+    return EvaluationTrace(
         expression=function.text or "",
         point=tuple(zip(function.inputs, map(plain, values), strict=True)),
         outputs=tuple(zip(output_labels(function), results, strict=True)),
@@ -142,7 +149,7 @@ def point_values(function: Function, point: Mapping[str, Any]) -> list[Any]:
     return values
 
 
-def _chosen(function: Function, mode: str, seed: str | None) -> tuple[Place, Place]:
+def _chosen(function: Function, mode: str, seed: str | None) -> tuple[ElementIndex, ElementIndex]:
     """Return the input that moves and the output that is differentiated."""
     sides = {
         "input": (function.inputs, function.input_shapes),
@@ -166,7 +173,7 @@ def _chosen(function: Function, mode: str, seed: str | None) -> tuple[Place, Pla
 
 def _place(
     names: Sequence[str], shapes: Sequence[tuple[int, ...]], text: str | None
-) -> Place | None:
+) -> ElementIndex | None:
     """Return the variable that `text` names and the entry of it; the first one for None."""
     if text is None:
         return (0, (0,) * len(shapes[0])) if names else None
@@ -182,7 +189,7 @@ def _place(
     return (names.index(name), key) if inside else None
 
 
-def _entry(names: Sequence[str], place: Place) -> str:
+def _entry(names: Sequence[str], place: ElementIndex) -> str:
     """Return ``x`` or ``x[3]``."""
     if not names:
         return ""
@@ -190,7 +197,7 @@ def _entry(names: Sequence[str], place: Place) -> str:
     return names[which] + (f"[{','.join(map(str, key))}]" if key else "")
 
 
-class _Run:
+class _TracedEvaluation:
     """One evaluation: the values of all nodes, their names, and the sweeps over them."""
 
     def __init__(self, function: Function, values: Sequence[Any], limit: int | None) -> None:
@@ -205,9 +212,9 @@ class _Run:
             if self.graph.opcode[node] >= FIRST_ROW
         }
 
-    def primal(self) -> Rows[Step]:
+    def primal(self) -> TraceRows[TraceStep]:
         """Return the forward evaluation trace."""
-        rows = Collector[Step](self.limit)
+        rows = Collector[TraceStep](self.limit)
         for name, node in zip(self.function.inputs, self.function.input_nodes, strict=True):
             rows.add(partial(self._step, node, "", name, "", self.values[node]))
         for node, operation in self.operations.items():
@@ -215,9 +222,9 @@ class _Run:
             rows.add(partial(self._written, node, "", formula, {}, self.values[node]))
         return rows.rows()
 
-    def forward(self, source: Place) -> dict[str, Any]:
+    def forward(self, source: ElementIndex) -> dict[str, Any]:
         """Return the tangents with respect to one input, and those of the outputs."""
-        function, rows = self.function, Collector[Step](self.limit)
+        function, rows = self.function, Collector[TraceStep](self.limit)
         dots: dict[int, Any] = {}
         for which, node in enumerate(function.input_nodes):
             dots[node] = np.zeros(self.graph.shape(node))
@@ -244,7 +251,7 @@ class _Run:
             "directional": tuple(zip(output_labels(function), ends, strict=True)),
         }
 
-    def reverse(self, target: Place) -> dict[str, Any]:
+    def reverse(self, target: ElementIndex) -> dict[str, Any]:
         """Return every contribution to every adjoint, and the gradient of one output."""
         function, rows = self.function, Collector[Adjoint](self.limit)
         start = function.outputs[target[0]]
@@ -291,7 +298,7 @@ class _Run:
         return active
 
     def _contribution(
-        self, node: int, place: int, formula: Formula, bar: Any, mask: Any
+        self, node: int, place: int, formula: OperationFormula, bar: Any, mask: Any
     ) -> tuple[Any, Any]:
         """Return what one argument receives, exactly zero where its branch was not taken."""
         operation = self.operations[node]
@@ -314,13 +321,18 @@ class _Run:
         constant = self.graph.opcode[node] == CONSTANT
         return subscript(self.names[node], "" if constant else mark)
 
-    def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> Step:
+    def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> TraceStep:
         name = self.names[node] + {"": "", DOT: "_dot"}[mark]
-        return Step(name, self._shown(node, mark), formula, numbers, plain(value))
+        return TraceStep(name, self._shown(node, mark), formula, numbers, plain(value))
 
     def _written(
-        self, node: int, mark: str, formula: Formula, tangents: Mapping[str, Any], value: Any
-    ) -> Step:
+        self,
+        node: int,
+        mark: str,
+        formula: OperationFormula,
+        tangents: Mapping[str, Any],
+        value: Any,
+    ) -> TraceStep:
         """Write a step with names and with numbers."""
         names, numbers = self._texts(node)
         args = self.graph.arguments(node)
@@ -340,7 +352,7 @@ class _Run:
         return Adjoint(name, shown, text, text, "", plain(value), plain(value))
 
     def _received(
-        self, node: int, place: int, formula: Formula, bar: Any, part: Any, mask: Any,
+        self, node: int, place: int, formula: OperationFormula, bar: Any, part: Any, mask: Any,
         total: Any, accumulates: bool,
     ) -> Adjoint:  # fmt: skip
         """Write a contribution with names and with numbers."""
