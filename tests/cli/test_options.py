@@ -79,7 +79,7 @@ def test_faults_are_marked(text, place, says, tmp_path, monkeypatch):
 
 
 def test_brackets_by_the_thousand_are_only_a_fault():
-    with pytest.raises(PointError, match="too many brackets"):
+    with pytest.raises(PointError, match="too many nested brackets"):
         parse_point(["x=" + "[" * 100_000])
 
 

@@ -1,4 +1,4 @@
-"""A comparison as a table for the terminal, never wider than it."""
+"""A comparison as a table that fits the terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME_WIDTH = 15
 
 
 def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: bool = False) -> str:
-    """Return a comparison as a table with what stands above and below it.
+    """Return a comparison as a table, with the facts above it and the notes below it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: b
     width : int
         Columns to fill at most.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def _heading(shown: ComparisonView) -> RenderableType:
     if shown.chosen:
         grid.add_row("", Text("a point chosen inside the domain; --at sets another", style="dim"))
     grid.add_row("value", Text(shown.value))
-    for place, entry in enumerate(shown.entries):
-        grid.add_row("" if place else shown.derivative_name, Text(entry))
+    for line, entry in enumerate(shown.entries):
+        grid.add_row("" if line else shown.derivative_name, Text(entry))
     grid.add_row("referee", Text(shown.referee, style="dim"))
     return grid
 
@@ -69,11 +69,11 @@ def _methods(shown: ComparisonView, width: int) -> RenderableType:
     from rich.text import Text
 
     lines = [shown.headings, *(row.cells for row in shown.rows)]
-    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    widths = [max(cell_len(line[k]) for line in lines) for k in range(len(lines[0]))]
     widths[0] = min(widths[0], _NAME_WIDTH)
     gap = 1 if sum(widths) + 2 * (len(widths) - 1) <= width else 0
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
-    # Only the names may break: a figure cut short would be another figure.
+    # Only names are wrapped: a truncated number would be another number.
     grid.add_column(shown.headings[0], max_width=_NAME_WIDTH, overflow="fold")
     grid.add_column(shown.headings[1], no_wrap=True)
     for heading in shown.headings[2:]:

@@ -1,7 +1,7 @@
-"""One comparison as every report shows it: the texts above, in and below the table.
+"""The texts of a comparison that all reports show: above, in and below the table.
 
-Reads the dictionary of the schema ``difflab.comparison/1``, so that a comparison saved years
-ago is shown by the code of today.
+They are read from the dictionary of the schema ``difflab.comparison/1``, so that comparisons
+saved by earlier versions can be shown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN_EXPRESSION = 280
 
 @dataclass(frozen=True)
 class MethodRow:
-    """One method: raw figures for plots and spreadsheets, `cells` for people."""
+    """The result of one method: raw values for plots, and `cells` of text for tables."""
 
     name: str
     family: str
@@ -43,7 +43,7 @@ class MethodRow:
 
     @property
     def computed(self) -> bool:
-        """Whether the method gave a derivative at all."""
+        """Whether the method returned a derivative."""
         return self.max_abs_error is not None
 
     @property
@@ -69,7 +69,7 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class ComparisonView:
-    """Everything that the reports say about one comparison, as text that is safe to print."""
+    """The content of the reports about one comparison, as text that is safe to print."""
 
     expression: str
     point: str
@@ -88,7 +88,7 @@ class ComparisonView:
 
     @property
     def entries(self) -> list[str]:
-        """The derivative's entries, a line for each."""
+        """The entries of the derivative, one line each."""
         return [text if label == "…" else f"{label} = {text}" for label, text in self.derivative]
 
     @property
@@ -111,7 +111,7 @@ def number(value: Any) -> float | None:
 
 
 def view(comparison: Any) -> ComparisonView:
-    """Return what to show of `comparison`, a record or its dictionary."""
+    """Return the view of `comparison`, a record or its dictionary."""
     record = record_of(comparison)
     rows = tuple(_row(method) for method in record["methods"])
     name, entries = _derivative(record)
@@ -132,7 +132,7 @@ def view(comparison: Any) -> ComparisonView:
 
 
 def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
-    """Return every message once, with the names of all methods that gave it."""
+    """Return every message once, with the names of all its methods."""
     names: dict[str, list[str]] = {}
     for row in rows:
         if row.message:
@@ -141,7 +141,7 @@ def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
 
 
 def _recommendation(comparison: Any) -> str:
-    """Return which method to use and why, which the record knows and its dictionary does not."""
+    """Return which method to use and why, computed from the record."""
     if isinstance(comparison, Mapping):
         from difflab.lab.saved import from_dict
 
@@ -210,17 +210,17 @@ def _component(variables: Sequence[Mapping[str, Any]], index: int) -> str:
         if index < size:
             if not shape:
                 return clean(variable["name"])
-            places = []
+            indices = []
             for extent in reversed(shape):
-                index, place = divmod(index, extent)
-                places.append(str(place))
-            return f"{clean(variable['name'])}[{','.join(reversed(places))}]"
+                index, position = divmod(index, extent)
+                indices.append(str(position))
+            return f"{clean(variable['name'])}[{','.join(reversed(indices))}]"
         index -= size
     return f"[{index}]"
 
 
 def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Return what the reference derivative is called, and its first and last entries."""
+    """Return the name of the reference derivative, and its first and last entries."""
     rows = record["reference"]["jacobian"] or []
     inputs, outputs = record["expression"]["inputs"], record["expression"]["outputs"]
     hessian = record["order"] == 2
@@ -244,16 +244,16 @@ def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
 
     width = len(rows[0])
     total = width * (width + 1) // 2 if hessian else len(rows) * width
-    places = ((i, j) for i in range(len(rows)) for j in range(i if hessian else 0, width))
+    indices = ((i, j) for i in range(len(rows)) for j in range(i if hessian else 0, width))
     if total <= SHOWN_ENTRIES:
-        return name, [entry(i, j) for i, j in places]
-    texts = [entry(i, j) for i, j in islice(places, SHOWN_ENTRIES - 2)]
+        return name, [entry(i, j) for i, j in indices]
+    texts = [entry(i, j) for i, j in islice(indices, SHOWN_ENTRIES - 2)]
     rest = ("…", f"… {total} entries, all of them in --format json")
     return name, [*texts, rest, entry(len(rows) - 1, width - 1)]
 
 
 def _referee(reference: Mapping[str, Any]) -> str:
-    """Return how far the reference can be trusted."""
+    """Return the status and the accuracy of the reference."""
     parts = [clean(str(reference["status"]))]
     if reference.get("digits"):
         parts.append(f"{reference['digits']} digits")

@@ -1,7 +1,6 @@
-"""The rows of an evaluation trace, and the record that holds them.
+"""The rows of an evaluation trace, and its record.
 
-Large traces keep their first and last rows; what a dropped row would have said is never
-written out.
+Large traces keep their first and last rows; dropped rows are never formatted.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class TraceStep:
     name, shown : str
         ``v1``, printed v₁; its tangent is ``v1_dot``.
     formula, numbers : str
-        The rule with names and with numbers in it.
+        The formula with names, and with values inserted.
     value : number or array
     """
 
@@ -47,17 +46,17 @@ class Adjoint:
     Attributes
     ----------
     name, shown : str
-        The adjoint that receives: ``v0_bar``, printed v̄₀.
+        The adjoint that is updated: ``v0_bar``, printed v̄₀.
     partial : str
-        Which product arrives: ``v̄₃ ∂v₃/∂v₀``.
+        The contribution as a product: ``v̄₃ ∂v₃/∂v₀``.
     formula, numbers : str
-        The rule with names and with numbers in it.
+        The formula with names, and with values inserted.
     contribution, value : number or array
-        What arrives, and the adjoint after it.
+        The value of the contribution, and the adjoint after adding it.
     accumulates : bool
-        Whether something had arrived before.
+        Whether the adjoint had an earlier contribution.
     mask : truth value or array, or None
-        Where the branch that it passes was taken; None outside of branches.
+        The elements whose branch was selected; None outside branches.
     """
 
     name: str
@@ -73,7 +72,7 @@ class Adjoint:
 
 @dataclass(frozen=True)
 class TraceRows(Generic[TraceRow]):
-    """The first and the last rows, and how many between them are left out."""
+    """The first and the last rows, and the number of omitted rows between them."""
 
     head: tuple[TraceRow, ...]
     tail: tuple[TraceRow, ...] = ()
@@ -87,7 +86,7 @@ class TraceRows(Generic[TraceRow]):
 
 
 class Collector(Generic[TraceRow]):
-    """Takes rows as functions, and calls those of the rows that are kept."""
+    """Collects functions that make rows, and calls those of the rows that are kept."""
 
     def __init__(self, limit: int | None) -> None:
         self.first = math.inf if limit is None else limit - limit // 3
@@ -96,12 +95,12 @@ class Collector(Generic[TraceRow]):
         self.count = 0
 
     def add(self, row: Callable[[], TraceRow]) -> None:
-        """Take one more row."""
+        """Add a row."""
         self.count += 1
         (self.head if len(self.head) < self.first else self.tail).append(row)
 
     def rows(self) -> TraceRows[TraceRow]:
-        """Write the rows that are kept."""
+        """Make the rows that are kept."""
         head, tail = tuple(row() for row in self.head), tuple(row() for row in self.tail)
         return TraceRows(head, tail, self.count - len(head) - len(tail))
 
@@ -119,10 +118,10 @@ class EvaluationTrace:
     primal : TraceRows of TraceStep
         v₁, v₂, … in the order of evaluation.
     seed, tangents, directional
-        The input that moves, its tangents, and ẏ of every output; None, None and () without
-        forward mode.
+        The input of differentiation, the tangents, and ẏ of every output; None, None and ()
+        without forward mode.
     output, adjoints, gradient
-        The output whose adjoint is 1, the contributions, and its derivative with respect to
+        The output of differentiation, the contributions to the adjoints, and its derivative by
         every input; None, None and () without reverse mode.
     notes : tuple of str
         Which inputs of a small function have a derivative that is exactly 0, and why.
@@ -141,7 +140,7 @@ class EvaluationTrace:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as the values of strict JSON, schema ``difflab.trace/1``."""
+        """Return the record as a dictionary for strict JSON, schema ``difflab.trace/1``."""
         record: dict[str, Any] = {
             "schema": "difflab.trace/1",
             "expression": self.expression,
@@ -167,7 +166,7 @@ class EvaluationTrace:
 
 
 def plain(value: Any) -> Any:
-    """Return a number or truth value of Python's own for a single one, else the array."""
+    """Return a Python scalar for a zero-dimensional array, else the array."""
     array = np.asarray(value)
     return array.item() if array.ndim == 0 else array
 
@@ -177,7 +176,7 @@ def _mapping(pairs: tuple[NamedValue, ...]) -> dict[str, Any]:
 
 
 def _strict(value: Any) -> Any:
-    """Return lists of numbers; numbers that JSON has not are strings."""
+    """Return nested lists, with non-finite numbers as strings."""
     if value is None:
         return None
     array = np.asarray(value)
