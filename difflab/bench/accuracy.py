@@ -1,7 +1,7 @@
 """Error against step size: truncation above, rounding below, and the floor between them.
 
-A difference quotient of order p errs by C·hᵖ + ε/h: on a log-log picture a line of slope p
-meets a line of slope -1 (Baydin et al. 2018, Figure 3).
+A difference quotient of order p has the error C·hᵖ + ε/h: on logarithmic axes a line of slope
+p meets a line of slope -1 (Baydin et al. 2018, Figure 3).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ LAYOUT = provenance.layout(
 )
 
 SEED = 0
-"""Chooses the point where none is given."""
+"""Seed for choosing a point."""
 TIMEOUT = 10.0
 """Seconds for preparing one method."""
 
@@ -106,24 +106,24 @@ class AccuracyCase:
 
 @dataclass(frozen=True)
 class Fit:
-    """What one curve says: its slope where truncation rules, and its lowest place."""
+    """The slope of a curve where truncation error dominates, and its lowest point."""
 
     slope: float | None
     step: float
     error: float
 
 
-def _moved(x: Array, h: complex) -> NDArray[Any]:
+def _perturbed(x: Array, h: complex) -> NDArray[Any]:
     """Return the points ``x + h e_j``, one row for each input j."""
     return x + h * np.eye(x.size)
 
 
 def _forward(values: PointValues, x: Array, h: float) -> Array:
-    return (values(_moved(x, h)) - values(x[np.newaxis])).T / h
+    return (values(_perturbed(x, h)) - values(x[np.newaxis])).T / h
 
 
 def _central(values: PointValues, x: Array, h: float) -> Array:
-    return (values(_moved(x, h)) - values(_moved(x, -h))).T / (2 * h)
+    return (values(_perturbed(x, h)) - values(_perturbed(x, -h))).T / (2 * h)
 
 
 def _richardson(column: int, values: PointValues, x: Array, h: float) -> Array:
@@ -135,7 +135,7 @@ def _richardson(column: int, values: PointValues, x: Array, h: float) -> Array:
 
 
 def _complex_step(values: PointValues, x: Array, h: float) -> Array:
-    return values(_moved(x, 1j * h)).imag.T / h
+    return values(_perturbed(x, 1j * h)).imag.T / h
 
 
 FORMULAS: Mapping[str, DifferenceFormula] = {
@@ -196,7 +196,7 @@ def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str
 
 
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
-    """Measure a method as it is, choosing its own step; whatever becomes of it is a row."""
+    """Measure a method that chooses its own step; a failure is a row as well."""
     function = case.function
     problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
     try:
@@ -207,7 +207,7 @@ def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
 
 
 def _errors(case: AccuracyCase, found: Array) -> dict[str, Cell]:
-    """Return the largest error over all components, and beside the largest derivative."""
+    """Return the largest error of all components, absolute and relative to the largest one."""
     truth = case.jacobian
     error = float(np.max(np.abs(found - truth)))
     if not np.isfinite(error):
@@ -222,12 +222,12 @@ def _errors(case: AccuracyCase, found: Array) -> dict[str, Cell]:
 
 
 def fit(rows: Sequence[Row]) -> Fit | None:
-    """Read the slope of the truncation side and the floor off one formula's rows.
+    """Estimate the slope of the truncation error and the floor from one formula's rows.
 
-    The slope is the median of the slopes between all pairs of points (Theil and Sen) that lie
-    between a tenth of the largest error and a hundred times the floor, at steps above it. The
-    floor is the lowest median of five neighbours, since single points fall below it by luck,
-    and no lower than the spacing of floating-point numbers; its step is the largest that
+    The slope is the median of the slopes between all pairs of points (Theil–Sen estimator) with
+    errors between a tenth of the largest error and a hundred times the floor, at steps above
+    it. The floor is the lowest median of five neighbours, since single points fall below it by
+    chance, and not below the spacing of floating-point numbers; its step is the largest that
     reaches it.
 
     Parameters
@@ -238,7 +238,7 @@ def fit(rows: Sequence[Row]) -> Fit | None:
     Returns
     -------
     Fit or None
-        None where no row has an error; a slope of None where too few points show it.
+        None if no row has an error; the slope is None if too few points determine it.
     """
     known = sorted(
         (float(row["step"]), float(row["absolute_error"]))
@@ -257,7 +257,7 @@ def fit(rows: Sequence[Row]) -> Fit | None:
 
 
 def _spacing(rows: Sequence[Row]) -> float:
-    """Return the spacing of floating-point numbers at the derivative that the rows are about."""
+    """Return the spacing of floating-point numbers at the derivative of the rows."""
     for row in rows:
         absolute, relative = row["absolute_error"], row["relative_error"]
         if absolute and relative:
@@ -272,7 +272,7 @@ def _theil_sen(x: Array, y: Array) -> float:
 
 # --- the picture -----------------------------------------------------------------------------
 
-# The complex step lies under the central difference, whose truncation error is the same.
+# Drawn first, since the central difference has the same truncation error and covers it.
 _FORMULA_STYLES = {
     "complex step": CurveStyle(GREEN, "o", width=3.0),
     "forward difference": CurveStyle(ORANGE, "^"),
@@ -306,7 +306,7 @@ def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
             "error of the derivative against step size",
             f"{shorten(clean(str(rows[0]['expression'])), 90)} "
             f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
-            "marks: the floor, where truncation meets rounding",
+            "marks: the floor, where truncation and rounding errors are equal",
         )
         lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
         chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
@@ -318,7 +318,7 @@ def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
 
 
 def _lowest(rows: Sequence[Row]) -> float:
-    """Return where an error of exactly zero is drawn: below the smallest other one."""
+    """Return the height of an error of exactly zero: below the smallest other error."""
     errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
     return min(errors, default=1e-16) / 4
 
@@ -336,20 +336,22 @@ def _frame(lines: Axes, chosen: Axes, rows: Sequence[Row], low: float) -> None:
     lines.set_xlabel("step h")
     lines.set_ylabel("largest absolute error of the derivative")
     chosen.set(xlim=(0, 1))
-    chosen.set_title("difflab's methods,\nchoosing their step", loc="left", fontsize=9)
+    chosen.set_title("difflab's methods,\nwith their own steps", loc="left", fontsize=9)
     chosen.set_axis_off()
 
 
 def _formulas(axes: Axes, rows: Sequence[Row], low: float) -> None:
     labels = []
     for name, curve_style in _FORMULA_STYLES.items():
-        mine = [row for row in rows if row["method"] == name and row["absolute_error"] is not None]
-        found = fit(mine)
+        chosen = [
+            row for row in rows if row["method"] == name and row["absolute_error"] is not None
+        ]
+        found = fit(chosen)
         if found is None:
             continue
-        mine.sort(key=lambda row: float(row["step"] or 0))
-        h = [float(row["step"] or 0) for row in mine]
-        errors = [max(float(row["absolute_error"] or 0), low) for row in mine]
+        chosen.sort(key=lambda row: float(row["step"] or 0))
+        h = [float(row["step"] or 0) for row in chosen]
+        errors = [max(float(row["absolute_error"] or 0), low) for row in chosen]
         axes.plot(h, errors, curve_style.dashes, color=curve_style.colour, lw=curve_style.width)
         floor = (found.step, max(found.error, low))
         axes.plot(*floor, curve_style.marker, color=curve_style.colour, ms=8, mec=INK, zorder=3)
@@ -360,7 +362,7 @@ def _formulas(axes: Axes, rows: Sequence[Row], low: float) -> None:
 
 
 def _own_steps(axes: Axes, rows: Sequence[Row], low: float) -> None:
-    """Mark what each of difflab's methods reaches when it chooses its own step."""
+    """Mark the error of each of difflab's methods with the step that it chooses."""
     labels = []
     for row in rows:
         if row["step"] is not None or row["absolute_error"] is None:

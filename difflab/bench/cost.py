@@ -1,7 +1,7 @@
-"""Operations and time of a Jacobian against its numbers of inputs and outputs.
+"""Operations and time of a Jacobian against the numbers of its inputs and outputs.
 
-Forward mode pays for every input and reverse mode for every output (Baydin et al. 2018, §3),
-so for f: Rⁿ → Rᵐ there is a place where their costs cross.
+The cost of forward mode grows with the inputs, that of reverse mode with the outputs (Baydin et
+al. 2018, §3), so for f: Rⁿ → Rᵐ there are sizes at which their costs cross.
 """
 
 from __future__ import annotations
@@ -69,26 +69,26 @@ def tasks(
         for name, method in methods.items()
     }
     for direction in ("inputs", "outputs"):
-        beaten: dict[str, str] = {}
+        timeouts: dict[str, str] = {}
         for size in sizes:
             n, m = (size, FIXED) if direction == "inputs" else (FIXED, size)
             for name, method in methods.items():
                 key: dict[str, Cell] = {"inputs": n, "outputs": m, "method": name}
-                measured = partial(_measured, method, n, m, timeout, beaten)
+                measured = partial(_measured, method, n, m, timeout, timeouts)
                 yield Task(key, measured, sources[name])
 
 
 def _measured(
-    method: Method, n: int, m: int, timeout: float, beaten: dict[str, str]
+    method: Method, n: int, m: int, timeout: float, timeouts: dict[str, str]
 ) -> dict[str, Cell]:
-    """Measure one method on one shape; what it cannot do is a row that says why."""
-    if method.name in beaten:
-        return {"status": "timeout", "message": beaten[method.name]}
+    """Measure one method on one shape; a failure is a row that says why."""
+    if method.name in timeouts:
+        return {"status": "timeout", "message": timeouts[method.name]}
     try:
         return _cost(method, parse(crossover(n, m)), timeout)
     except (Exception, SystemExit) as error:  # another package's method may fail in any way
         if isinstance(error, MethodTimeout):
-            beaten[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
+            timeouts[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
         return outcome(error)
 
 
@@ -115,7 +115,7 @@ def _cost(method: Method, function: Function, timeout: float) -> dict[str, Cell]
 
 
 def crossing(first: Mapping[float, float], second: Mapping[float, float]) -> float | None:
-    """Return where two curves on log-log paper cross, or None.
+    """Return the size at which two curves on logarithmic axes cross, or None.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
         canvas = Figure(figsize=(11.5, 8.2))
         titled(
             canvas,
-            "what a Jacobian costs: forward mode pays for inputs, reverse mode for outputs",
+            "cost of a Jacobian: forward mode grows with the inputs, reverse mode with the outputs",
             f"left: m = {FIXED} outputs · right: n = {FIXED} inputs · "
             "rings: where forward and reverse cross",
         )
@@ -195,7 +195,7 @@ def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
 
 
 def _name_absent(canvas: Figure, rows: Sequence[Row]) -> None:
-    """Say which methods have no line, and why."""
+    """Write which methods have no line, and why."""
     reasons: dict[str, str] = {}
     present = {row["method"] for row in rows if row["status"] == "ok"}
     for row in rows:
@@ -244,15 +244,15 @@ def _curves(rows: Sequence[Row], along: str, column: str) -> dict[str, dict[floa
 
 def _mark_crossing(axes: Axes, curves: Mapping[str, Mapping[float, float]], along: str) -> None:
     first, second = curves.get("forward", {}), curves.get("reverse", {})
-    place = crossing(first, second)
-    if place is None:
+    size = crossing(first, second)
+    if size is None:
         return
     sizes = sorted(first)
-    height = exp(np.interp(log(place), np.log(sizes), np.log([first[size] for size in sizes])))
-    axes.plot(place, height, "o", ms=15, mfc="none", mec=INK, mew=1.2, zorder=4)
+    height = exp(np.interp(log(size), np.log(sizes), np.log([first[n] for n in sizes])))
+    axes.plot(size, height, "o", ms=15, mfc="none", mec=INK, mew=1.2, zorder=4)
     axes.annotate(
-        f"{_AXES[along][-1]} ≈ {place:.0f}",
-        (place, height),
+        f"{_AXES[along][-1]} ≈ {size:.0f}",
+        (size, height),
         (0, 13),
         textcoords="offset points",
         ha="center",

@@ -1,8 +1,8 @@
-"""Expression size against depth: what of the swell is real, and what is only writing out.
+"""Expression size against depth: how much swell remains after sharing subexpressions.
 
 The derivative of a deep function, written out, is exponentially long (Baydin et al. 2018,
-Table 1); with equal subexpressions computed once, SymPy's is not much longer than what forward
-and reverse mode compute. All sizes are operations.
+Table 1). With common subexpressions computed once, SymPy's derivative needs few more operations
+than forward and reverse mode. All sizes are numbers of operations.
 """
 
 from __future__ import annotations
@@ -90,28 +90,28 @@ def tasks(
 
 
 class _Meters:
-    """Measures one family; remembers SymPy's last derivative, and where SymPy gave up."""
+    """Measures one family; keeps SymPy's last derivative and its timeouts."""
 
     def __init__(self, family: Family, timeout: float) -> None:
         self.family = family
         self.timeout = timeout
-        self.beaten: dict[str, str] = {}
+        self.timeouts: dict[str, str] = {}
         self.derivative: tuple[int, SymbolicDerivative] | None = None
 
     def row(self, depth: int, series: str) -> dict[str, Cell]:
-        """Return the size at one depth; a timeout is a row with SymPy's last words."""
+        """Return the row of a series at one depth; a timeout is a row with its message."""
         found: dict[str, Cell] = {"title": self.family.title}
         stage = {"symbolic tree": "diff", "symbolic cse": "diff"}.get(series, series)
-        gone = self.beaten.get(stage)
+        timeout = self.timeouts.get(stage)
         if series == "symbolic simplified":
-            gone = gone or self.beaten.get("diff")
-        if gone is not None:
-            return found | {"status": "timeout", "message": gone}
+            timeout = timeout or self.timeouts.get("diff")
+        if timeout is not None:
+            return found | {"status": "timeout", "message": timeout}
         start = perf_counter()
         try:
             operations = self.operations(depth, series)
         except MethodTimeout as error:
-            self.beaten[stage] = f"not tried: at depth {depth} it was {error}"
+            self.timeouts[stage] = f"not tried: at depth {depth} it was {error}"
             return found | {"status": "timeout", "message": str(error)}
         except DifflabError as error:
             return found | {"status": "unsupported", "message": str(error)}
@@ -120,7 +120,7 @@ class _Meters:
         return found | {"repetitions": 1}
 
     def operations(self, depth: int, series: str) -> int:
-        """Return the operations that a series counts."""
+        """Return the number of operations of a series."""
         function = parse(self.family.text(depth))
         if series == "function tree":
             return tree_operations(function)
@@ -140,7 +140,7 @@ class _Meters:
         return derivative.simplified.tree_operations
 
     def symbolic(self, depth: int, function: Function) -> SymbolicDerivative:
-        """Return SymPy's derivative with its sizes, which difflab's own method alone tells."""
+        """Return SymPy's derivative with its sizes."""
         if self.derivative is None or self.derivative[0] != depth:
             problem = Problem(
                 function.values, function.n, function.m, function, timeout=self.timeout
@@ -152,7 +152,7 @@ class _Meters:
 
 
 def tree_operations(function: Function) -> int:
-    """Return the operations of a function when every shared subexpression is written out.
+    """Return the operations of a function with every shared subexpression written out.
 
     Examples
     --------
@@ -160,10 +160,10 @@ def tree_operations(function: Function) -> int:
     7
     """
     graph = function.graph
-    moves = graph.structural_rows().tolist()
+    structural = graph.structural_rows().tolist()
     sizes: list[int] = []
     for node, (opcode, args) in enumerate(graph.rows()):
-        own = int(opcode >= FIRST_ROW and not moves[node])
+        own = int(opcode >= FIRST_ROW and not structural[node])
         sizes.append(own + sum(sizes[arg] for arg in args))
     return sum(sizes[output] for output in function.outputs)
 
@@ -213,8 +213,8 @@ def draw(rows: Sequence[Row], kind: str = "svg") -> bytes:
         titled(
             canvas,
             "expression swell: operations of the derivative against depth",
-            "written out: every shared subexpression repeated · after CSE, and in both modes: "
-            "computed once · × SymPy was stopped",
+            "written out: shared subexpressions repeated · after CSE and in both modes: "
+            "computed once · × SymPy timed out",
         )
         panels = canvas.subplots(1, len(families), squeeze=False)[0]
         canvas.subplots_adjust(left=0.04, right=0.888, bottom=0.1, top=0.815, wspace=0.7)
@@ -254,11 +254,13 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _curves(rows: Sequence[Row]) -> dict[str, list[tuple[float, float]]]:
-    """Return the points of every series; a function without shared parts has one curve."""
+    """Return the points of every series; without shared subexpressions f has one curve."""
     curves = {}
     for series in _SERIES_STYLES:
-        mine = [row for row in rows if row["series"] == series and row["operations"]]
-        curves[series] = [(float(row["depth"] or 0), float(row["operations"] or 0)) for row in mine]
+        chosen = [row for row in rows if row["series"] == series and row["operations"]]
+        curves[series] = [
+            (float(row["depth"] or 0), float(row["operations"] or 0)) for row in chosen
+        ]
     if curves["function tree"] == curves["function"]:
         del curves["function tree"]
     return {series: points for series, points in curves.items() if points}

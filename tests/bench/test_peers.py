@@ -147,7 +147,7 @@ def test_a_batch_is_judged_in_every_number(tmp_path: Path, case: PeerCase) -> No
 
     one, many = measured(tmp_path, case, Double(spoil=last_is_wrong))
     assert (one["status"], many["status"]) == ("ok", "disagree")
-    assert "1 numbers differ" in str(many["message"])
+    assert "1 elements differ" in str(many["message"])
     assert "derivative 2 of point 7" in str(many["message"])
 
 
@@ -233,7 +233,7 @@ def test_a_batch_begins_with_the_point_and_stays_in_the_domain() -> None:
 
 
 def test_several_outputs_are_refused() -> None:
-    with pytest.raises(InputError, match="one output number, not 2"):
+    with pytest.raises(InputError, match="a scalar function, not 2 outputs"):
         PeerCase(parse("[x, y]"), np.ones(2), "[x, y]", "")
 
 

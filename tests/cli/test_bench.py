@@ -81,7 +81,7 @@ def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
         (["peers", "--points", "1,1e6"], "'1e6' is not a number of points"),
         (["peers", "--points", "1,,2"], "an empty name"),
         (["peers", "--peers", "pytorch"], "no peer 'pytorch'"),
-        (["peers", "[x, y]", "--at", "x=1,y=2"], "one output number"),
+        (["peers", "[x, y]", "--at", "x=1,y=2"], "need a scalar function"),
         (["peers", "log(x)", "--at", "x=-1"], "undefined"),
         (["peers", "x*y", "--at", "x=1"], "no value"),
         (["accuracy", "x^2", "--at", "x=1", "-o", "file"], "cannot write"),

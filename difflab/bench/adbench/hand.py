@@ -1,4 +1,4 @@
-"""HAND: the distance of a posed hand's surface from points."""
+"""HAND: the distance of the surface of a posed hand from points."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Places = NDArray[np.int64]
 FINGERS, JOINTS = 5, 3  # joints that bend; a finger's first bone does not
 
 
-_FIRST = 6 + 4 * np.arange(FINGERS)  # each finger's first number
+_FIRST = 6 + 4 * np.arange(FINGERS)  # the first parameter of each finger
 _BENDS = (_FIRST[:, None] + np.array([0, 2, 3])).ravel()
 _ASIDE = _FIRST + 1
 
@@ -84,7 +84,7 @@ class Hand:
 
 
 def simple(maths: Maths, hand: Hand, theta: Any, weighted: Any, points: Any) -> Any:
-    """Return the way from each point's vertex to it, ``(3N,)``.
+    """Return the vector from each point's vertex to the point, ``(3N,)``.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def simple(maths: Maths, hand: Hand, theta: Any, weighted: Any, points: Any) -> 
 def complicated(
     maths: Maths, hand: Hand, pose: Any, weighted: Any, points: Any, inside: Any
 ) -> Any:
-    """Return the way from a place in each point's triangle to it, ``(3N,)``.
+    """Return the vector from a position in each point's triangle to the point, ``(3N,)``.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _posed(maths: Maths, hand: Hand, theta: Any, weighted: Any) -> Any:
 
 
 def _turns(maths: Maths, theta: Any) -> Any:
-    """Return what the joints that bend turn by, ``(15, 4, 4)``: about z after about x."""
+    """Return the rotations of the bending joints, ``(15, 4, 4)``: about x, then about z."""
     xp = maths.xp
     bends = theta[_BENDS]
     aside = xp.reshape(theta[_ASIDE], (FINGERS, 1)) * maths.array(np.eye(1, JOINTS))
@@ -161,7 +161,7 @@ def _turns(maths: Maths, theta: Any) -> Any:
 
 
 def _rotation(maths: Maths, vector: Any) -> Any:
-    """Return the rotation about a vector, by its length, ``(3, 3)``; it is not 0."""
+    """Return the rotation about a nonzero vector, by its length, ``(3, 3)``."""
     xp = maths.xp
     angle = xp.sqrt(xp.sum(vector * vector))
     a, b, c = (vector[i] / angle for i in range(3))

@@ -1,8 +1,8 @@
-"""Each tool's objective and Jacobian of an instance, ready to be called and timed.
+"""Each tool's objective and Jacobian of an instance, prepared for timing.
 
-Every tool gets the same text, written over its own array module, and does what its users would:
-difflab traces and compiles, JAX runs under ``jit``, PyTorch and autograd as they are. Jacobians
-of many numbers by few go forward; of observations, every tool takes all of them at once.
+Every tool runs the same code with its own array module, in its usual way: difflab traces and
+compiles, JAX uses ``jit``, PyTorch and autograd run eagerly. Jacobians of many outputs by few
+inputs use forward mode; observations are computed in one batch by every tool.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ready:
-    """What is timed: two calls without arguments, whose results are there when they return."""
+    """The two calls to time, without arguments, which return when their results are computed."""
 
     objective: Callable[[], Any]
     jacobian: Callable[[], Any]
@@ -45,7 +45,7 @@ class Tool:
     name : str
         The package.
     prepare : callable
-        A problem to what is timed.
+        Returns the calls to time for a problem.
     """
 
     name: str
@@ -53,18 +53,18 @@ class Tool:
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The distributions that its answers come from."""
+        """The distributions on which its results depend."""
         return ("jax", "jaxlib") if self.name == "jax" else (self.name,)
 
     def missing(self) -> str | None:
-        """Return how to get the package where it is not installed."""
+        """Return how to install the package, or None if it is installed."""
         if find_spec(self.name) is not None:
             return None
         return f"{self.name} is not installed; add it with: pip install {self.name}"
 
 
 def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callable[[], Any]:
-    """Return a call that adds up what `call` gives for each of the parts."""
+    """Return a call that sums the results of `call` over the parts."""
     if len(parts) == 1:
         return partial(call, *parts[0])
 
@@ -80,7 +80,7 @@ def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callabl
 
 
 def _observed(problem: AdbenchProblem, maths: Maths) -> Callable[..., Any]:
-    """Return one observation's errors, or a batch's."""
+    """Return the function of the errors of one observation or a batch."""
     count, each = len(problem.parameters), problem.each
     if each is None:
         return partial(problem.objective, maths)
@@ -98,7 +98,7 @@ def _differentiated(
     jacfwd: Callable[..., Any],
     jacrev: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Return the Jacobian by transforms that JAX, PyTorch and difflab all have."""
+    """Return the Jacobian by transforms that JAX, PyTorch and difflab share."""
     text, argnums = partial(problem.objective, maths), tuple(range(len(problem.parameters)))
     if problem.kind is JacobianKind.GRADIENT:
         gradient: Callable[..., Any] = grad(text, argnums)
@@ -122,7 +122,7 @@ def _difflab(problem: AdbenchProblem) -> Ready:
     ]
     given = (*problem.parameters, *problem.parts[0])
     examples = [value[0] if single else value for value in given]
-    # Asked for, since an objective is called many times; `auto` counts what one call takes.
+    # Explicit, since an objective is called many times; `auto` considers a single call.
     target = "native" if find_spec("llvmlite") is not None else "auto"
     objective = compile(trace(_observed(problem, maths), *examples), target)
     transformed = _differentiated(problem, maths, grad, jacfwd, jacrev)
@@ -160,7 +160,7 @@ def _jax(problem: AdbenchProblem) -> Ready:
 
 
 def _double() -> AbstractContextManager[None]:
-    """Return JAX's context of 64-bit numbers, which older versions keep elsewhere."""
+    """Return JAX's context for float64, which older versions have in another module."""
     import jax
 
     home = jax if hasattr(jax, "enable_x64") else jax.experimental
@@ -227,7 +227,7 @@ def _autograd(problem: AdbenchProblem) -> Ready:
 
 
 def _autograd_blocks(problem: AdbenchProblem, maths: Maths) -> Callable[..., Any]:
-    """Return all blocks: each observation has its own numbers, so a sum's gradient has a row."""
+    """Return all blocks: observations share no parameters, so a sum's gradient has every row."""
     import autograd
 
     count, each = len(problem.parameters), problem.each
