@@ -14,7 +14,7 @@ from difflab.errors import InputError
 __all__ = ["Hand", "complicated", "simple"]
 
 Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+BoneIndices = NDArray[np.int64]
 FINGERS, JOINTS = 5, 3  # joints that bend; a finger's first bone does not
 
 
@@ -24,25 +24,25 @@ _ASIDE = _FIRST + 1
 
 
 class SkeletonLevel(NamedTuple):
-    """Bones at one distance from the wrist; `parents` and `joints` are None where they have none.
+    """The bones at one distance from the wrist; `parents` and `joints` may be None.
 
     Attributes
     ----------
     bones : array of int
-        Their numbers.
+        The indices of the bones.
     parents : array of int or None
-        The places of their parents in the level before.
+        The positions of their parents in the previous level.
     joints : array of int or None
-        Which joints bend them.
+        The joints that bend them.
     """
 
-    bones: Places
-    parents: Places | None
-    joints: Places | None
+    bones: BoneIndices
+    parents: BoneIndices | None
+    joints: BoneIndices | None
 
 
 class Hand:
-    """A hand's bones, level by level, so that each level is one product of stacks of matrices.
+    """The bones of a hand by level, such that each level is one batched matrix product.
 
     Parameters
     ----------
@@ -58,7 +58,9 @@ class Hand:
         while bones := [bone for bone, parent in enumerate(model.parents) if parent in wanted]:
             bending = [joints[bone] for bone in bones if bone in joints]
             if bending and len(bending) < len(bones):
-                raise InputError("bones of a hand that bend and that do not are equally far out")
+                raise InputError(
+                    "bones that bend and bones that do not are on the same level of the hand"
+                )
             parents = [before.index(model.parents[bone]) for bone in bones] if before else None
             self.levels.append(
                 SkeletonLevel(
@@ -69,16 +71,16 @@ class Hand:
             )
             wanted, before = bones, bones
 
-    def weighted(self, vertices: Places) -> Array:
-        """Return vertices in the frame of every bone, times their weights there.
+    def weighted(self, vertices: BoneIndices) -> Array:
+        """Return the vertices in the frame of every bone, times their weights.
 
-        ``(4·bones, v)``, in homogeneous coordinates, the bones as in `levels`: one product of
-        matrices then poses them all.
+        The result is ``(4·bones, v)``, in homogeneous coordinates with the bones in the order of
+        `levels`, so that one matrix product poses all vertices.
         """
         model, order = self.model, np.concatenate([level.bones for level in self.levels])
         ones = np.ones((len(vertices), 1))
-        places = np.concatenate([model.positions[vertices], ones], axis=1).T
-        framed = model.inverse_absolutes @ places * model.weights[vertices].T[:, None, :]
+        positions = np.concatenate([model.positions[vertices], ones], axis=1).T
+        framed = model.inverse_absolutes @ positions * model.weights[vertices].T[:, None, :]
         flat: Array = framed[order].reshape(-1, len(vertices))
         return flat
 
@@ -93,7 +95,7 @@ def simple(maths: Maths, hand: Hand, theta: Any, weighted: Any, points: Any) -> 
     hand : Hand
         The skeleton.
     theta : array (26,)
-        Rotation (3) and place (3) of the hand, then for every finger a bend and a sideways
+        Rotation (3) and position (3) of the hand, then for every finger a bend and a sideways
         turn, and two bends.
     weighted : array (4·bones, N)
         The vertices.

@@ -120,8 +120,8 @@ def _difflab(problem: AdbenchProblem) -> Ready:
         [value if value.ndim else float(value) for value in (*problem.parameters, *data)]
         for data in problem.parts
     ]
-    given = (*problem.parameters, *problem.parts[0])
-    examples = [value[0] if single else value for value in given]
+    inputs = (*problem.parameters, *problem.parts[0])
+    examples = [value[0] if single else value for value in inputs]
     # Explicit, since an objective is called many times; `auto` considers a single call.
     target = "native" if find_spec("llvmlite") is not None else "auto"
     objective = compile(trace(_observed(problem, maths), *examples), target)

@@ -100,7 +100,7 @@ class Contender(Protocol):
         """Return the function that the contender differentiates."""
 
     def door(self, function: Function, points: int | None) -> Door:
-        """Return value and gradient, ready to be called at one point or at so many."""
+        """Return value and gradient, ready to be called at one point or at `points` points."""
 
 
 class Own:
