@@ -177,7 +177,7 @@ def check_destination(name: str) -> Path:
     """
     path = Path(name)
     if not name:
-        raise InputError("the name of the output file is empty")
+        raise InputError("cannot write to a file without a name")
     try:
         if path.is_dir():
             raise InputError(f"cannot write {name!r}: it is a directory")
