@@ -1,4 +1,4 @@
-"""The three pictures that the lab is for, as resumable sweeps: accuracy, swell and cost.
+"""The benchmarks: resumable sweeps, each with its columns, tasks and picture.
 
-Each module says what its rows are (`LAYOUT`) and gives the tasks that measure them.
+`registry` lists them; `gpu` is a measurement without a sweep.
 """

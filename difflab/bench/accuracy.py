@@ -1,7 +1,7 @@
 """Error against step size: truncation above, rounding below, and the floor between them.
 
-A difference quotient of order p errs by C·hᵖ + ε/h: on a log-log picture a line of slope p
-meets a line of slope -1 (Baydin et al. 2018, Figure 3).
+A difference quotient of order p has the error C·hᵖ + ε/h: on logarithmic axes a line of slope
+p meets a line of slope -1 (Baydin et al. 2018, Figure 3).
 """
 
 from __future__ import annotations
@@ -10,24 +10,50 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.outcomes import outcome
+from difflab.bench.pictures import (
+    BROWN,
+    GREEN,
+    METHOD_STYLES,
+    ORANGE,
+    OTHER_STYLE,
+    PURPLE,
+    RED,
+    CurveStyle,
+)
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
+from difflab.report.canvas import INK, Label, label_ends, saved, style, titled
+from difflab.report.style import clean, shorten
+from difflab.report.style import error as error_text
 
-__all__ = ["FORMULAS", "LAYOUT", "Fit", "Formula", "Subject", "fit", "steps", "tasks"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "FORMULAS",
+    "LAYOUT",
+    "AccuracyCase",
+    "DifferenceFormula",
+    "Fit",
+    "draw",
+    "fit",
+    "steps",
+    "tasks",
+]
 
 Array = NDArray[float64]
-Values = Callable[[NDArray[Any]], NDArray[Any]]
+PointValues = Callable[[NDArray[Any]], NDArray[Any]]
 
 LAYOUT = provenance.layout(
     {
@@ -44,7 +70,7 @@ LAYOUT = provenance.layout(
 )
 
 SEED = 0
-"""Chooses the point where none is given."""
+"""Seed for choosing a point."""
 TIMEOUT = 10.0
 """Seconds for preparing one method."""
 
@@ -52,7 +78,7 @@ _MANTISSAS = (1.0, 1.33, 1.78, 2.37, 3.16, 4.22, 5.62, 7.5)
 
 
 @dataclass(frozen=True)
-class Formula:
+class DifferenceFormula:
     """A difference formula of fixed step.
 
     Attributes
@@ -64,11 +90,11 @@ class Formula:
     """
 
     order: int
-    quotient: Callable[[Values, Array, float], Array]
+    quotient: Callable[[PointValues, Array, float], Array]
 
 
 @dataclass(frozen=True)
-class Subject:
+class AccuracyCase:
     """The function under test, its point, and its true derivative."""
 
     function: Function
@@ -80,27 +106,27 @@ class Subject:
 
 @dataclass(frozen=True)
 class Fit:
-    """What one curve says: its slope where truncation rules, and its lowest place."""
+    """The slope of a curve where truncation error dominates, and its lowest point."""
 
     slope: float | None
     step: float
     error: float
 
 
-def _moved(x: Array, h: complex) -> NDArray[Any]:
+def _perturbed(x: Array, h: complex) -> NDArray[Any]:
     """Return the points ``x + h e_j``, one row for each input j."""
     return x + h * np.eye(x.size)
 
 
-def _forward(values: Values, x: Array, h: float) -> Array:
-    return (values(_moved(x, h)) - values(x[np.newaxis])).T / h
+def _forward(values: PointValues, x: Array, h: float) -> Array:
+    return (values(_perturbed(x, h)) - values(x[np.newaxis])).T / h
 
 
-def _central(values: Values, x: Array, h: float) -> Array:
-    return (values(_moved(x, h)) - values(_moved(x, -h))).T / (2 * h)
+def _central(values: PointValues, x: Array, h: float) -> Array:
+    return (values(_perturbed(x, h)) - values(_perturbed(x, -h))).T / (2 * h)
 
 
-def _richardson(column: int, values: Values, x: Array, h: float) -> Array:
+def _richardson(column: int, values: PointValues, x: Array, h: float) -> Array:
     """Extrapolate central differences with steps h, h/2, … `column` times."""
     row = [_central(values, x, h / 2**k) for k in range(column + 1)]
     for power in range(1, column + 1):
@@ -108,16 +134,16 @@ def _richardson(column: int, values: Values, x: Array, h: float) -> Array:
     return row[0]
 
 
-def _complex_step(values: Values, x: Array, h: float) -> Array:
-    return values(_moved(x, 1j * h)).imag.T / h
+def _complex_step(values: PointValues, x: Array, h: float) -> Array:
+    return values(_perturbed(x, 1j * h)).imag.T / h
 
 
-FORMULAS: Mapping[str, Formula] = {
-    "forward difference": Formula(1, _forward),
-    "central difference": Formula(2, _central),
-    "Richardson, column 1": Formula(4, partial(_richardson, 1)),
-    "Richardson, column 2": Formula(6, partial(_richardson, 2)),
-    "complex step": Formula(2, _complex_step),
+FORMULAS: Mapping[str, DifferenceFormula] = {
+    "forward difference": DifferenceFormula(1, _forward),
+    "central difference": DifferenceFormula(2, _central),
+    "Richardson, column 1": DifferenceFormula(4, partial(_richardson, 1)),
+    "Richardson, column 2": DifferenceFormula(6, partial(_richardson, 2)),
+    "complex step": DifferenceFormula(2, _complex_step),
 }
 
 
@@ -134,24 +160,24 @@ def steps(per_decade: int = 8) -> tuple[float, ...]:
     return tuple(sorted((h for h in grid if h <= 0.1), reverse=True))
 
 
-def tasks(subject: Subject, grid: Sequence[float]) -> Iterator[Task]:
+def tasks(case: AccuracyCase, grid: Sequence[float]) -> Iterator[Task]:
     """Yield one task for each formula and step, and one for each method with its own step."""
     stated = partial(provenance.source, uses=("mpmath",), target="auto", seed=SEED)
     source = stated()
     for name, formula in FORMULAS.items():
-        if formula.quotient is _complex_step and not _analytic(subject.function):
+        if formula.quotient is _complex_step and not _analytic(case.function):
             continue
         for h in grid:
-            yield Task(_key(subject, name, h), partial(_fixed, subject, formula, h), source)
+            yield Task(_key(case, name, h), partial(_fixed, case, formula, h), source)
     for name, method in installed().items():
-        measure = partial(_chosen, subject, method)
-        yield Task(_key(subject, name, None), measure, stated(method, timeout=TIMEOUT))
+        measure = partial(_chosen, case, method)
+        yield Task(_key(case, name, None), measure, stated(method, timeout=TIMEOUT))
 
 
-def _key(subject: Subject, method: str, step: float | None) -> dict[str, Cell]:
+def _key(case: AccuracyCase, method: str, step: float | None) -> dict[str, Cell]:
     return {
-        "expression": subject.text,
-        "point": subject.where,
+        "expression": case.text,
+        "point": case.where,
         "method": method,
         "step": step,
     }
@@ -163,26 +189,26 @@ def _analytic(function: Function) -> bool:
     return all(row is None or row.analytic for row in rows)
 
 
-def _fixed(subject: Subject, formula: Formula, h: float) -> dict[str, Cell]:
+def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str, Cell]:
     with np.errstate(all="ignore"):
-        found = formula.quotient(subject.function.values, subject.point, h)
-    return _errors(subject, found)
+        found = formula.quotient(case.function.values, case.point, h)
+    return _errors(case, found)
 
 
-def _chosen(subject: Subject, method: Method) -> dict[str, Cell]:
-    """Measure a method as it is, choosing its own step; whatever becomes of it is a row."""
-    function = subject.function
+def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
+    """Measure a method that chooses its own step; a failure is a row as well."""
+    function = case.function
     problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
     try:
-        found = answer(method, problem, subject.point).estimate.value
-        return _errors(subject, np.array(found, dtype=float64).reshape(subject.jacobian.shape))
+        found = answer(method, problem, case.point).estimate.value
+        return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
     except (Exception, SystemExit) as error:  # another package's method may fail in any way
         return outcome(error)
 
 
-def _errors(subject: Subject, found: Array) -> dict[str, Cell]:
-    """Return the largest error over all components, and beside the largest derivative."""
-    truth = subject.jacobian
+def _errors(case: AccuracyCase, found: Array) -> dict[str, Cell]:
+    """Return the largest error of all components, absolute and relative to the largest one."""
+    truth = case.jacobian
     error = float(np.max(np.abs(found - truth)))
     if not np.isfinite(error):
         return {"status": "failed", "message": "its derivative is not finite"}
@@ -196,12 +222,12 @@ def _errors(subject: Subject, found: Array) -> dict[str, Cell]:
 
 
 def fit(rows: Sequence[SweepRow]) -> Fit | None:
-    """Read the slope of the truncation side and the floor off one formula's rows.
+    """Estimate the slope of the truncation error and the floor from one formula's rows.
 
-    The slope is the median of the slopes between all pairs of points (Theil and Sen) that lie
-    between a tenth of the largest error and a hundred times the floor, at steps above it. The
-    floor is the lowest median of five neighbours, since single points fall below it by luck,
-    and no lower than the spacing of floating-point numbers; its step is the largest that
+    The slope is the median of the slopes between all pairs of points (Theil–Sen estimator) with
+    errors between a tenth of the largest error and a hundred times the floor, at steps above
+    it. The floor is the lowest median of five neighbours, since single points fall below it by
+    chance, and not below the spacing of floating-point numbers; its step is the largest that
     reaches it.
 
     Parameters
@@ -212,7 +238,7 @@ def fit(rows: Sequence[SweepRow]) -> Fit | None:
     Returns
     -------
     Fit or None
-        None where no row has an error; a slope of None where too few points show it.
+        None if no row has an error; the slope is None if too few points determine it.
     """
     known = sorted(
         (float(row["step"]), float(row["absolute_error"]))
@@ -231,7 +257,7 @@ def fit(rows: Sequence[SweepRow]) -> Fit | None:
 
 
 def _spacing(rows: Sequence[SweepRow]) -> float:
-    """Return the spacing of floating-point numbers at the derivative that the rows are about."""
+    """Return the spacing of floating-point numbers at the derivative of the rows."""
     for row in rows:
         absolute, relative = row["absolute_error"], row["relative_error"]
         if absolute and relative:
@@ -242,3 +268,118 @@ def _spacing(rows: Sequence[SweepRow]) -> float:
 def _theil_sen(x: Array, y: Array) -> float:
     i, j = np.triu_indices(x.size, 1)
     return float(np.median((y[j] - y[i]) / (x[j] - x[i])))
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+# Drawn first, since the central difference has the same truncation error and covers it.
+_FORMULA_STYLES = {
+    "complex step": CurveStyle(GREEN, "o", width=3.0),
+    "forward difference": CurveStyle(ORANGE, "^"),
+    "central difference": CurveStyle(RED, "s"),
+    "Richardson, column 1": CurveStyle(PURPLE, "D"),
+    "Richardson, column 2": CurveStyle(BROWN, "v"),
+}
+
+
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw the error of every difference formula against its step, slopes and floors marked.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `LAYOUT` of one function at one point.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    with style():
+        canvas = Figure(figsize=(11.5, 6.2))
+        titled(
+            canvas,
+            "error of the derivative against step size",
+            f"{shorten(clean(str(rows[0]['expression'])), 90)} "
+            f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
+            "marks: the floor, where truncation and rounding errors are equal",
+        )
+        lines = canvas.add_axes((0.068, 0.085, 0.56, 0.785))
+        chosen = canvas.add_axes((0.845, 0.085, 0.02, 0.785), sharey=lines)
+        low = _lowest(rows)
+        _frame(lines, chosen, rows, low)
+        _formulas(lines, rows, low)
+        _own_steps(chosen, rows, low)
+        return saved(canvas, kind)
+
+
+def _lowest(rows: Sequence[SweepRow]) -> float:
+    """Return the height of an error of exactly zero: below the smallest other error."""
+    errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
+    return min(errors, default=1e-16) / 4
+
+
+def _frame(lines: Axes, chosen: Axes, rows: Sequence[SweepRow], low: float) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    errors = [float(row["absolute_error"]) for row in rows if row["absolute_error"]]
+    lines.set(xscale="log", yscale="log", xlim=(4e-17, 0.16), ylim=(low / 3, 4 * max(errors)))
+    lines.xaxis.set_major_locator(LogLocator(numticks=9))
+    lines.yaxis.set_major_locator(LogLocator(numticks=11))
+    for axis in (lines.xaxis, lines.yaxis):
+        axis.set_minor_locator(NullLocator())
+        axis.grid(visible=True)
+    lines.set_xlabel("step h")
+    lines.set_ylabel("largest absolute error of the derivative")
+    chosen.set(xlim=(0, 1))
+    chosen.set_title("difflab's methods,\nwith their own steps", loc="left", fontsize=9)
+    chosen.set_axis_off()
+
+
+def _formulas(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
+    labels = []
+    for name, curve_style in _FORMULA_STYLES.items():
+        chosen = [
+            row for row in rows if row["method"] == name and row["absolute_error"] is not None
+        ]
+        found = fit(chosen)
+        if found is None:
+            continue
+        chosen.sort(key=lambda row: float(row["step"] or 0))
+        h = [float(row["step"] or 0) for row in chosen]
+        errors = [max(float(row["absolute_error"] or 0), low) for row in chosen]
+        axes.plot(h, errors, curve_style.dashes, color=curve_style.colour, lw=curve_style.width)
+        floor = (found.step, max(found.error, low))
+        axes.plot(*floor, curve_style.marker, color=curve_style.colour, ms=8, mec=INK, zorder=3)
+        slope = "" if found.slope is None else f"slope {found.slope:.2f} · "
+        about = f"{slope}floor {error_text(found.error)} at {error_text(found.step)}"
+        labels.append(Label(f"{name}\n{about}", h[-1], errors[-1], curve_style.colour))
+    label_ends(axes, labels, gap=12)
+
+
+def _own_steps(axes: Axes, rows: Sequence[SweepRow], low: float) -> None:
+    """Mark the error of each of difflab's methods with the step that it chooses."""
+    labels = []
+    for row in rows:
+        if row["step"] is not None or row["absolute_error"] is None:
+            continue
+        name = str(row["method"])
+        curve_style = METHOD_STYLES.get(name, OTHER_STYLE)
+        error = float(row["absolute_error"])
+        height = max(error, low)
+        axes.plot(
+            0,
+            height,
+            curve_style.marker,
+            color=curve_style.colour,
+            ms=7,
+            mec=INK,
+            mew=0.5,
+            clip_on=False,
+        )
+        labels.append(Label(f"{clean(name)}: {error_text(error)}", 0, height, curve_style.colour))
+    label_ends(axes, labels, gap=9)

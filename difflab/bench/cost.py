@@ -1,7 +1,7 @@
-"""Operations and time of a Jacobian against its numbers of inputs and outputs.
+"""Operations and time of a Jacobian against the numbers of its inputs and outputs.
 
-Forward mode pays for every input and reverse mode for every output (Baydin et al. 2018, §3),
-so for f: Rⁿ → Rᵐ there is a place where their costs cross.
+The cost of forward mode grows with the inputs, that of reverse mode with the outputs (Baydin et
+al. 2018, §3), so for f: Rⁿ → Rᵐ there are sizes at which their costs cross.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from math import exp, log
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from difflab.bench.outcomes import outcome
+from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE
 from difflab.errors import MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
@@ -23,8 +25,14 @@ from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
+from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.style import clean, seconds, shorten
 
-__all__ = ["FIXED", "LAYOUT", "SIZES", "crossing", "curve", "tasks"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FIXED", "LAYOUT", "SIZES", "crossing", "curve", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {
@@ -45,38 +53,42 @@ FIXED = 8
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
-def tasks(sizes: Sequence[int] = SIZES, timeout: float = 10.0) -> Iterator[Task]:
-    """Yield a task for every method and shape: n varies at `FIXED` outputs, then m at inputs.
+def tasks(
+    sizes: Sequence[int] | None = None, timeout: float = 10.0, *, quick: bool = False
+) -> Iterator[Task]:
+    """Yield a task for every method and shape: n varies with m = `FIXED`, then m with n = `FIXED`.
 
-    After its first timeout along a direction a method is not asked for more: the rest are rows
-    that say so.
+    The sizes are by default `SIZES`, of which `quick` keeps the first five. After a method's
+    first timeout in a direction no larger size is tried; the rows of those sizes report this.
     """
+    if sizes is None:
+        sizes = SIZES[:5] if quick else SIZES
     methods = installed()
     sources = {
         name: provenance.source(method, target="auto", timeout=timeout)
         for name, method in methods.items()
     }
     for direction in ("inputs", "outputs"):
-        beaten: dict[str, str] = {}
+        timeouts: dict[str, str] = {}
         for size in sizes:
             n, m = (size, FIXED) if direction == "inputs" else (FIXED, size)
             for name, method in methods.items():
                 key: dict[str, Cell] = {"inputs": n, "outputs": m, "method": name}
-                measured = partial(_measured, method, n, m, timeout, beaten)
+                measured = partial(_measured, method, n, m, timeout, timeouts)
                 yield Task(key, measured, sources[name])
 
 
 def _measured(
-    method: Method, n: int, m: int, timeout: float, beaten: dict[str, str]
+    method: Method, n: int, m: int, timeout: float, timeouts: dict[str, str]
 ) -> dict[str, Cell]:
-    """Measure one method on one shape; what it cannot do is a row that says why."""
-    if method.name in beaten:
-        return {"status": "timeout", "message": beaten[method.name]}
+    """Measure one method on one shape; a failure is a row that says why."""
+    if method.name in timeouts:
+        return {"status": "timeout", "message": timeouts[method.name]}
     try:
         return _cost(method, parse(crossover(n, m)), timeout)
     except (Exception, SystemExit) as error:  # another package's method may fail in any way
         if isinstance(error, MethodTimeout):
-            beaten[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
+            timeouts[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
         return outcome(error)
 
 
@@ -103,7 +115,7 @@ def _cost(method: Method, function: Function, timeout: float) -> dict[str, Cell]
 
 
 def crossing(first: Mapping[float, float], second: Mapping[float, float]) -> float | None:
-    """Return where two curves on log-log paper cross, or None.
+    """Return the size at which two curves on logarithmic axes cross, or None.
 
     Parameters
     ----------
@@ -134,3 +146,116 @@ def curve(rows: Sequence[SweepRow], along: str, method: str, column: str) -> dic
         for row in rows
         if row["method"] == method and row[other] == FIXED and row["status"] == "ok" and row[column]
     }
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+_AXES = {"inputs": "inputs n", "outputs": "outputs m"}
+_QUANTITIES = {"operations": "operations of a Jacobian", "call_seconds": "time of a call"}
+
+
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw operations and time against inputs and outputs, with forward and reverse crossing.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `LAYOUT`.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    with style():
+        canvas = Figure(figsize=(11.5, 8.2))
+        titled(
+            canvas,
+            "cost of a Jacobian: forward mode grows with the inputs, reverse mode with the outputs",
+            f"left: m = {FIXED} outputs · right: n = {FIXED} inputs · "
+            "rings: where forward and reverse cross",
+        )
+        panels = canvas.subplots(2, 2, sharex=True, sharey="row")
+        canvas.subplots_adjust(
+            left=0.085, right=0.895, bottom=0.085, top=0.89, wspace=0.38, hspace=0.1
+        )
+        for across, along in enumerate(_AXES):
+            for down, column in enumerate(_QUANTITIES):
+                _panel(panels[down][across], rows, along, column)
+            panels[1][across].set_xlabel(_AXES[along])
+        for down, text in enumerate(_QUANTITIES.values()):
+            panels[down][0].set_ylabel(text)
+        canvas.align_ylabels(panels[:, 0])
+        _name_absent(canvas, rows)
+        return saved(canvas, kind)
+
+
+def _name_absent(canvas: Figure, rows: Sequence[SweepRow]) -> None:
+    """Write which methods have no line, and why."""
+    reasons: dict[str, str] = {}
+    present = {row["method"] for row in rows if row["status"] == "ok"}
+    for row in rows:
+        if row["method"] not in present:
+            reasons.setdefault(str(row["method"]), f"{row['method']} has no line: {row['message']}")
+    text = "\n".join(shorten(clean(reason), 150) for reason in reasons.values())
+    canvas.text(0.012, 0.008, text, fontsize=8.5, color=FAINT, va="bottom", parse_math=False)
+
+
+def _panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    axes.set(xscale="log", yscale="log")
+    curves = _curves(rows, along, column)
+    sizes = sorted({size for points in curves.values() for size in points})
+    axes.xaxis.set_major_locator(FixedLocator(sizes))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.grid(visible=True)
+    axes.tick_params(labelleft=True)
+    if column == "call_seconds":
+        axes.yaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
+    labels = []
+    for name, points in curves.items():
+        curve_style = METHOD_STYLES.get(name, OTHER_STYLE)
+        x, y = zip(*sorted(points.items()), strict=True)
+        axes.plot(
+            x,
+            y,
+            curve_style.dashes,
+            color=curve_style.colour,
+            lw=curve_style.width,
+            marker=curve_style.marker,
+            ms=4,
+        )
+        labels.append(Label(clean(name), sizes[-1], y[-1], curve_style.colour))
+    _mark_crossing(axes, curves, along)
+    label_ends(axes, labels)
+
+
+def _curves(rows: Sequence[SweepRow], along: str, column: str) -> dict[str, dict[float, float]]:
+    names = dict.fromkeys(str(row["method"]) for row in rows)
+    curves = {name: curve(rows, along, name, column) for name in names}
+    return {name: points for name, points in curves.items() if points}
+
+
+def _mark_crossing(axes: Axes, curves: Mapping[str, Mapping[float, float]], along: str) -> None:
+    first, second = curves.get("forward", {}), curves.get("reverse", {})
+    size = crossing(first, second)
+    if size is None:
+        return
+    sizes = sorted(first)
+    height = exp(np.interp(log(size), np.log(sizes), np.log([first[n] for n in sizes])))
+    axes.plot(size, height, "o", ms=15, mfc="none", mec=INK, mew=1.2, zorder=4)
+    axes.annotate(
+        f"{_AXES[along][-1]} ≈ {size:.0f}",
+        (size, height),
+        (0, 13),
+        textcoords="offset points",
+        ha="center",
+        color=INK,
+        fontsize=9,
+    )

@@ -1,8 +1,8 @@
-"""Value and gradient on a GPU, against a copy on the device that moves as many bytes.
+"""Value and gradient on a GPU, compared with a copy on the device of the same number of bytes.
 
-A fused kernel reads every input and writes every output once, so that no way of computing them is
-faster than the memory: a copy of half the bytes, which are read and written, is the yardstick.
-Seconds are those between two events on the device's stream.
+A fused kernel reads every input and writes every output once, so its speed is bounded by the
+memory bandwidth, which is measured by a copy that reads half of the bytes and writes the other
+half. Times are measured between two events on the device's stream.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from difflab.language import parse
 __all__ = ["EXPRESSION", "GpuSpeed", "measure"]
 
 EXPRESSION = "ln(x1) + x1*x2 - sin(x2)"
-INPUTS, OUTPUTS = 2, 3  # numbers that a point reads and writes
+INPUTS, OUTPUTS = 2, 3  # elements read and written per point
 POINT_BYTES = 8 * (INPUTS + OUTPUTS)
-CHECKED = 1000  # points whose results are held to the host's before anything is timed
+CHECKED = 1000  # points whose results are compared with the host's before timing
 ROUNDS = 10
-REPEATS = 10  # in a round, so that the device never waits for Python but at its start
+REPEATS = 10  # per round, so that the device waits for Python only at its start
 
 
 @dataclass(frozen=True)
 class GpuSpeed:
-    """What was measured; each round times the copy and the call.
+    """The measured times; each round times the copy and the call.
 
     Attributes
     ----------
     device : str
         The name of the GPU.
     points : int
-        How many points a call computes.
+        The number of points of a call.
     copies, calls : tuple of float
-        Seconds of one, on the mean of each round.
+        Seconds of one copy or call, the mean of each round.
     """
 
     device: str
@@ -51,12 +51,12 @@ class GpuSpeed:
 
     @property
     def bytes(self) -> int:
-        """What a copy moves, and a call too: bytes read and bytes written."""
+        """Bytes read and written by a copy, and by a call."""
         return POINT_BYTES * self.points
 
     @property
     def ratio(self) -> float:
-        """The share of the copy's speed that the call reaches, each at its best.
+        """The bandwidth of the call over that of the copy, each at its best.
 
         Examples
         --------
@@ -67,16 +67,16 @@ class GpuSpeed:
 
 
 def measure(points: int) -> GpuSpeed:
-    """Measure value and gradient of the introductory expression over so many points.
+    """Measure value and gradient of the introductory expression at `points` points.
 
     Raises
     ------
     MissingDependencyError
         CuPy is not installed.
     UnsupportedError
-        There is no GPU that it can use, or too little memory on it.
+        No GPU is usable, or its memory is too small.
     DifflabError
-        The values are not those of the host.
+        The values differ from those of the host.
     """
     if find_spec("cupy") is None:
         raise MissingDependencyError("cupy", extra="gpu")
@@ -92,7 +92,7 @@ def measure(points: int) -> GpuSpeed:
 
 
 def _device(cupy: Any, points: int) -> str:
-    """Return the name of the GPU, if there is one with memory enough."""
+    """Return the name of the GPU; raise without one or with too little memory."""
     runtime = cupy.cuda.runtime
     try:
         number = runtime.getDevice()
@@ -103,14 +103,14 @@ def _device(cupy: Any, points: int) -> str:
     needed = 2 * POINT_BYTES * points
     if needed > free:
         raise UnsupportedError(
-            f"{points:,} points take {needed / 1e9:.1f} GB of the GPU's memory, of which "
+            f"{points:,} points need {needed / 1e9:.1f} GB of the GPU's memory, of which "
             f"{free / 1e9:.1f} GB are free: try --points {int(0.9 * free) // (2 * POINT_BYTES)}"
         )
     return name.decode(errors="replace")
 
 
 def _call(cupy: Any, points: int) -> Callable[[], Any]:
-    """Return what is timed, once its values have been found right."""
+    """Return the call to time, after its values have been checked."""
     function = value_and_gradient(parse(EXPRESSION))
     fast = compile(function, target="cupy")
     x1 = 1.0 + cupy.arange(points, dtype=np.float64) / points
@@ -119,7 +119,7 @@ def _call(cupy: Any, points: int) -> Callable[[], Any]:
     expected = function(x1[few].get(), x2[few].get())
     for found, wanted in zip(fast(x1[few], x2[few]), expected, strict=True):
         if not np.allclose(found.get(), wanted, rtol=1e-14, atol=1e-14):
-            raise DifflabError("the GPU's values are not the host's: nothing was measured")
+            raise DifflabError("the GPU's values differ from the host's: nothing was measured")
     return lambda: fast(x1, x2)
 
 
@@ -131,7 +131,7 @@ def _copy(cupy: Any, points: int) -> Callable[[], Any]:
 
 
 def _seconds(cupy: Any, work: Callable[[], Any]) -> float:
-    """Return how long the device works, for one of several in a row."""
+    """Return the device time of one of `REPEATS` consecutive calls."""
     start, end = cupy.cuda.Event(), cupy.cuda.Event()
     start.record()
     for _ in range(REPEATS):

@@ -1,8 +1,8 @@
-"""Memory against recomputation: going back through a chain with fewer and fewer states kept.
+"""Memory against recomputation: the gradient of a chain with fewer and fewer states kept.
 
-The chain is run plainly, with √n segments, and by revolve with several numbers of snapshots. The
-steps are counted as they run, the bytes are the peak that Python's allocators saw, and every
-gradient is compared with the plain one before it counts.
+The chain is differentiated without checkpoints, with √n segments, and by revolve with several
+numbers of snapshots. Steps are counted as they run, the bytes are the peak that `tracemalloc`
+reports, and a measurement counts only if its gradient equals the one without checkpoints.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.bench.pictures import BLUE, GREEN, PURPLE, RED
 from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
 from difflab.lab import provenance
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 
-__all__ = ["LAYOUT", "LENGTHS", "NUMBERS", "SNAPSHOTS", "tasks"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["LAYOUT", "LENGTHS", "SNAPSHOTS", "STATE_SIZE", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {
@@ -36,38 +41,45 @@ LAYOUT = provenance.layout(
 )
 
 LENGTHS = (64, 256, 1024)
-NUMBERS = 8192
-"""Numbers of a state: 64 KiB, beside which the tape's own objects weigh little."""
+STATE_SIZE = 8192
+"""Elements of a state: 64 KiB, large compared with the tape's own objects."""
 SNAPSHOTS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
 
-def tasks(lengths: Sequence[int] = LENGTHS, numbers: int = NUMBERS) -> Iterator[Task]:
-    """Yield a task for every length and way of keeping states."""
+def tasks(
+    lengths: Sequence[int] | None = None, size: int = STATE_SIZE, *, quick: bool = False
+) -> Iterator[Task]:
+    """Yield a task for every length and checkpointing strategy, with states of `size` elements.
+
+    The lengths are by default `LENGTHS`, of which `quick` keeps the first two.
+    """
+    if lengths is None:
+        lengths = LENGTHS[:2] if quick else LENGTHS
     source = provenance.source()
     for steps in lengths:
-        ways: list[tuple[str, int | None]] = [("plain", None), ("sqrt", None)]
-        ways += [("revolve", kept) for kept in SNAPSHOTS if kept < steps]
-        for strategy, snapshots in ways:
-            key: dict[str, Cell] = {"steps": steps, "numbers": numbers}
+        strategies: list[tuple[str, int | None]] = [("plain", None), ("sqrt", None)]
+        strategies += [("revolve", count) for count in SNAPSHOTS if count < steps]
+        for strategy, snapshots in strategies:
+            key: dict[str, Cell] = {"steps": steps, "numbers": size}
             key |= {"strategy": strategy, "snapshots": snapshots}
-            yield Task(key, partial(_measured, steps, numbers, strategy, snapshots), source)
+            yield Task(key, partial(_measured, steps, size, strategy, snapshots), source)
 
 
-def _measured(steps: int, numbers: int, strategy: str, snapshots: int | None) -> dict[str, Cell]:
-    """Measure one way; its gradient must be the plain one."""
-    wanted, _, _ = _gradient(steps, numbers, _looped)
+def _measured(steps: int, size: int, strategy: str, snapshots: int | None) -> dict[str, Cell]:
+    """Measure one strategy; its gradient must equal the one without checkpoints."""
+    expected, _, _ = _gradient(steps, size, _looped)
     run = _looped
     if strategy != "plain":
         run = partial(checkpoint_chain, snapshots="sqrt" if snapshots is None else snapshots)
-    _gradient(2, numbers, run)  # what is made once and kept is not the chain's
-    found, evaluations, peak = _gradient(steps, numbers, run)
-    if found.tobytes() != wanted.tobytes():
+    _gradient(2, size, run)  # fills the caches, which are not the chain's memory
+    found, evaluations, peak = _gradient(steps, size, run)
+    if found.tobytes() != expected.tobytes():
         raise DifflabError(f"{strategy} gives another gradient of {steps} steps than the loop")
     return {
         "evaluations": evaluations,
         "recomputed": evaluations - steps,
         "peak_bytes": peak,
-        "peak_states": peak / (8 * numbers),
+        "peak_states": peak / (8 * size),
         "repetitions": 1,
     }
 
@@ -78,8 +90,8 @@ def _looped(step: Callable[[int, Any], Any], state: Any, steps: int) -> Any:
     return state
 
 
-def _gradient(steps: int, numbers: int, run: Callable[..., Any]) -> tuple[Any, int, int]:
-    """Return the gradient by the first state, how often a step was run, and the peak of bytes."""
+def _gradient(steps: int, size: int, run: Callable[..., Any]) -> tuple[Any, int, int]:
+    """Return the gradient by the first state, the number of steps run, and the peak of bytes."""
     evaluations = 0
 
     def step(k: int, state: Any) -> Any:
@@ -87,7 +99,7 @@ def _gradient(steps: int, numbers: int, run: Callable[..., Any]) -> tuple[Any, i
         evaluations += 1
         return state + 0.1 * np.sin(state)
 
-    first = tensor(np.linspace(0.1, 1.0, numbers), requires_grad=True)
+    first = tensor(np.linspace(0.1, 1.0, size), requires_grad=True)
     tracemalloc.start()
     try:
         np.sum(run(step, first, steps)).backward()
@@ -96,3 +108,142 @@ def _gradient(steps: int, numbers: int, run: Callable[..., Any]) -> tuple[Any, i
         tracemalloc.stop()
     assert first.grad is not None
     return first.grad.numpy(), evaluations, peak
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+_COLOURS = (GREEN, BLUE, RED, PURPLE)
+"""Of the chains, from the shortest to the longest."""
+_LABELLED = (3, 4, 8, 16, 32, 64)
+"""Numbers of snapshots labelled at the margin; their memory hardly depends on the length."""
+
+
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw the peak of memory against the number of steps run, a line for each length of chain.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `LAYOUT`.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    lengths = sorted({int(row["steps"] or 0) for row in rows})
+    size = 8 * int(rows[0]["numbers"] or 0)
+    with style():
+        canvas = Figure(figsize=(10.0, 6.2))
+        titled(
+            canvas,
+            "memory against recomputation: the gradient of a chain",
+            f"peak of forward and backward · a state is {size / 1024:g} KiB ·"
+            " every gradient equals the plain one, bit for bit",
+        )
+        axes = canvas.add_axes((0.085, 0.085, 0.845, 0.785))
+        _frame(axes, rows)
+        for steps, colour in zip(lengths, _COLOURS, strict=False):
+            _chain(axes, [row for row in rows if row["steps"] == steps], colour)
+        _legend(axes)
+        label_ends(axes, _snapshots(axes, rows), gap=6)
+        return saved(canvas, kind)
+
+
+def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
+    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+
+    most, bytes_ = max(map(_relative_steps, rows)), [float(row["peak_bytes"] or 0) for row in rows]
+    axes.set(xscale="log", yscale="log", xlim=(0.9, 1.12 * most))
+    axes.set_ylim(0.75 * min(bytes_), 1.6 * max(bytes_))
+    axes.set_xlabel("steps run, per step of the chain")
+    axes.set_ylabel("peak of memory")
+    axes.xaxis.set_major_locator(FixedLocator([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24]))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_locator(LogLocator(base=4, numticks=12))
+    axes.yaxis.set_major_formatter(lambda value, _: _bytes(value))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+        axis.grid(visible=True)
+
+
+def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
+    """Draw one chain's strategies; its length stands beside the one without checkpoints."""
+    revolved = sorted((row for row in rows if row["strategy"] == "revolve"), key=_relative_steps)
+    axes.plot(*_coordinates(revolved), "o-", color=colour, lw=1.6, ms=4.5)
+    for strategy, mark in (("plain", "s"), ("sqrt", "D")):
+        (row,) = (row for row in rows if row["strategy"] == strategy)
+        axes.plot(*_coordinates([row]), mark, color=colour, ms=8, mec=INK, mew=0.8)
+        if strategy == "plain":
+            axes.annotate(
+                f"{row['steps']} steps",
+                (_relative_steps(row), float(row["peak_bytes"] or 0)),
+                (10, 0),
+                textcoords="offset points",
+                va="center",
+                color=colour,
+                fontsize=9.5,
+                fontweight="bold",
+            )
+
+
+def _coordinates(rows: Sequence[SweepRow]) -> tuple[list[float], list[float]]:
+    return [_relative_steps(row) for row in rows], [float(row["peak_bytes"] or 0) for row in rows]
+
+
+def _snapshots(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
+    """Draw a line from the last mark of each labelled number of snapshots to the margin."""
+    labels = []
+    edge = axes.get_xlim()[1]
+    for number in _LABELLED:
+        chosen = [row for row in rows if row["snapshots"] == number]
+        if chosen:
+            last = max(chosen, key=_relative_steps)
+            height = float(last["peak_bytes"] or 0)
+            axes.plot(
+                [_relative_steps(last), edge], [height, height], ":", color=FAINT, lw=0.9, zorder=1
+            )
+            labels.append(Label(f"s = {number}", edge, height, INK))
+    return labels
+
+
+def _legend(axes: Axes) -> None:
+    """Explain the marks."""
+    from matplotlib.lines import Line2D
+
+    marks = (
+        ("s", "plain: every state is kept"),
+        ("D", "√n segments"),
+        ("o", "revolve, s snapshots"),
+    )
+    handles = [
+        Line2D(
+            [],
+            [],
+            marker=mark,
+            color=FAINT,
+            ls="",
+            ms=7,
+            mec=INK if mark != "o" else FAINT,
+            label=text,
+        )
+        for mark, text in marks
+    ]
+    axes.legend(handles=handles, loc="upper right", frameon=False, fontsize=9)
+
+
+def _relative_steps(row: SweepRow) -> float:
+    """Return the number of steps run over the length of the chain."""
+    return float(row["evaluations"] or 0) / float(row["steps"] or 1)
+
+
+def _bytes(value: float) -> str:
+    """Return a number of bytes with a binary unit."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value:.0f} B"

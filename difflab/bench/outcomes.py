@@ -1,4 +1,4 @@
-"""What an exception means for a row of a bench."""
+"""The status and message of a benchmark row whose measurement raised an exception."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Expression size against depth: what of the swell is real, and what is only writing out.
+"""Expression size against depth: how much swell remains after sharing subexpressions.
 
 The derivative of a deep function, written out, is exponentially long (Baydin et al. 2018,
-Table 1); with equal subexpressions computed once, SymPy's is not much longer than what forward
-and reverse mode compute. All sizes are operations.
+Table 1). With common subexpressions computed once, SymPy's derivative needs few more operations
+than forward and reverse mode. All sizes are numbers of operations.
 """
 
 from __future__ import annotations
@@ -10,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from difflab.autodiff import jacobian
+from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle
 from difflab.errors import DifflabError, MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.lab import provenance
 from difflab.lab.problems import FAMILIES, FunctionFamily
-from difflab.lab.sweep import Cell, Task
+from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import SYMBOLIC, SymbolicDerivative
+from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 
-__all__ = ["DEPTHS", "LAYOUT", "SERIES", "tasks", "tree_operations"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["DEPTHS", "LAYOUT", "SERIES", "draw", "tasks", "tree_operations"]
 
 LAYOUT = provenance.layout(
     {
@@ -57,12 +63,18 @@ SERIES = (
 )
 
 
-def tasks(depths: Mapping[str, Sequence[int]] = DEPTHS, timeout: float = 10.0) -> Iterator[Task]:
+def tasks(
+    depths: Mapping[str, Sequence[int]] | None = None, timeout: float = 10.0, *, quick: bool = False
+) -> Iterator[Task]:
     """Yield a task for every family of `difflab.lab.problems`, depth and series.
 
-    After its first timeout in a family SymPy is not asked for greater depths: those are rows
-    that say so.
+    The depths are by default `DEPTHS`, of which `quick` keeps the smaller half. After SymPy's
+    first timeout in a family no greater depth is tried; the rows of those depths report this.
     """
+    if depths is None:
+        depths = {
+            name: every[: 1 + len(every) // 2 if quick else None] for name, every in DEPTHS.items()
+        }
     sources = {
         series: provenance.source(
             SYMBOLIC if series.startswith("symbolic") else None, timeout=timeout
@@ -78,28 +90,28 @@ def tasks(depths: Mapping[str, Sequence[int]] = DEPTHS, timeout: float = 10.0) -
 
 
 class _Meters:
-    """Measures one family; remembers SymPy's last derivative, and where SymPy gave up."""
+    """Measures one family; keeps SymPy's last derivative and its timeouts."""
 
     def __init__(self, family: FunctionFamily, timeout: float) -> None:
         self.family = family
         self.timeout = timeout
-        self.beaten: dict[str, str] = {}
+        self.timeouts: dict[str, str] = {}
         self.derivative: tuple[int, SymbolicDerivative] | None = None
 
     def row(self, depth: int, series: str) -> dict[str, Cell]:
-        """Return the size at one depth; a timeout is a row with SymPy's last words."""
+        """Return the row of a series at one depth; a timeout is a row with its message."""
         found: dict[str, Cell] = {"title": self.family.title}
         stage = {"symbolic tree": "diff", "symbolic cse": "diff"}.get(series, series)
-        gone = self.beaten.get(stage)
+        timeout = self.timeouts.get(stage)
         if series == "symbolic simplified":
-            gone = gone or self.beaten.get("diff")
-        if gone is not None:
-            return found | {"status": "timeout", "message": gone}
+            timeout = timeout or self.timeouts.get("diff")
+        if timeout is not None:
+            return found | {"status": "timeout", "message": timeout}
         start = perf_counter()
         try:
             operations = self.operations(depth, series)
         except MethodTimeout as error:
-            self.beaten[stage] = f"not tried: at depth {depth} it was {error}"
+            self.timeouts[stage] = f"not tried: at depth {depth} it was {error}"
             return found | {"status": "timeout", "message": str(error)}
         except DifflabError as error:
             return found | {"status": "unsupported", "message": str(error)}
@@ -108,7 +120,7 @@ class _Meters:
         return found | {"repetitions": 1}
 
     def operations(self, depth: int, series: str) -> int:
-        """Return the operations that a series counts."""
+        """Return the number of operations of a series."""
         function = parse(self.family.text(depth))
         if series == "function tree":
             return tree_operations(function)
@@ -128,7 +140,7 @@ class _Meters:
         return derivative.simplified.tree_operations
 
     def symbolic(self, depth: int, function: Function) -> SymbolicDerivative:
-        """Return SymPy's derivative with its sizes, which difflab's own method alone tells."""
+        """Return SymPy's derivative with its sizes."""
         if self.derivative is None or self.derivative[0] != depth:
             problem = Problem(
                 function.values, function.n, function.m, function, timeout=self.timeout
@@ -140,7 +152,7 @@ class _Meters:
 
 
 def tree_operations(function: Function) -> int:
-    """Return the operations of a function when every shared subexpression is written out.
+    """Return the operations of a function with every shared subexpression written out.
 
     Examples
     --------
@@ -148,9 +160,107 @@ def tree_operations(function: Function) -> int:
     7
     """
     graph = function.graph
-    moves = graph.structural_rows().tolist()
+    structural = graph.structural_rows().tolist()
     sizes: list[int] = []
     for node, (opcode, args) in enumerate(graph.rows()):
-        own = int(opcode >= FIRST_ROW and not moves[node])
+        own = int(opcode >= FIRST_ROW and not structural[node])
         sizes.append(own + sum(sizes[arg] for arg in args))
     return sum(sizes[output] for output in function.outputs)
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+_SERIES_STYLES = {
+    "function tree": CurveStyle(FAINT, "", "--"),
+    "function": CurveStyle(FAINT, "", "-"),
+    "symbolic tree": CurveStyle(RED, "s"),
+    "symbolic simplified": CurveStyle(ORANGE, "^"),
+    "symbolic cse": CurveStyle(PURPLE, "D"),
+    "forward": CurveStyle(BLUE, "o", width=2.2),
+    "reverse": CurveStyle(GREEN, "v", width=2.2),
+}
+_SERIES_TITLES = {
+    "function tree": "f written out",
+    "function": "f itself",
+    "symbolic tree": "SymPy f′ written out",
+    "symbolic simplified": "SymPy f′ simplified",
+    "symbolic cse": "SymPy f′ after CSE",
+    "forward": "forward mode",
+    "reverse": "reverse mode",
+}
+
+
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw operations against depth, a panel for each family of functions.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `LAYOUT`.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    families = list(dict.fromkeys(str(row["family"]) for row in rows))
+    with style():
+        canvas = Figure(figsize=(0.8 + 4.2 * len(families), 5.0))
+        titled(
+            canvas,
+            "expression swell: operations of the derivative against depth",
+            "written out: shared subexpressions repeated · after CSE and in both modes: "
+            "computed once · × SymPy timed out",
+        )
+        panels = canvas.subplots(1, len(families), squeeze=False)[0]
+        canvas.subplots_adjust(left=0.04, right=0.888, bottom=0.1, top=0.815, wspace=0.7)
+        for axes, family in zip(panels, families, strict=True):
+            _panel(axes, [row for row in rows if row["family"] == family])
+        return saved(canvas, kind)
+
+
+def _panel(axes: Axes, rows: Sequence[SweepRow]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set(yscale="log")
+    axes.set_title(str(rows[0]["title"]), loc="left", fontsize=10, parse_math=False)
+    axes.set_xlabel("depth")
+    axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
+    axes.grid(visible=True)
+    deepest = max(float(row["depth"] or 0) for row in rows)
+    labels = []
+    for series, points in _curves(rows).items():
+        curve_style = _SERIES_STYLES[series]
+        x, y = zip(*points, strict=True)
+        axes.plot(
+            x,
+            y,
+            curve_style.dashes,
+            color=curve_style.colour,
+            lw=curve_style.width,
+            marker=curve_style.marker,
+            ms=4,
+        )
+        name = _SERIES_TITLES[series]
+        if x[-1] < deepest:
+            axes.plot(x[-1], y[-1], "x", color=INK, ms=9, mew=1.6, zorder=4)
+            name = f"{name}, to {x[-1]:.0f}"
+        labels.append(Label(name, deepest, y[-1], curve_style.colour))
+    label_ends(axes, labels)
+
+
+def _curves(rows: Sequence[SweepRow]) -> dict[str, list[tuple[float, float]]]:
+    """Return the points of every series; without shared subexpressions f has one curve."""
+    curves = {}
+    for series in _SERIES_STYLES:
+        chosen = [row for row in rows if row["series"] == series and row["operations"]]
+        curves[series] = [
+            (float(row["depth"] or 0), float(row["operations"] or 0)) for row in chosen
+        ]
+    if curves["function tree"] == curves["function"]:
+        del curves["function tree"]
+    return {series: points for series, points in curves.items() if points}

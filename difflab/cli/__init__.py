@@ -1,8 +1,7 @@
-"""The command `difflab`: arguments to calls, results to the terminal, errors to exit codes.
+"""The command ``difflab``: arguments, output and exit codes, without mathematics.
 
-No mathematics here: every command calls a floor below. Importing this package loads nothing;
-the commands and typer are loaded when the command runs, and what a command needs when it is
-called.
+Importing this package loads nothing else: `main` loads typer and the commands, and a command
+loads its dependencies when it runs.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit with its exit code.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        What follows ``difflab``; by default what the process was started with.
+        The arguments after ``difflab``; by default those of the process.
 
     Raises
     ------
     SystemExit
-        Always: 0, 1 or 2 as the contract has them, 130 after Ctrl-C, 70 for a fault of
-        difflab's own.
+        Always: 0, 1 or 2 as documented in ``difflab --help``, 130 after Ctrl-C, 70 for an
+        internal error.
     """
     _occupy_streams()
     with _quiet_interrupt():
@@ -41,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 @contextmanager
 def _quiet_interrupt() -> Iterator[None]:
-    """Leave at once at Ctrl-C, without a traceback through modules that are being loaded."""
+    """Exit at once at Ctrl-C, without a traceback through modules that are being loaded."""
     before = None
-    with suppress(ValueError):  # only the main thread may say what a signal does
+    with suppress(ValueError):  # only the main thread may set a signal handler
         before = signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     try:
         yield
@@ -53,9 +52,9 @@ def _quiet_interrupt() -> Iterator[None]:
 
 
 def _occupy_streams() -> None:
-    """Keep the numbers of closed standard streams from files that are opened later."""
+    """Reserve the file descriptors of closed standard streams, so that no file gets them."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # the lowest free descriptor, which is this one

@@ -1,4 +1,4 @@
-"""The commands under one name, and what an exception means to the shell."""
+"""The command ``difflab`` with its subcommands, and the exit code of each exception."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ difflab compare "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
 difflab derive "x^2*sin(y)" --format latex
 
 \b
-Exit codes: 0 done, and the methods agree; 1 a method disagrees or a
-check failed; 2 the input is at fault.
+Exit codes: 0 success, and the methods agree; 1 a method disagrees or a
+check failed; 2 the input is invalid.
 """
 
 app = typer.Typer(
@@ -49,8 +49,8 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from difflab import __version__
 
         emit(f"difflab {__version__}\n")
@@ -79,31 +79,30 @@ app.command()(doctor)
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Run a command and return its exit code; whatever ends it is said on standard error."""
+    """Run a command and return its exit code; report any exception on standard error."""
     try:
-        given = None if arguments is None else list(arguments)
-        code = app(given, prog_name="difflab", standalone_mode=False)
+        words = None if arguments is None else list(arguments)
+        code = app(words, prog_name="difflab", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except (ReaderGone, BrokenPipeError):
-        # The reader has seen enough.
         _discard_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
         return _failed(error)
-    # Typer turns Ctrl-C into this code without a word.
+    # Typer turns Ctrl-C into this code without a message.
     if code == INTERRUPTED:
         say("difflab: interrupted")
     return int(code or 0)
 
 
 def _failed(error: Exception) -> int:
-    """Show a usage error as typer words it, anything else as `failures` does."""
+    """Show a usage error with typer's message, any other with that of `failures`."""
     show = getattr(error, "show", None)
     if callable(show):
-        # pydantic, which typer 0.29 asks, begins the message with the name of its exception.
+        # pydantic, which typer 0.29 uses, prefixes the message with the name of its exception.
         message = getattr(error, "message", None)
         if isinstance(message, str):
             setattr(error, "message", message.removeprefix("Value error, "))  # noqa: B010
@@ -113,7 +112,7 @@ def _failed(error: Exception) -> int:
         say("difflab: interrupted")
         return INTERRUPTED
     if isinstance(error, typer.Abort) and isinstance(error.__cause__, EOFError):
-        error = error.__cause__  # typer takes every end of a file for one of the terminal's
+        error = error.__cause__  # typer treats the end of any file as that of the terminal
     message, code = explained(error)
     say(message)
     _discard_output()
@@ -121,7 +120,7 @@ def _failed(error: Exception) -> int:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an exception, as where a class was being made (Python 3.11)."""
+    """Whether Ctrl-C caused an exception, as while a class is created (Python 3.11)."""
     if isinstance(error, typer.Abort) and error.__cause__ is None:
         return True
     while error is not None:
@@ -132,7 +131,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _discard_output() -> None:
-    """Drop what could not be written, which must not raise again when the process ends."""
+    """Discard unwritten output, which would raise again when the process ends."""
     if sys.stdout is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""``difflab bench accuracy|swell|cost|memory|adbench|peers``: pictures, their data beside them."""
+"""``difflab bench NAME``: a subcommand for every benchmark of `difflab.bench.registry`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from difflab.bench.registry import BENCHMARKS, Benchmark, BenchmarkModule
 from difflab.cli.options import (
-    At,
     ExpressionCommand,
-    Timeout,
+    PointOption,
+    TimeoutOption,
     parse_names,
     parse_point,
     read_expression,
@@ -26,16 +28,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from difflab.bench.accuracy import Subject
+    from difflab.bench.accuracy import AccuracyCase
     from difflab.graph.function import Function
-    from difflab.lab.sweep import SweepLayout, SweepRow, Task
+    from difflab.lab.sweep import SweepRow, Task
 
 __all__ = ["bench"]
 
 bench = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Draw accuracy, swell, cost, memory, ADBench or the peers, with the data as CSV.",
+    help="Run a benchmark; write its picture, and its data as CSV.",
 )
 
 # Baydin et al. (2018), Figure 3: the logistic map's fourth iterate.
@@ -43,253 +45,256 @@ _FIGURE_3 = "64*x*(1 - x)*(1 - 2*x)^2*(1 - 8*x + 8*x*x)^2"
 _FIGURE_3_AT = {"x": 0.2}
 
 
-class Kind(StrEnum):
-    """What a picture is written as."""
+class PictureFormat(StrEnum):
+    """The file format of a picture."""
 
     SVG = "svg"
     PNG = "png"
     PDF = "pdf"
 
 
-Folder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="DIR", help="Where the picture and CSV go.")
+FolderOption = Annotated[
+    Path,
+    typer.Option("--output", "-o", metavar="DIR", help="The folder of the picture and the CSV."),
 ]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")]
-Picture = Annotated[Kind, typer.Option("--format", help="What the picture is written as.")]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="Fewer sizes: seconds instead of minutes.")
+]
+FormatOption = Annotated[PictureFormat, typer.Option("--format", help="The picture's format.")]
 REPORTS = Path("reports")
 _MOST_POINTS = 100_000_000
-_WRITTEN_OUT = 16  # numbers of an input in a row's key; of more there is a hash
+_MOST_ELEMENTS = 16  # of an input written out in a row's key; a larger input is hashed
 _START = 200  # characters of a long formula in its rows
-_LONGEST_TEXT = 2000  # characters of a formula in every row; of a longer one there is a hash
+_LONGEST_TEXT = 2000  # characters of a formula written out in its rows; a longer one is hashed
 
 
-@bench.command(cls=ExpressionCommand)
 def accuracy(
     expression: Annotated[
         str, typer.Argument(metavar="[EXPR]", help="By default the paper's Figure 3 at x = 0.2.")
     ] = "",
     at: Annotated[
         list[str] | None,
-        typer.Option(metavar="x1=2,x2=5", help="The point; otherwise one is chosen."),
+        typer.Option(metavar="x1=2,x2=5", help="The point; by default one is chosen."),
     ] = None,
-    output: Folder = REPORTS,
-    quick: Quick = False,
-    form: Picture = Kind.SVG,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
 ) -> None:
-    """Error against step size, for every difference formula and method."""
-    from difflab.bench import accuracy as lab
-    from difflab.bench import drawing as report
+    from difflab.bench import accuracy as module
 
-    subject = _subject(
-        read_expression(expression) if expression else _FIGURE_3, at or [], not expression
+    case = _accuracy_case(
+        read_expression(expression) if expression else _FIGURE_3,
+        at or [],
+        figure_3=not expression,
     )
-    tasks = lab.tasks(subject, lab.steps(2 if quick else 8))
-    rows = _measured(output / "accuracy.csv", lab.LAYOUT, tasks)
-    _drawn(output / f"accuracy.{form}", rows, report.accuracy)
+    tasks = module.tasks(case, module.steps(2 if quick else 8))
+    _run("accuracy", module, tasks, output, form)
 
 
-@bench.command()
-def swell(
-    output: Folder = REPORTS,
-    quick: Quick = False,
-    form: Picture = Kind.SVG,
-    timeout: Timeout = 10.0,
-) -> None:
-    """Expression size against depth: written out, simplified, shared, and both AD modes."""
-    from difflab.bench import drawing as report
-    from difflab.bench import swell as lab
-
-    depths = {
-        name: sizes[: 1 + len(sizes) // 2] if quick else sizes for name, sizes in lab.DEPTHS.items()
-    }
-    rows = _measured(output / "swell.csv", lab.LAYOUT, lab.tasks(depths, timeout))
-    _drawn(output / f"swell.{form}", rows, report.swell)
-
-
-@bench.command()
-def cost(
-    output: Folder = REPORTS,
-    quick: Quick = False,
-    form: Picture = Kind.SVG,
-    timeout: Timeout = 10.0,
-) -> None:
-    """Operations and time against inputs and outputs, with forward and reverse crossing."""
-    from difflab.bench import cost as lab
-    from difflab.bench import drawing as report
-
-    sizes = lab.SIZES[:5] if quick else lab.SIZES
-    rows = _measured(output / "cost.csv", lab.LAYOUT, lab.tasks(sizes, timeout))
-    _drawn(output / f"cost.{form}", rows, report.cost)
-
-
-@bench.command()
-def memory(
-    output: Folder = REPORTS,
-    quick: Quick = False,
-    form: Picture = Kind.SVG,
-) -> None:
-    """Memory against recomputation, for the gradient of chains with checkpoints."""
-    from difflab.bench import memory as lab
-    from difflab.bench import memory_drawing as report
-
-    lengths = lab.LENGTHS[:2] if quick else lab.LENGTHS
-    rows = _measured(output / "memory.csv", lab.LAYOUT, lab.tasks(lengths))
-    _drawn(output / f"memory.{form}", rows, report.memory)
-
-
-@bench.command()
 def adbench(
     data: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder `data` of Microsoft ADBench.")
     ],
     problems: Annotated[
-        str, typer.Option(metavar="gmm,ba,…", help="Which problems are measured.")
+        str, typer.Option(metavar="gmm,ba,…", help="The problems to measure.")
     ] = "gmm,ba,lstm,hand",
     peers: Annotated[
-        str, typer.Option(metavar="jax,…", help="What difflab is compared with.")
+        str, typer.Option(metavar="jax,…", help="The packages to compare with.")
     ] = "torch,jax,autograd",
     large: Annotated[
         bool, typer.Option("--large", help="Also instances of more than 100,000 points.")
     ] = False,
-    output: Folder = REPORTS,
-    form: Picture = Kind.SVG,
+    output: FolderOption = REPORTS,
+    form: FormatOption = PictureFormat.SVG,
 ) -> None:
-    """Jacobian time over objective time on ADBench's problems, beside peers, answers checked."""
-    from difflab.bench.adbench import bench as lab
-    from difflab.bench.adbench import drawing as report
+    from difflab.bench.adbench import bench as module
+    from difflab.bench.adbench.drawing import text
 
-    found = lab.chosen(data, parse_names(problems) or [], large=large)
+    instances = module.chosen(data, parse_names(problems) or [], large=large)
     others = parse_names(peers or None) or []
     tools = ["difflab", *(name for name in others if name != "difflab")]
-    rows = _measured(output / "adbench.csv", lab.LAYOUT, lab.tasks(data, found, tools))
-    emit(report.text(rows, **screen(usual=110)))
+    rows = _rows(output / "adbench.csv", module, module.tasks(data, instances, tools))
+    emit(text(rows, **screen(usual=110)))
     path = output / f"adbench.{form}"
-    document = json.dumps(lab.document(rows), indent=1, allow_nan=False) + "\n"
-    write_files({path: report.picture(rows, form), path.with_suffix(".json"): document.encode()})
+    document = json.dumps(module.document(rows), indent=1, allow_nan=False) + "\n"
+    write_files({path: module.draw(rows, form), path.with_suffix(".json"): document.encode()})
     emit("".join(f"{path.with_suffix(suffix)}\n" for suffix in (path.suffix, ".json", ".csv")))
     if any(row["status"] == "wrong" for row in rows):
         raise typer.Exit(1)
 
 
-@bench.command(cls=ExpressionCommand)
 def peers(
     expression: Annotated[
         str, typer.Argument(metavar="[EXPR]", help="By default the seed, ln(x1)+x1*x2-sin(x2).")
     ] = "",
-    at: At = None,
+    at: PointOption = None,
     points: Annotated[
-        str, typer.Option(metavar="N,N", help="How many points at once.")
+        str, typer.Option(metavar="N,N", help="The numbers of points in a batch.")
     ] = "1,1000,1000000",
     names: Annotated[
         str | None,
-        typer.Option("--peers", metavar="a,b", help="Only these; otherwise what is installed."),
+        typer.Option("--peers", metavar="a,b", help="Only these; by default all installed ones."),
     ] = None,
-    output: Folder = REPORTS,
-    quick: Quick = False,
-    form: Picture = Kind.SVG,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
     timeout: Annotated[
-        float, typer.Option(min=0.01, metavar="SECONDS", help="For measuring one row.")
+        float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one row.")
     ] = 5.0,
 ) -> int:
-    """Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios."""
-    from difflab.bench.peers import bench as lab
-    from difflab.bench.peers import drawing as report
+    from difflab.bench.peers import bench as module
+    from difflab.bench.peers.drawing import table
     from difflab.diagnose.point_check import checked_point
 
-    sizes = _counts(points)
-    text = read_expression(expression) if expression else lab.SEED
-    function, point, packed = _placed(text, at or [], None if expression else lab.SEED_AT)
-    subject = lab.Subject(function, packed, _named(text), _shown(checked_point(function, point)))
-    chosen = lab.contenders(parse_names(names))
-    if not set(chosen) - set(lab.OWN):
+    sizes = _batch_sizes(points)
+    text = read_expression(expression) if expression else module.SEED
+    function, point, packed = _function_at(text, at or [], None if expression else module.SEED_AT)
+    point_key = _point_key(checked_point(function, point))
+    case = module.PeerCase(function, packed, _expression_key(text), point_key)
+    contenders = module.contenders(parse_names(names))
+    if not set(contenders) - set(module.OWN):
         say("no peer is installed; add them with: pip install 'difflab[peers]'")
-    # A quick look has fewer points and less time, which is part of what was measured.
+    # `--quick` means fewer points and less time; the time limit is recorded in the rows.
     sizes, timeout = (sizes[:2], min(timeout, 1.0)) if quick else (sizes, timeout)
-    tasks = lab.tasks(subject, chosen, sizes, timeout)
-    rows = _measured(output / "peers.csv", lab.LAYOUT, tasks)
-    emit(report.table(rows, **screen()) + "\n")
-    _drawn(output / f"peers.{form}", rows, report.peers)
+    rows = _rows(output / "peers.csv", module, module.tasks(case, contenders, sizes, timeout))
+    emit(table(rows, **screen()) + "\n")
+    _draw(output / f"peers.{form}", module, rows)
     return int(any(row["status"] == "disagree" for row in rows))
 
 
-def _counts(text: str) -> list[int]:
-    """Return the numbers of points asked for, each once."""
-    found = []
+def _batch_sizes(text: str) -> list[int]:
+    """Return the numbers of points in a list, sorted, without duplicates."""
+    sizes = []
     for word in parse_names(text) or []:
         if not word.isdecimal() or not 1 <= int(word) <= _MOST_POINTS:
             raise InputError(
-                f"{word!r} is no number of points", hint=f"whole numbers from 1 to {_MOST_POINTS:,}"
+                f"{word!r} is not a number of points",
+                hint=f"give integers from 1 to {_MOST_POINTS:,}",
             )
-        found.append(int(word))
-    return sorted(dict.fromkeys(found))
+        sizes.append(int(word))
+    return sorted(dict.fromkeys(sizes))
 
 
-def _placed(
-    text: str, at: Sequence[str], standard: Mapping[str, float] | None
+def _function_at(
+    text: str, at: Sequence[str], default: Mapping[str, float] | None
 ) -> tuple[Function, Mapping[str, Any], NDArray[np.float64]]:
-    """Return the function, its point (given, standard or chosen), and the point packed."""
+    """Return the function, its point (from `at`, `default` or chosen), and the packed point."""
     import numpy as np
 
     from difflab.diagnose.points import choose_point
     from difflab.language import parse
 
     function = parse(text)
-    given = parse_point(at) or standard
-    point = choose_point(function) if given is None else given
+    point = parse_point(at) or default
+    if point is None:
+        point = choose_point(function)
     return function, point, np.concatenate(list(map(np.ravel, function.arranged((), point))))
 
 
-def _shown(point: Mapping[str, Any]) -> str:
-    """Return the point as the key of its rows: no other point has the same."""
+def _point_key(point: Mapping[str, Any]) -> str:
+    """Return the text that identifies a point in the key of its rows."""
     import numpy as np
 
-    return ", ".join(f"{name} = {_exact(np.asarray(value))}" for name, value in point.items())
+    return ", ".join(f"{name} = {_exact_text(np.asarray(value))}" for name, value in point.items())
 
 
-def _named(text: str) -> str:
-    """Return a formula as the key of its rows; of a long one the beginning and a hash of all."""
+def _expression_key(text: str) -> str:
+    """Return the text that identifies a formula: itself, or its beginning and a hash."""
     if len(text) <= _LONGEST_TEXT:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"
 
 
-def _exact(value: NDArray[np.float64]) -> str:
-    """Return every digit of some numbers; of many the shape, and a hash of all their bits."""
-    if value.size <= _WRITTEN_OUT:
+def _exact_text(value: NDArray[np.float64]) -> str:
+    """Return every digit of a small array; the shape and a hash of a large one."""
+    if value.size <= _MOST_ELEMENTS:
         return str(value.tolist())
     digest = sha256(value.tobytes()).hexdigest()[:16]
     return f"{'×'.join(map(str, value.shape))} numbers, SHA-256 {digest}…"
 
 
-def _subject(text: str, at: Sequence[str], standard: bool) -> Subject:
+def _accuracy_case(text: str, at: Sequence[str], *, figure_3: bool) -> AccuracyCase:
     """Return the function, its point, and its derivative by the referee."""
-    from difflab.bench.accuracy import Subject
+    from difflab.bench.accuracy import AccuracyCase
     from difflab.referee.referee import refer
 
-    function, point, packed = _placed(text, at, _FIGURE_3_AT if standard else None)
+    function, point, packed = _function_at(text, at, _FIGURE_3_AT if figure_3 else None)
     truth = refer(function, packed.tolist())
     if truth.status != "smooth":
         raise InputError(
-            f"the derivative is {truth.status} at this point, so an error against it says nothing",
+            f"the derivative is {truth.status} at this point: no error against it is defined",
             hint="choose another point with --at",
         )
-    return Subject(function, packed, truth.jacobian, _named(text), _shown(point))
+    return AccuracyCase(function, packed, truth.jacobian, _expression_key(text), _point_key(point))
 
 
-def _measured(path: Path, layout: SweepLayout, tasks: Iterable[Task]) -> list[SweepRow]:
-    """Run a sweep with progress; an interruption says what is kept and how to go on."""
+def _rows(path: Path, module: BenchmarkModule, tasks: Iterable[Task]) -> list[SweepRow]:
+    """Run a sweep with progress; after Ctrl-C, report what is kept and how to resume."""
     from difflab.lab.sweep import run
 
     progress = ProgressLine()
     try:
-        return run(path, layout, tasks, progress, say)
+        return run(path, module.LAYOUT, tasks, progress, say)
     except KeyboardInterrupt:
         progress.clear()
-        say(f"stopped; what is measured is kept in {path}, and the same command goes on from it")
+        say(f"stopped; what is measured is kept in {path}; run the same command again to resume")
         raise
 
 
-def _drawn(path: Path, rows: Sequence[SweepRow], draw: Callable[..., Any]) -> None:
-    write_files({path: draw(rows, path.suffix[1:])})
+def _draw(path: Path, module: BenchmarkModule, rows: Sequence[SweepRow]) -> None:
+    """Write the picture; name it and its CSV file on standard output."""
+    write_files({path: module.draw(rows, path.suffix[1:])})
     emit(f"{path}\n{path.with_suffix('.csv')}\n")
+
+
+# --- the subcommands --------------------------------------------------------------------------
+
+
+def _run(
+    name: str, module: BenchmarkModule, tasks: Iterable[Task], output: Path, form: str
+) -> None:
+    """Measure the rows of a benchmark and write them and their picture."""
+    _draw(output / f"{name}.{form}", module, _rows(output / f"{name}.csv", module, tasks))
+
+
+def _timed_command(benchmark: Benchmark) -> Callable[..., None]:
+    """Return the subcommand of a benchmark with the options ``quick`` and ``timeout``."""
+
+    def command(
+        output: FolderOption = REPORTS,
+        quick: QuickOption = False,
+        form: FormatOption = PictureFormat.SVG,
+        timeout: TimeoutOption = 10.0,
+    ) -> None:
+        module = benchmark.load()
+        _run(benchmark.name, module, module.tasks(quick=quick, timeout=timeout), output, form)
+
+    return command
+
+
+def _untimed_command(benchmark: Benchmark) -> Callable[..., None]:
+    """Return the subcommand of a benchmark with the option ``quick``."""
+
+    def command(
+        output: FolderOption = REPORTS,
+        quick: QuickOption = False,
+        form: FormatOption = PictureFormat.SVG,
+    ) -> None:
+        module = benchmark.load()
+        _run(benchmark.name, module, module.tasks(quick=quick), output, form)
+
+    return command
+
+
+_OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
+    "accuracy": (accuracy, ExpressionCommand),
+    "adbench": (adbench, None),
+    "peers": (peers, ExpressionCommand),
+}
+"""The subcommands with options of their own; those of the other benchmarks are alike."""
+
+for _row in BENCHMARKS.values():
+    _standard = _timed_command if _row.timed else _untimed_command
+    _command, _class = _OWN_COMMANDS.get(_row.name) or (_standard(_row), None)
+    bench.command(_row.name, help=_row.summary, cls=_class)(_command)

@@ -1,6 +1,6 @@
 """``difflab check``: a gradient that a user wrote, against numeric differentiation.
 
-The user's own module is imported and run; that is what the command is for.
+The module that the user names is imported and run.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ difflab check model:loss --gradient loss_gradient --at a=1,b=2
 _SHOWN = 6
 
 
-Gradient = Annotated[
+GradientOption = Annotated[
     str | None,
     typer.Option(
         metavar="[MODULE:]FUNCTION",
-        help="The gradient, where the function returns its value alone.",
+        help="The gradient, if the function returns only its value.",
     ),
 ]
-At = Annotated[
+PointOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="x1=2,x2=5", help="The point: numbers, [1,2,3] or @file.npy, by parameter."
@@ -56,23 +56,24 @@ At = Annotated[
 
 def check(
     target: Annotated[
-        str, typer.Argument(metavar="MODULE:FUNCTION", help="It returns (value, gradient).")
+        str,
+        typer.Argument(
+            metavar="MODULE:FUNCTION", help="A function that returns (value, gradient)."
+        ),
     ],
-    gradient: Gradient = None,
-    at: At = None,
+    gradient: GradientOption = None,
+    at: PointOption = None,
     rtol: Annotated[
-        float, typer.Option(min=0.0, help="Allowed beside the error of the numeric derivative.")
+        float, typer.Option(min=0.0, help="Allowed in addition to the numeric derivative's error.")
     ] = 1e-8,
-    atol: Annotated[
-        float, typer.Option(min=0.0, help="The absolute error that does not matter.")
-    ] = 0.0,
-    seed: Annotated[int, typer.Option(min=0, help="For choosing a point of numbers.")] = 0,
+    atol: Annotated[float, typer.Option(min=0.0, help="Allowed absolute error.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing a point of scalars.")] = 0,
 ) -> int:
     """Check a gradient that you wrote in Python.
 
-    The module is looked for in the current directory. The function takes numbers or
-    arrays by the names given to --at and returns the pair (value, gradient): one
-    gradient for one parameter, or one per parameter in their order.
+    The module is imported from the current directory. The function is called with
+    scalars or arrays under the names in --at and returns the pair (value, gradient):
+    one gradient for one parameter, or a sequence of one per parameter, in order.
     """
     from difflab.testing import GradientMismatch, check_gradient
 
@@ -83,7 +84,7 @@ def check(
         slope = None
         if gradient is not None:
             slope = _function(gradient if ":" in gradient else f"{module}:{gradient}")
-        pair = _Pair.of(target, function, slope, point, seed)
+        pair = _PackedGradient.of(target, function, slope, point, seed)
     wrong = ""
     with _user_code(target, pair.described):
         try:
@@ -97,8 +98,8 @@ def check(
 
 
 @contextmanager
-def _user_code(target: str, place: str = "") -> Iterator[None]:
-    """Keep what the user's code prints out of the result, and name its exceptions as its own."""
+def _user_code(target: str, point: str = "") -> Iterator[None]:
+    """Send the user's prints to standard error; turn its exceptions into `InputError`."""
     with redirect_stdout(sys.stderr):
         try:
             yield
@@ -108,14 +109,14 @@ def _user_code(target: str, place: str = "") -> Iterator[None]:
             frame = _last_frame(error)
             if frame is None:
                 raise
-            where = f" at {place}" if place else ""
+            where = f" at {point}" if point else ""
             raise InputError(
                 f"{target} raised {type(error).__name__}{where}: {error}", hint=f"in {frame}"
             ) from error
 
 
 def _last_frame(error: BaseException) -> str | None:
-    """Return where the user's code raised, None where the fault is difflab's own."""
+    """Return the line of the user's code that raised, or None if difflab's own code did."""
     home = str(Path.cwd())
     package = str(Path(__file__).parents[1])
     frames = traceback.extract_tb(error.__traceback__)
@@ -134,19 +135,19 @@ def _function(target: str) -> Callable[..., Any]:
         raise InputError(
             f"{target!r} does not name a function", hint="difflab check module:function"
         )
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    directory = str(Path.cwd())
+    if directory not in sys.path:
+        sys.path.insert(0, directory)
     try:
         module = import_module(name)
     except ModuleNotFoundError as error:
         raise InputError(
-            f"no module named {error.name!r} here or among the installed packages",
-            hint=f"run difflab where {name.split('.')[0]}.py is",
+            f"no module named {error.name!r} in the current directory or the installed packages",
+            hint=f"run difflab in the folder of {name.split('.')[0]}.py",
         ) from error
     except SyntaxError as error:
-        place = f"{Path(error.filename or name).name}, line {error.lineno}"
-        raise InputError(f"{name} is not valid Python: {error.msg}", hint=f"in {place}") from error
+        line = f"{Path(error.filename or name).name}, line {error.lineno}"
+        raise InputError(f"{name} is not valid Python: {error.msg}", hint=f"in {line}") from error
     found: Callable[..., Any] | None = getattr(module, attribute, None)
     if found is None:
         public = sorted(
@@ -159,7 +160,7 @@ def _function(target: str) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class _Pair:
+class _PackedGradient:
     """The user's value and gradient as functions of one packed point."""
 
     function: Callable[..., Any]
@@ -175,8 +176,8 @@ class _Pair:
         slope: Callable[..., Any] | None,
         point: Mapping[str, Any] | None,
         seed: int,
-    ) -> _Pair:
-        """Match the point with the function's parameters; choose one where none is given."""
+    ) -> _PackedGradient:
+        """Match the point with the function's parameters; choose a point if there is none."""
         names, optional, positional = _parameters(target, function)
         if point is None:
             random = Random(seed)
@@ -195,7 +196,7 @@ class _Pair:
 
     @property
     def single(self) -> bool:
-        """Whether there is one parameter, so that its shape is the gradient's."""
+        """Whether there is one parameter; the gradient then has its shape."""
         return len(self.point) == 1
 
     @property
@@ -218,19 +219,19 @@ class _Pair:
 
     @property
     def legend(self) -> str:
-        """What the components of a packed point are called by the user."""
+        """Which parameter each component of the packed point belongs to."""
         if self.single:
             return ""
         start, parts = 0, []
         for name, shape in zip(self.point, self.shapes, strict=True):
             size = prod(shape)
-            here = f"x[{start}]" if size == 1 else f"x[{start}] … x[{start + size - 1}]"
-            parts.append(f"{here} is {name}")
+            span = f"x[{start}]" if size == 1 else f"x[{start}] … x[{start + size - 1}]"
+            parts.append(f"{span} is {name}")
             start += size
         return f"where {', '.join(parts)}"
 
     def packed(self) -> NDArray[float64]:
-        """Return the point as one array; as it is, where there is one parameter."""
+        """Return the point as one array: flattened, unless there is only one parameter."""
         import numpy as np
 
         values = [np.asarray(value, dtype=np.float64) for value in self.point.values()]
@@ -246,17 +247,17 @@ class _Pair:
         import numpy as np
 
         if self.slope is not None:
-            given = self._call(self.slope, x)
+            result = self._call(self.slope, x)
         else:
-            given = self._split(self._call(self.function, x))[1]
-        if self.single or not isinstance(given, tuple | list):
-            return given
+            result = self._split(self._call(self.function, x))[1]
+        if self.single or not isinstance(result, tuple | list):
+            return result
         m = np.size(self.value(x))
-        if len(given) != len(self.shapes):
+        if len(result) != len(self.shapes):
             raise InputError(
-                f"the gradient has {len(given)} parts for {len(self.shapes)} parameters"
+                f"the gradient has {len(result)} parts for {len(self.shapes)} parameters"
             )
-        parts = [np.reshape(np.asarray(part, dtype=np.float64), (m, -1)) for part in given]
+        parts = [np.reshape(np.asarray(part, dtype=np.float64), (m, -1)) for part in result]
         return np.hstack(parts)
 
     def _call(self, function: Callable[..., Any], x: Any) -> Any:
@@ -269,8 +270,8 @@ class _Pair:
                 parts.append(x[start] if shape == () else x[start : start + size].reshape(shape))
                 start += size
         named = dict(zip(self.point, parts, strict=True))
-        ahead = [named.pop(name) for name in self.positional if name in named]
-        return function(*ahead, **named)
+        positional = [named.pop(name) for name in self.positional if name in named]
+        return function(*positional, **named)
 
     def _split(self, result: Any) -> tuple[Any, Any]:
         if isinstance(result, tuple | list) and len(result) == 2:
@@ -284,7 +285,7 @@ class _Pair:
 def _parameters(
     target: str, function: Callable[..., Any]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return the required parameters, the optional ones, and those that take no name."""
+    """Return the required, the optional and the positional-only parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
@@ -293,5 +294,5 @@ def _parameters(
     required = [p.name for p in named if p.default is p.empty]
     optional = [p.name for p in named if p.default is not p.empty]
     if not required and not optional:
-        raise InputError(f"{target} takes no parameter by name, so there is nothing to vary")
+        raise InputError(f"{target} has no named parameter to differentiate by")
     return required, optional, [p.name for p in named if p.kind is p.POSITIONAL_ONLY]

@@ -11,12 +11,12 @@ import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
 from difflab.cli.options import (
-    At,
-    Expression,
-    Output,
-    Plot,
-    Stabilise,
-    Timeout,
+    ExpressionArgument,
+    OutputOption,
+    PlotOption,
+    PointOption,
+    StabiliseOption,
+    TimeoutOption,
     parse_names,
     parse_point,
     read_expression,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
 
-__all__ = ["EXAMPLES", "Format", "compare"]
+__all__ = ["EXAMPLES", "ComparisonFormat", "compare"]
 
 EXAMPLES = """\b
 difflab compare "ln(x1)+x1*x2-sin(x2)"
@@ -44,8 +44,8 @@ difflab compare @model.txt --at "w=[1,2,3]" -o model.json
 """
 
 
-class Format(StrEnum):
-    """What a comparison is written as."""
+class ComparisonFormat(StrEnum):
+    """The output format of a comparison."""
 
     TABLE = "table"
     JSON = "json"
@@ -54,48 +54,50 @@ class Format(StrEnum):
     HTML = "html"
 
 
-Methods = Annotated[
+MethodsOption = Annotated[
     str | None,
-    typer.Option(metavar="a,b", help="Only these, of `difflab methods`; also peers, all."),
+    typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),
 ]
-AsFormat = Annotated[
-    Format | None,
-    typer.Option("--format", help="By default a table, or what the name of -o ends in."),
+FormatOption = Annotated[
+    ComparisonFormat | None,
+    typer.Option("--format", help="By default the ending of -o's name, else a table."),
 ]
-Target = Annotated[
+TargetOption = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="What forward and reverse run on: auto, python, numpy, native, cupy."
+        metavar="NAME", help="How forward and reverse execute: auto, python, numpy, native, cupy."
     ),
 ]
-NoTiming = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not measure calls.")]
+NoTimingOption = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not time calls.")]
 
 
 def compare(
-    expression: Expression,
-    at: At = None,
-    methods: Methods = None,
-    form: AsFormat = None,
-    output: Output = None,
-    plot: Plot = None,
+    expression: ExpressionArgument,
+    at: PointOption = None,
+    methods: MethodsOption = None,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    plot: PlotOption = None,
     order: Annotated[int, typer.Option(min=1, max=2, help="2 compares Hessians.")] = 1,
-    target: Target = "auto",
-    timeout: Timeout = 10.0,
-    seed: Annotated[int, typer.Option(min=0, help="For choosing the point.")] = 0,
-    no_timing: NoTiming = False,
+    target: TargetOption = "auto",
+    timeout: TimeoutOption = 10.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing the point.")] = 0,
+    no_timing: NoTimingOption = False,
     explain_nan: ExplainNan = False,
-    stabilise: Stabilise = False,
+    stabilise: StabiliseOption = False,
 ) -> int:
-    """Differentiate EXPR in every way: what is right, what it costs."""
+    """Differentiate EXPR by every method; judge and measure each."""
     point = parse_point(at or [])
     names = parse_names(methods)
     destination = None if output is None else check_destination(output)
     picture_file = None if plot is None else check_picture(plot)
     text = read_expression(expression)
-    chosen = report_format(form, destination, Format)
+    chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
-        point = _chosen(text, seed) if point is None else point
-        explain_point(text, point, aside=chosen is not Format.TABLE or destination is not None)
+        point = _chosen_point(text, seed) if point is None else point
+        explain_point(
+            text, point, aside=chosen is not ComparisonFormat.TABLE or destination is not None
+        )
     result = _compared(
         text,
         stabilise,
@@ -125,7 +127,7 @@ def _compared(text: str, stabilise: bool, **options: Any) -> Comparison | SideBy
         progress.clear()
 
 
-def _chosen(text: str, seed: int) -> dict[str, Any]:
+def _chosen_point(text: str, seed: int) -> dict[str, Any]:
     """Return the point that the comparison would choose."""
     from difflab.diagnose.points import choose_point
     from difflab.language import parse
@@ -139,7 +141,7 @@ def _deliver(
     destination: Path | None,
     picture_file: Path | None,
 ) -> None:
-    """Write the report, and the picture that is asked for beside it."""
+    """Write the report and, if requested, the picture."""
     files: dict[Path, bytes] = {}
     if picture_file is not None:
         from difflab.report.comparison.plots import picture
@@ -149,32 +151,32 @@ def _deliver(
     deliver(report, destination, files)
 
 
-def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> str:
+def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file: bool) -> str:
     """Return a comparison, or two side by side, in one of the formats."""
-    if form is Format.JSON:
+    if form is ComparisonFormat.JSON:
         return _safe_json(result.to_json())
     from difflab.lab.side_by_side import SideBySide
 
     if isinstance(result, SideBySide):
         from difflab.report.comparison import side_by_side
 
-        if form is Format.TABLE:
+        if form is ComparisonFormat.TABLE:
             return side_by_side.table(result, **screen(to_file=to_file))
         pairs = {
-            Format.CSV: side_by_side.csv,
-            Format.MD: side_by_side.markdown,
-            Format.HTML: side_by_side.page,
+            ComparisonFormat.CSV: side_by_side.csv,
+            ComparisonFormat.MD: side_by_side.markdown,
+            ComparisonFormat.HTML: side_by_side.page,
         }
         return pairs[form](result)
-    if form is Format.CSV:
+    if form is ComparisonFormat.CSV:
         from difflab.report.comparison.csv import csv
 
         return csv(result)
-    if form is Format.MD:
+    if form is ComparisonFormat.MD:
         from difflab.report.comparison.markdown import markdown
 
         return markdown(result)
-    if form is Format.HTML:
+    if form is ComparisonFormat.HTML:
         from difflab.report.comparison.html import page
 
         return page(result)
@@ -183,13 +185,13 @@ def written(result: Comparison | SideBySide, form: Format, *, to_file: bool) -> 
     return table(result, **screen(to_file=to_file))
 
 
-# JSON itself escapes the control characters below U+0020 only. The others that could steer a
-# terminal occur nowhere but inside strings, where an escape means the same. Half a surrogate
-# pair, which is how Python keeps an argument that is not UTF-8, is no character of JSON.
-_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_HALF = re.compile("[\ud800-\udfff]")
+# JSON escapes only the control characters below U+0020. The others that a terminal interprets
+# occur only inside strings, where an escape is equivalent. A lone surrogate, by which Python
+# represents a byte of an argument that is not UTF-8, is not valid in JSON.
+_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _safe_json(text: str) -> str:
-    whole = _HALF.sub("\ufffd", text)
-    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", whole) + "\n"
+    whole = _LONE_SURROGATE.sub("\ufffd", text)
+    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", whole) + "\n"

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from difflab.cli.options import Expression, Kind, Output, Plot, one_of, read_expression
+from difflab.cli.options import (
+    DerivativeKind,
+    ExpressionArgument,
+    OutputOption,
+    PlotOption,
+    one_of,
+    read_expression,
+)
 from difflab.cli.output import check_destination, deliver
 from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
     from difflab.graph.builder import Builder
     from difflab.graph.function import Function
 
-__all__ = ["EXAMPLES", "Notation", "derive"]
+__all__ = ["EXAMPLES", "DerivativeFormat", "derive"]
 
 EXAMPLES = """\b
 difflab derive "ln(x1)+x1*x2-sin(x2)"
@@ -28,11 +35,11 @@ difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
 """
 
-_PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<places>[0-9, ]+)\]")
+_PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<indices>[0-9, ]+)\]")
 
 
-class Notation(StrEnum):
-    """What a derivative is written in."""
+class DerivativeFormat(StrEnum):
+    """The output format of a derivative."""
 
     TEXT = "text"
     LATEX = "latex"
@@ -40,44 +47,50 @@ class Notation(StrEnum):
     C = "c"
 
 
-Wrt = Annotated[
-    str | None, typer.Option(metavar="NAME", help="By this variable alone, such as x1 or w[3].")
+VariableOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Differentiate by this variable only, such as x1 or w[3]."),
 ]
-Of = Annotated[
-    Kind | None,
-    typer.Option("--of", help="By default the gradient; with several outputs the Jacobian."),
+DerivativeOption = Annotated[
+    DerivativeKind | None,
+    typer.Option("--of", help="By default the gradient; the Jacobian for several outputs."),
 ]
-InNotation = Annotated[Notation, typer.Option("--format", help="What it is written in.")]
-Sparsity = Annotated[
+FormatOption = Annotated[DerivativeFormat, typer.Option("--format", help="The output format.")]
+SparsityOption = Annotated[
     bool,
     typer.Option(
         "--sparsity",
-        help="Show where the Jacobian (of one output: the Hessian) can be nonzero instead.",
+        help="Show the sparsity pattern of the Jacobian (of the Hessian for one output).",
     ),
 ]
 
 
 def derive(
-    expression: Expression,
-    wrt: Wrt = None,
-    order: Annotated[int, typer.Option(min=1, help="How often.")] = 1,
-    of: Of = None,
-    form: InNotation = Notation.TEXT,
-    sparsity: Sparsity = False,
-    plot: Plot = None,
-    output: Output = None,
+    expression: ExpressionArgument,
+    wrt: VariableOption = None,
+    order: Annotated[int, typer.Option(min=1, help="The order of the derivative.")] = 1,
+    of: DerivativeOption = None,
+    form: FormatOption = DerivativeFormat.TEXT,
+    sparsity: SparsityOption = False,
+    plot: PlotOption = None,
+    output: OutputOption = None,
 ) -> int:
     """Write the derivative of EXPR as text, LaTeX, Python or C, or its sparsity."""
     destination = None if output is None else check_destination(output)
     if sparsity:
-        if wrt is not None or order > 2 or form is not Notation.TEXT or of is Kind.GRADIENT:
+        if (
+            wrt is not None
+            or order > 2
+            or form is not DerivativeFormat.TEXT
+            or of is DerivativeKind.GRADIENT
+        ):
             raise InputError(
-                "--sparsity shows a whole Jacobian or Hessian, as it is",
-                hint="of the other options it goes with --of, --order 2, --plot and -o",
+                "--sparsity shows the pattern of a whole Jacobian or Hessian",
+                hint="combine it only with --of, --order 2, --plot and -o",
             )
-        hessian = of is Kind.HESSIAN or order == 2 or None
+        hessian = of is DerivativeKind.HESSIAN or order == 2 or None
         return show_sparsity(
-            expression, False if of is Kind.JACOBIAN else hessian, destination, plot
+            expression, False if of is DerivativeKind.JACOBIAN else hessian, destination, plot
         )
     if plot is not None:
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
@@ -85,16 +98,18 @@ def derive(
     from difflab.language import parse, printers
 
     derived = derivative(parse(text), wrt, order, of)
-    if form in (Notation.TEXT, Notation.LATEX):
-        derived = _of_used(derived)
+    if form in (DerivativeFormat.TEXT, DerivativeFormat.LATEX):
+        derived = _without_unused_inputs(derived)
     write: Callable[[Function], str] = getattr(printers, form.value)
     result = write(derived).rstrip("\n") + "\n"
     deliver(result, destination)
     return 0
 
 
-def derivative(function: Function, wrt: str | None, order: int, of: Kind | None) -> Function:
-    """Return the derivative that the options ask for.
+def derivative(
+    function: Function, wrt: str | None, order: int, of: DerivativeKind | None
+) -> Function:
+    """Return the derivative that the options name.
 
     Raises
     ------
@@ -102,21 +117,27 @@ def derivative(function: Function, wrt: str | None, order: int, of: Kind | None)
         The options contradict each other or the function.
     """
     if function.n == 0:
-        raise InputError("the expression has no variable, so there is nothing to differentiate by")
+        raise InputError("the expression has no variable to differentiate by")
     if of is not None and wrt is not None:
-        raise InputError("--wrt and --of exclude each other", hint="leave one of them out")
+        raise InputError("--wrt and --of exclude each other", hint="omit one of them")
     if wrt is None and order > 2 and function.n == 1:
         wrt = _names(function)[0]
     if wrt is not None:
         return _repeated(function, wrt, order)
     if of is None:
-        of = Kind.JACOBIAN if function.m > 1 else Kind.GRADIENT if order == 1 else Kind.HESSIAN
-    elif order not in (1, 1 + (of is Kind.HESSIAN)):
-        raise InputError(f"the {of} is not a derivative of order {order}", hint="leave --order out")
+        of = (
+            DerivativeKind.JACOBIAN
+            if function.m > 1
+            else DerivativeKind.GRADIENT
+            if order == 1
+            else DerivativeKind.HESSIAN
+        )
+    elif order not in (1, 1 + (of is DerivativeKind.HESSIAN)):
+        raise InputError(f"the {of} is not a derivative of order {order}", hint="omit --order")
     return _whole(function, of, order)
 
 
-def _whole(function: Function, of: Kind, order: int) -> Function:
+def _whole(function: Function, of: DerivativeKind, order: int) -> Function:
     """Return the derivative by all variables."""
     from difflab.autodiff import gradient, hessian, jacobian
 
@@ -125,9 +146,9 @@ def _whole(function: Function, of: Kind, order: int) -> Function:
         raise InputError(
             f"order {order} with {several} needs a variable", hint="name it with --wrt x"
         )
-    if of is Kind.GRADIENT:
+    if of is DerivativeKind.GRADIENT:
         return gradient(function)
-    return jacobian(function) if of is Kind.JACOBIAN else hessian(function)
+    return jacobian(function) if of is DerivativeKind.JACOBIAN else hessian(function)
 
 
 def _repeated(function: Function, wrt: str, order: int) -> Function:
@@ -135,13 +156,13 @@ def _repeated(function: Function, wrt: str, order: int) -> Function:
     from difflab.autodiff import gradient, jacobian
     from difflab.graph.names import output_names
 
-    place = _place(function, wrt)
+    column = _flat_index(function, wrt)
     m = function.m
     names = function.output_names if m == len(function.outputs) else output_names([None] * m)
     for _ in range(order):
         whole = gradient(function) if m == 1 else jacobian(function)
-        places = [row * function.n + place for row in range(m)]
-        function = _entries(whole, places, names)
+        indices = [row * function.n + column for row in range(m)]
+        function = _entries(whole, indices, names)
     return function
 
 
@@ -152,31 +173,31 @@ def _names(function: Function) -> list[str]:
     ]
 
 
-def _place(function: Function, wrt: str) -> int:
-    """Return where the variable stands among the flattened inputs."""
+def _flat_index(function: Function, wrt: str) -> int:
+    """Return the index of the variable among the flattened inputs."""
     part = _PART.fullmatch(wrt)
     name = one_of(part["name"].strip() if part else wrt, function.inputs, "variable")
     shapes = dict(zip(function.inputs, function.input_shapes, strict=True))
     shape = shapes[name]
-    places = tuple(int(place) for place in part["places"].split(",")) if part else ()
-    fits = len(places) == len(shape) and all(
-        place < size for place, size in zip(places, shape, strict=True)
+    indices = tuple(int(index) for index in part["indices"].split(",")) if part else ()
+    fits = len(indices) == len(shape) and all(
+        index < size for index, size in zip(indices, shape, strict=True)
     )
     if not fits:
         example = f"{name}[{','.join('0' * len(shape))}]" if shape else name
         raise InputError(
-            f"{wrt!r} is not one number of {name!r}, whose shape is {list(shape)}",
+            f"{wrt!r} is not a single element of {name!r}, whose shape is {list(shape)}",
             hint=f"--wrt {example}",
         )
     start = sum(prod(shapes[other]) for other in function.inputs[: function.inputs.index(name)])
-    within = 0
-    for place, size in zip(places, shape, strict=True):
-        within = within * size + place
-    return start + within
+    offset = 0
+    for index, size in zip(indices, shape, strict=True):
+        offset = offset * size + index
+    return start + offset
 
 
-def _entries(derivative: Function, places: list[int], names: tuple[str, ...]) -> Function:
-    """Return some entries of a derivative as a function with an output for each."""
+def _entries(derivative: Function, indices: list[int], names: tuple[str, ...]) -> Function:
+    """Return elements of a derivative as a function with an output for each."""
     from difflab.graph.builder import Builder
     from difflab.graph.function import Function, inline
 
@@ -187,39 +208,39 @@ def _entries(derivative: Function, places: list[int], names: tuple[str, ...]) ->
     ]
     (output,) = inline(derivative, builder, inputs)
     return Function.build(
-        builder, inputs, [_entry(builder, output, place) for place in places], names
+        builder, inputs, [_entry(builder, output, position) for position in indices], names
     )
 
 
-def _entry(builder: Builder, node: int, place: int) -> int:
-    """Return one number of a flattened node: what was put there, where that can be seen."""
+def _entry(builder: Builder, node: int, position: int) -> int:
+    """Return one element of a flattened node: the node packed or scattered there, if known."""
     from difflab.graph.node import Node
     from difflab.primitives import index
 
     while (row := builder.primitive(node)) is not None and row.name in ("reshape", "pack"):
         for part in builder.arguments(node):
             node, size = part, prod(builder.shape(part))
-            if place < size:
+            if position < size:
                 break
-            place -= size
+            position -= size
     shape = builder.shape(node)
     if not shape:
         return node
     key: tuple[int, ...] = ()
     for size in reversed(shape):
-        place, within = divmod(place, size)
-        key = (within, *key)
+        position, offset = divmod(position, size)
+        key = (offset, *key)
     if row is not None and row.name == "scatter":
         keys = builder.params(node)["keys"]
         if keys.count(key) == 1 and all(isinstance(part, int) for other in keys for part in other):
-            position: int = keys.index(key)
-            return builder.arguments(node)[position]
+            argument: int = keys.index(key)
+            return builder.arguments(node)[argument]
     entry: int = index(Node(builder, node), key=key, rank=len(key)).id
     return entry
 
 
-def _of_used(function: Function) -> Function:
-    """Return the function of the inputs that it depends on: others would only be declared."""
+def _without_unused_inputs(function: Function) -> Function:
+    """Return the function without the inputs that it does not depend on."""
     from difflab.graph.builder import Builder
     from difflab.graph.function import Function, inline
 

@@ -1,4 +1,4 @@
-"""``difflab doctor``: what is installed here, what is missing or broken, and what mends it."""
+"""``difflab doctor``: what is installed, missing or broken, and how to repair it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from difflab.cli.output import emit, screen
 __all__ = ["doctor"]
 
 
-class Optional(NamedTuple):
-    """A package that difflab can use and does not need."""
+class OptionalPackage(NamedTuple):
+    """An optional dependency."""
 
     module: str
     extra: str
@@ -20,16 +20,16 @@ class Optional(NamedTuple):
 
 
 OPTIONAL = (
-    Optional("llvmlite", "native", "batches 10 × faster, long formulas at a point"),
-    Optional("cupy", "gpu", "one CUDA kernel a formula, on a GPU"),
-    Optional("jax", "peers", "a method of compare; bench peers"),
-    Optional("torch", "peers", "a method of compare; bench peers"),
-    Optional("autograd", "peers", "a method of compare; bench peers"),
-    Optional("casadi", "peers", "a method of compare; bench peers"),
-    Optional("symengine", "peers", "a method of compare; bench peers"),
-    Optional("numdifftools", "peers", "a method of compare; bench peers"),
-    Optional("hypothesis", "test", "testing.strategies"),
-    Optional("pytest", "test", "check_gradient in tests"),
+    OptionalPackage("llvmlite", "native", "machine code for batches and for long formulas"),
+    OptionalPackage("cupy", "gpu", "one CUDA kernel per formula, on a GPU"),
+    OptionalPackage("jax", "peers", "a method of compare; bench peers"),
+    OptionalPackage("torch", "peers", "a method of compare; bench peers"),
+    OptionalPackage("autograd", "peers", "a method of compare; bench peers"),
+    OptionalPackage("casadi", "peers", "a method of compare; bench peers"),
+    OptionalPackage("symengine", "peers", "a method of compare; bench peers"),
+    OptionalPackage("numdifftools", "peers", "a method of compare; bench peers"),
+    OptionalPackage("hypothesis", "test", "testing.strategies"),
+    OptionalPackage("pytest", "test", "check_gradient in tests"),
 )
 
 
@@ -43,13 +43,13 @@ def doctor() -> int:
     from difflab.methods.process.loading import faults
     from difflab.report.terminal import draw
 
-    here = Table.grid(padding=(0, 2, 0, 0))
-    here.add_column(no_wrap=True, style="bold")
-    here.add_column(overflow="fold")
+    setup = Table.grid(padding=(0, 2, 0, 0))
+    setup.add_column(no_wrap=True, style="bold")
+    setup.add_column(overflow="fold")
     for name, value in environment().items():
-        here.add_row(name, Text(str(value if value is not None else "none found")))
-    here.add_row("executable", Text(sys.executable))
-    here.add_row("compiled code", Text(str(folder() or "not kept: DIFFLAB_CACHE is off")))
+        setup.add_row(name, Text(str(value if value is not None else "none found")))
+    setup.add_row("executable", Text(sys.executable))
+    setup.add_row("compiled code", Text(str(folder() or "not kept: DIFFLAB_CACHE is off")))
     extras = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for heading in ("optional", "version", "used for", "add it with"):
         extras.add_column(heading, no_wrap=heading != "used for")
@@ -65,15 +65,15 @@ def doctor() -> int:
             f"pip install 'difflab[{package.extra}]'" if fault == "missing" else "",
         )
     notes = [Text(_broken(module, why)) for module, why in wrong.items() if why != "missing"]
-    emit(draw([here, extras, *notes], **screen()))
+    emit(draw([setup, extras, *notes], **screen()))
     return 0
 
 
 def _broken(module: str, why: str) -> str:
-    """Return what is wrong with a package, and the command that mends it."""
+    """Return what is wrong with a package, and the command that repairs it."""
     from difflab.report.style import clean
 
-    return f"{module} is {clean(why)}\n  mend it with: pip install --force-reinstall {module}"
+    return f"{module} is {clean(why)}\n  repair it with: pip install --force-reinstall {module}"
 
 
 def _version(module: str) -> str:

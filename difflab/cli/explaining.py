@@ -1,4 +1,4 @@
-"""``--explain-nan``: what went wrong at the point, beside what a command shows of it."""
+"""``--explain-nan``: the causes of nan, inf and lost precision at the point."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ExplainNan = Annotated[
     bool,
     typer.Option(
         "--explain-nan",
-        help="First say which operation made a nan, inf, overflow or cancellation, and which"
-        " inputs get no gradient.",
+        help="First name the operations that produce nan, inf, overflow or cancellation, and"
+        " the inputs without a gradient.",
     ),
 ]
 
 
 def explain_point(text: str, point: Mapping[str, Any], *, aside: bool) -> None:
-    """Say what goes wrong in the value and the gradient of a program at a point.
+    """Report anomalies in the value and the gradient of a program at a point.
 
-    It goes to standard output, ahead of the result, or `aside`, to standard error, where that
-    output is for machines.
+    The report goes to standard output ahead of the result or, with `aside`, to standard error,
+    where standard output is machine-readable.
     """
     from difflab.diagnose import explain
     from difflab.language import parse

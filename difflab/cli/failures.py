@@ -1,6 +1,6 @@
-"""What an exception means to the person at the terminal: a message and an exit code.
+"""The message and the exit code of an exception that ends a command.
 
-Exit 2 where the input or the machine is at fault, 70 where difflab is.
+The exit code is 2 for a fault of the input or the machine, 70 for one of difflab.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ _ADVICE = {
 
 
 def explained(error: BaseException) -> tuple[str, int]:
-    """Return what to say about an exception that ended a command, and the exit code."""
+    """Return the message for an exception that ended a command, and the exit code."""
     if isinstance(error, InputError):
         return f"difflab: {error.render()}", BAD_INPUT
     if isinstance(error, DifflabError):
         return f"difflab: {error}", BAD_INPUT
-    found = _machine(error)
-    said, code = (f"difflab: {found}", BAD_INPUT) if found else (_fault(error), INTERNAL)
+    refusal = _machine(error)
+    message, code = (f"difflab: {refusal}", BAD_INPUT) if refusal else (_fault(error), INTERNAL)
     if os.environ.get("DIFFLAB_DEBUG"):
-        said = f"{''.join(traceback.format_exception(error))}\n{said}"
-    return said, code
+        message = f"{''.join(traceback.format_exception(error))}\n{message}"
+    return message, code
 
 
 def _machine(error: BaseException) -> str:
-    """Return what the machine lacks or refuses; empty where that is not what went wrong."""
+    """Return which resource the machine lacks or refuses; empty for any other error."""
     if isinstance(error, MemoryError):
-        asked = _printable(str(error))
+        detail = _printable(str(error))
         return (
-            f"there is not enough memory{f': {asked}' if asked else ''}\n"
-            "hint: take fewer or smaller inputs, or raise the limit: see `ulimit -v`"
+            f"there is not enough memory{f': {detail}' if detail else ''}\n"
+            "hint: use fewer or smaller inputs, or raise the limit: see `ulimit -v`"
         )
     if isinstance(error, OSError) and error.errno is not None:
-        place = f" at {str(error.filename)!r}" if error.filename else ""
+        file = f" at {str(error.filename)!r}" if error.filename else ""
         advice = _ADVICE.get(error.errno)
-        said = _printable(f"{(error.strerror or str(error)).lower()}{place}")
-        return f"the system refused: {said}" + (f"\nhint: {advice}" if advice else "")
+        reason = _printable(f"{(error.strerror or str(error)).lower()}{file}")
+        return f"the system refused: {reason}" + (f"\nhint: {advice}" if advice else "")
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return (
-            "the system refused: it starts no more threads\n"
+            "the system refused to start another thread\n"
             "hint: too many processes are running, or too little memory is free: see `ulimit -a`"
         )
     return ""
 
 
 def _fault(error: BaseException) -> str:
-    """Return the words for a fault of difflab's own."""
+    """Return the message for an internal error of difflab."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(last.filename).name}:{last.lineno}"
     text = f"{type(error).__name__}: {error}".rstrip(": ")

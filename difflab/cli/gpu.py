@@ -11,12 +11,12 @@ from difflab.cli.output import emit, screen
 __all__ = ["gpu"]
 
 ENOUGH = 0.8
-"""The share of the copy's speed that fused kernels are meant to reach."""
+"""The share of the copy's bandwidth that fused kernels should reach."""
 
 
 def gpu(
     points: Annotated[
-        int, typer.Option(min=1000, help="How many points a call computes.")
+        int, typer.Option(min=1000, help="The number of points of a call.")
     ] = 100_000_000,
 ) -> int:
     """Value and gradient on a GPU, against a copy of the same bytes; needs CuPy."""
@@ -29,7 +29,7 @@ def gpu(
     speed = measure(points)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("")
-    for heading in ("milliseconds", "GB/s", "of the copy"):
+    for heading in ("milliseconds", "GB/s", "share of copy"):
         table.add_column(heading, justify="right")
     for name, seconds, share in (
         ("copy on the device", min(speed.copies), 1.0),
@@ -40,6 +40,6 @@ def gpu(
     title = Text(f"{EXPRESSION}, {points:,} points on {speed.device}")
     verdict = "reached" if speed.ratio >= ENOUGH else "not reached"
     moved = f"{speed.bytes / 1e9:.2f} GB moved, best of {len(speed.calls)} rounds"
-    note = Text(f"{moved}; {ENOUGH:.0%} of the copy's speed is {verdict}")
+    note = Text(f"{moved}; {ENOUGH:.0%} of the copy's bandwidth is {verdict}")
     emit(draw([title, table, note], **screen()))
     return 0

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import Expression, Kind, Output, Stabilise, parse_point, read_expression
+from difflab.cli.options import (
+    DerivativeKind,
+    ExpressionArgument,
+    OutputOption,
+    StabiliseOption,
+    parse_point,
+    read_expression,
+)
 from difflab.cli.output import check_destination, deliver, say, screen
 from difflab.core.wording import without_comments
 from difflab.errors import InputError
@@ -19,7 +26,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.stabilisation.proof import Stabilised
 
-__all__ = ["EXAMPLES", "Picture", "graph"]
+__all__ = ["EXAMPLES", "GraphFormat", "graph"]
 
 EXAMPLES = """\b
 difflab graph "ln(x1)+x1*x2-sin(x2)" -o graph.svg
@@ -31,8 +38,8 @@ difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
 """
 
 
-class Picture(StrEnum):
-    """What a graph is written as."""
+class GraphFormat(StrEnum):
+    """The output format of a graph."""
 
     SVG = "svg"
     PNG = "png"
@@ -41,55 +48,55 @@ class Picture(StrEnum):
 
 
 ENDINGS = {
-    ".svg": Picture.SVG,
-    ".png": Picture.PNG,
-    ".dot": Picture.DOT,
-    ".gv": Picture.DOT,
-    ".mmd": Picture.MERMAID,
-    ".mermaid": Picture.MERMAID,
+    ".svg": GraphFormat.SVG,
+    ".png": GraphFormat.PNG,
+    ".dot": GraphFormat.DOT,
+    ".gv": GraphFormat.DOT,
+    ".mmd": GraphFormat.MERMAID,
+    ".mermaid": GraphFormat.MERMAID,
 }
 
 
-Derivative = Annotated[
-    bool, typer.Option("--derivative", help="Of the gradient (Jacobian) in reverse mode.")
+DerivativeFlag = Annotated[
+    bool, typer.Option("--derivative", help="Draw the gradient (Jacobian) in reverse mode.")
 ]
-AtBoxes = Annotated[
+PointOption = Annotated[
     list[str] | None,
     typer.Option(metavar="x1=2,x2=5", help="Show the values at this point in the boxes."),
 ]
-Values = Annotated[
-    bool, typer.Option("--values", help="Show values and derivatives at the arrows instead.")
+ValuesFlag = Annotated[
+    bool, typer.Option("--values", help="Show values and cotangents at the arrows instead.")
 ]
-AsPicture = Annotated[
-    Picture | None,
-    typer.Option("--format", help="By default what the name of -o ends in, else mermaid."),
+FormatOption = Annotated[
+    GraphFormat | None,
+    typer.Option("--format", help="By default the ending of -o's name, else mermaid."),
 ]
-Passes = Annotated[
-    bool, typer.Option("--passes", help="Show what each pass makes of it, no picture.")
+PassesFlag = Annotated[
+    bool, typer.Option("--passes", help="List what each pass changes; no picture.")
 ]
-Memory = Annotated[
-    bool, typer.Option("--memory", help="List what going backward keeps, no picture.")
+MemoryFlag = Annotated[
+    bool, typer.Option("--memory", help="List the values kept for the reverse sweep; no picture.")
 ]
 
 
 def graph(
-    expression: Expression,
-    derivative: Derivative = False,
-    of: Annotated[Kind | None, typer.Option("--of", help="Of this derivative instead.")] = None,
-    at: AtBoxes = None,
-    values: Values = False,
-    form: AsPicture = None,
-    output: Output = None,
-    passes: Passes = False,
-    stabilise: Stabilise = False,
-    memory: Memory = False,
+    expression: ExpressionArgument,
+    derivative: DerivativeFlag = False,
+    of: Annotated[DerivativeKind | None, typer.Option("--of", help="Draw this derivative.")] = None,
+    at: PointOption = None,
+    values: ValuesFlag = False,
+    form: FormatOption = None,
+    output: OutputOption = None,
+    passes: PassesFlag = False,
+    stabilise: StabiliseOption = False,
+    memory: MemoryFlag = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
     point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
     table = "--passes" if passes else "--memory" if memory else ""
     if passes and memory:
-        raise InputError("--passes and --memory are two tables", hint="leave one of them out")
+        raise InputError("--passes and --memory exclude each other", hint="omit one of them")
     if table:
         _refuse_picture(table, {"--format": form, "--at": point, "--values": values or None})
     elif values and point is None:
@@ -98,116 +105,117 @@ def graph(
     from difflab.language import parse
 
     function = parse(text := read_expression(expression))
-    stable = _stabilised(function, aside=not passes) if stabilise else None
+    stable = _stabilised(function, report=not passes) if stabilise else None
     if memory:
         deliver(_memory(function, stable, of, derivative), destination)
     elif chosen is None:
-        aside = destination is not None
-        deliver(_passes(function, stable, of, derivative, to_file=aside), destination)
+        to_file = destination is not None
+        deliver(_passes(function, stable, of, derivative, to_file=to_file), destination)
     else:
         function = function if stable is None else stable.function
-        place = None if point is None else _point_values(function, point, check=not values)
-        drawn, title = _subject(function, without_comments(text), of, derivative)
-        deliver(_drawing(drawn, title, place, values, chosen), destination)
+        inputs = None if point is None else _point_values(function, point, check=not values)
+        drawn, title = _drawn_function(function, without_comments(text), of, derivative)
+        deliver(_drawing(drawn, title, inputs, values, chosen), destination)
     return 0
 
 
 def _drawing(
-    drawn: Function, title: str, place: list[Any] | None, values: bool, form: Picture
+    drawn: Function, title: str, inputs: list[Any] | None, values: bool, form: GraphFormat
 ) -> str | bytes:
     from difflab.drawing import WRITERS, diagram
 
     picture = diagram(
         drawn,
-        None if place is None else _all_values(drawn, place),
-        cotangents=_cotangents(drawn, place) if values and place is not None else None,
+        None if inputs is None else _all_values(drawn, inputs),
+        cotangents=_cotangents(drawn, inputs) if values and inputs is not None else None,
         title=title,
     )
     return WRITERS[form](picture)
 
 
 def _memory(
-    function: Function, stable: Stabilised | None, of: Kind | None, derivative: bool
+    function: Function, stable: Stabilised | None, of: DerivativeKind | None, derivative: bool
 ) -> str:
-    """Return what going backward through the function, or its derivative, keeps."""
+    """Return the table of values kept for the reverse sweep of the function or its derivative."""
     from difflab.eager import memory
 
-    subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
-    return memory(subject).table() + "\n"
+    chosen, _ = _drawn_function(function if stable is None else stable.function, "", of, derivative)
+    return memory(chosen).table() + "\n"
 
 
 def _refuse_picture(table: str, options: dict[str, object]) -> None:
-    """Refuse options that only pictures have."""
-    for option, given in options.items():
-        if given is not None:
+    """Raise for options that apply only to pictures."""
+    for option, value in options.items():
+        if value is not None:
             raise InputError(
-                f"{table} writes a table, which has no {option}", hint="leave one of them out"
+                f"{table} writes a table, to which {option} does not apply",
+                hint="omit one of them",
             )
 
 
-def _stabilised(function: Function, *, aside: bool) -> Stabilised:
-    """Return the function in stable forms; where it is rewritten is said beside a picture."""
+def _stabilised(function: Function, *, report: bool) -> Stabilised:
+    """Return the function in stable forms; with `report`, list the rewrites on standard error."""
     from difflab.report.passes import rewrites_text
     from difflab.stabilisation.proof import stabilise
 
-    found = stabilise(function)
-    if aside:
-        say(rewrites_text(found))
-    return found
+    stable = stabilise(function)
+    if report:
+        say(rewrites_text(stable))
+    return stable
 
 
 def _passes(
     function: Function,
     stable: Stabilised | None,
-    of: Kind | None,
+    of: DerivativeKind | None,
     derivative: bool,
     *,
     to_file: bool,
 ) -> str:
-    """Return what each pass makes of the function, or of its derivative."""
+    """Return the table of what each pass changes in the function or its derivative."""
     from difflab.lab.pipeline import STABILISE, PassStep, run
     from difflab.report.passes import passes_table
 
     steps = [] if stable is None else [PassStep(STABILISE, function, stable.function)]
-    subject, _ = _subject(function if stable is None else stable.function, "", of, derivative)
-    steps += run(subject)
+    chosen, _ = _drawn_function(function if stable is None else stable.function, "", of, derivative)
+    steps += run(chosen)
     return passes_table(steps, stable, **screen(to_file=to_file))
 
 
-def _format(asked: Picture | None, destination: Path | None) -> Picture:
-    """Return the format asked for, otherwise what the file's name ends in, otherwise Mermaid."""
+def _format(requested: GraphFormat | None, destination: Path | None) -> GraphFormat:
+    """Return the requested format, else that of the file's ending, else Mermaid."""
     if destination is None:
-        if asked is Picture.PNG:
-            raise InputError("a PNG picture is written to a file", hint="add -o graph.png")
-        return asked or Picture.MERMAID
-    found = asked or ENDINGS.get(destination.suffix.lower())
-    if found is None:
+        if requested is GraphFormat.PNG:
+            raise InputError("a PNG picture must be written to a file", hint="add -o graph.png")
+        return requested or GraphFormat.MERMAID
+    chosen = requested or ENDINGS.get(destination.suffix.lower())
+    if chosen is None:
         raise InputError(
-            f"cannot tell the kind of picture from {str(destination)!r}",
+            f"cannot tell the format of the picture from {str(destination)!r}",
             hint=f"end the name in {', '.join(ENDINGS)}, or add --format",
         )
-    return found
+    return chosen
 
 
-def _subject(
-    function: Function, text: str, of: Kind | None, derivative: bool
+def _drawn_function(
+    function: Function, text: str, of: DerivativeKind | None, derivative: bool
 ) -> tuple[Function, str]:
-    """Return what is drawn, the function or a derivative of it, and its title."""
+    """Return the function to draw, itself or a derivative of it, and its title."""
     if of is None and not derivative:
         return function, text
     from difflab import autodiff
 
-    kind = of or (Kind.GRADIENT if function.m == 1 else Kind.JACOBIAN)
-    transforms: dict[Kind, Callable[[Function], Function]] = {
-        Kind.GRADIENT: autodiff.gradient,
-        Kind.JACOBIAN: autodiff.jacobian,
-        Kind.HESSIAN: autodiff.hessian,
+    kind = of or (DerivativeKind.GRADIENT if function.m == 1 else DerivativeKind.JACOBIAN)
+    transforms: dict[DerivativeKind, Callable[[Function], Function]] = {
+        DerivativeKind.GRADIENT: autodiff.gradient,
+        DerivativeKind.JACOBIAN: autodiff.jacobian,
+        DerivativeKind.HESSIAN: autodiff.hessian,
     }
     return transforms[kind](function), f"{kind} of {text}"
 
 
 def _point_values(function: Function, point: dict[str, Any], *, check: bool) -> list[Any]:
-    """Return the inputs' values; with `check`, at a point where the function is defined."""
+    """Return the values of the inputs; with `check`, raise outside the function's domain."""
     from difflab.diagnose.domain import check_domain
     from difflab.report.trace.trace import point_values
 

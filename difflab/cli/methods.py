@@ -1,4 +1,4 @@
-"""``difflab methods``: the ways to differentiate that are installed, and what each can do."""
+"""``difflab methods``: the installed methods of differentiation, and the orders of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["methods"]
 
 
 def methods() -> int:
-    """List the methods, what each can do, and why one is missing."""
+    """List the methods, their orders, and why any is missing."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -21,7 +21,7 @@ def methods() -> int:
     listing.add_column("method", overflow="fold", max_width=18)
     listing.add_column("family", no_wrap=True)
     listing.add_column("orders", no_wrap=True)
-    listing.add_column("how, or why it is missing", overflow="fold")
+    listing.add_column("description, or why it is missing", overflow="fold")
     for method in describe():
         listing.add_row(
             Text(clean(method.name), style=FAMILIES.get(method.family, PLAIN).terminal),

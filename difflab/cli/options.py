@@ -1,7 +1,4 @@
-"""What commands take from their arguments: the expression, the point, lists of names.
-
-Nothing here computes.
-"""
+"""Arguments and options of several commands, and how their values are read."""
 
 from __future__ import annotations
 
@@ -25,55 +22,57 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "At",
-    "Expression",
+    "DerivativeKind",
+    "ExpressionArgument",
     "ExpressionCommand",
-    "Kind",
-    "Output",
-    "Plot",
-    "Stabilise",
-    "Timeout",
+    "OutputOption",
+    "PlotOption",
+    "PointOption",
+    "StabiliseOption",
+    "TimeoutOption",
     "one_of",
     "parse_names",
     "parse_point",
     "read_expression",
 ]
 
-# What several commands take, worded once.
-Expression = Annotated[
-    str, typer.Argument(metavar="EXPR", help="A formula; - reads it, @file opens a file.")
+ExpressionArgument = Annotated[
+    str, typer.Argument(metavar="EXPR", help="A formula; - reads standard input, @file a file.")
 ]
-At = Annotated[
+PointOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="x1=2,x2=5",
-        help="The point: numbers, pi/2, [1,2,3] or @file.npy. Otherwise one is chosen.",
+        help="The point: numbers, pi/2, [1,2,3] or @file.npy. By default one is chosen.",
     ),
 ]
-Output = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead.")
+OutputOption = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file.")
 ]
-Plot = Annotated[
+PlotOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Also draw a picture: .svg, .png or .pdf.")
 ]
-Stabilise = Annotated[
+StabiliseOption = Annotated[
     bool,
-    typer.Option("--stabilise", help="Rewrite what overflows or cancels, and say where."),
+    typer.Option("--stabilise", help="Rewrite what overflows or cancels, and report where."),
 ]
-Timeout = Annotated[
-    float, typer.Option(min=0.01, metavar="SECONDS", help="For each method, and for the referee.")
+TimeoutOption = Annotated[
+    float,
+    typer.Option(
+        min=0.01, metavar="SECONDS", help="The time limit of each method and of the referee."
+    ),
 ]
 
 
-class Kind(StrEnum):
-    """Which derivative of a function."""
+class DerivativeKind(StrEnum):
+    """The derivative of a function."""
 
     GRADIENT = "gradient"
     JACOBIAN = "jacobian"
     HESSIAN = "hessian"
 
 
-Span = tuple[int, int]
+TextSpan = tuple[int, int]
 
 _LISTED = 12
 _LONGEST_TEXT = 1 << 28  # bytes of a program
@@ -84,7 +83,7 @@ class ExpressionCommand(TyperCommand):
     """A command whose expression may begin with a minus, as in ``difflab compare -x^2``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Move what looks like an expression behind ``--``, where no option is looked for."""
+        """Move arguments that look like expressions behind ``--``, so that none is an option."""
         options = {
             name: bool(getattr(parameter, "is_flag", False))
             for parameter in self.get_params(ctx)
@@ -95,13 +94,13 @@ class ExpressionCommand(TyperCommand):
 
 
 def _separated(args: Sequence[str], options: dict[str, bool]) -> tuple[list[str], list[str]]:
-    """Return the arguments without the expressions that begin with a minus, and those."""
+    """Split the arguments into the others and the expressions that begin with a minus."""
     kept: list[str] = []
     moved: list[str] = []
     value_follows = False
-    for place, argument in enumerate(args):
+    for position, argument in enumerate(args):
         if argument == "--":
-            return kept, [*moved, *args[place + 1 :]]
+            return kept, [*moved, *args[position + 1 :]]
         single = argument.startswith("-") and not argument.startswith("--") and argument != "-"
         if not value_follows and single and argument[:2] not in options:
             moved.append(argument)
@@ -112,7 +111,7 @@ def _separated(args: Sequence[str], options: dict[str, bool]) -> tuple[list[str]
 
 
 def read_expression(argument: str) -> str:
-    """Return the program that `argument` is, or names: ``-`` is standard input, ``@file`` a file.
+    """Return the program text: `argument`, standard input for ``-``, a file for ``@file``.
 
     Raises
     ------
@@ -146,13 +145,13 @@ def _read_bytes(name: str) -> bytes:
 
 
 def _read_text(stream: BinaryIO, source: str) -> bytes:
-    """Return all bytes of a program's text; a source that does not end is refused."""
+    """Return all bytes of a program; raise if they exceed a limit, as an endless source does."""
     content = bytearray()
     while piece := stream.read(1 << 20):
         content += piece
         if len(content) > _LONGEST_TEXT:
             limit = bytes_text(_LONGEST_TEXT)
-            raise InputError(f"{source} is longer than the {limit} that are read")
+            raise InputError(f"{source} is longer than the limit of {limit}")
     return bytes(content)
 
 
@@ -167,7 +166,7 @@ def _decoded(content: bytes, source: str) -> str:
 
 
 def parse_names(text: str | None) -> list[str] | None:
-    """Return the names of a comma-separated list, None where nothing was asked for."""
+    """Return the names of a comma-separated list without duplicates; None for None."""
     if text is None:
         return None
     names = [name.strip() for name in text.split(",")]
@@ -181,7 +180,7 @@ def parse_names(text: str | None) -> list[str] | None:
     return list(dict.fromkeys(names))
 
 
-def _empty_name(text: str) -> Span:
+def _empty_name(text: str) -> TextSpan:
     start = 0
     for part in text.split(","):
         if not part.strip():
@@ -191,12 +190,12 @@ def _empty_name(text: str) -> Span:
 
 
 def one_of(name: str, allowed: Sequence[str], what: str) -> str:
-    """Return `name` if it is allowed, otherwise say what is.
+    """Return `name` if it is allowed.
 
     Raises
     ------
     InputError
-        It is none of them; the message names the nearest.
+        It is not; the message suggests the most similar allowed name.
     """
     if name in allowed:
         return name
@@ -207,7 +206,7 @@ def one_of(name: str, allowed: Sequence[str], what: str) -> str:
 
 
 def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
-    """Return the point that the ``--at`` options give, None where there is none.
+    """Return the point of the ``--at`` options, or None without any.
 
     A value is a number, a constant expression such as ``pi/2``, an array ``[1, 2, 3]``, or
     ``@file.npy``.
@@ -215,7 +214,7 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
     Raises
     ------
     PointError
-        An option cannot be read, or gives a name twice; the place is marked.
+        An option cannot be read, or gives a name twice; the error marks the text.
     """
     if not texts:
         return None
@@ -229,35 +228,35 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
     return point
 
 
-def _items(text: str) -> Iterator[Span]:
-    """Yield the spans between the commas that stand outside of brackets."""
+def _items(text: str) -> Iterator[TextSpan]:
+    """Yield the spans between the commas outside brackets."""
     depth = start = 0
-    for place, character in enumerate(text):
+    for position, character in enumerate(text):
         if character in "[(":
             depth += 1
         elif character in "])":
             depth -= 1
         elif character == "," and depth <= 0:
-            yield start, place
-            start = place + 1
+            yield start, position
+            start = position + 1
     yield start, len(text)
 
 
-def _assignment(text: str, span: Span) -> tuple[str, Any]:
+def _assignment(text: str, span: TextSpan) -> tuple[str, Any]:
     """Read one ``name=value``."""
     start, end = span
     name, equals, value = text[start:end].partition("=")
     if not equals or not name.strip() or not value.strip():
         marked = (start, max(end, start + 1))
         raise PointError(
-            "a value is given as name=value", text=text or None, span=marked, hint="x1=2,x2=5"
+            "a point is written as name=value", text=text or None, span=marked, hint="x1=2,x2=5"
         )
     begin = start + len(name) + 1
     begin += len(value) - len(value.lstrip())
     return name.strip(), _value(text, (begin, begin + len(value.strip())))
 
 
-def _value(text: str, span: Span) -> Any:
+def _value(text: str, span: TextSpan) -> Any:
     start, end = span
     value = text[start:end]
     if value.startswith("@"):
@@ -267,11 +266,11 @@ def _value(text: str, span: Span) -> Any:
     return _number(text, span)
 
 
-def _number(text: str, span: Span) -> float:
+def _number(text: str, span: TextSpan) -> float:
     """Return a number, or the value of an expression without variables."""
     value = text[slice(*span)]
     try:
-        # Python's own floats also allow 1_000, which no one types as a value on purpose.
+        # Python's floats also allow 1_000, which is more likely a typing error.
         number = float(value) if "_" not in value else None
     except ValueError:
         number = None
@@ -282,7 +281,7 @@ def _number(text: str, span: Span) -> float:
     return number
 
 
-def _constant(text: str, span: Span) -> float:
+def _constant(text: str, span: TextSpan) -> float:
     from difflab.language import parse
 
     value = text[slice(*span)]
@@ -298,48 +297,50 @@ def _constant(text: str, span: Span) -> float:
     raise PointError(problem, text=text, span=span, hint="a number, pi/2, [1, 2, 3] or @file.npy")
 
 
-def _array(text: str, span: Span) -> NDArray[np.float64]:
+def _array(text: str, span: TextSpan) -> NDArray[np.float64]:
     """Read nested brackets of numbers, without recursion."""
     import numpy as np
 
     stack: list[list[Any]] = [[]]
     start, end = span
-    place = start
-    while place < end:
-        character = text[place]
+    position = start
+    while position < end:
+        character = text[position]
         if character == "[":
             stack.append([])
             if len(stack) > _DEPTH:
-                raise PointError("too many brackets", text=text, span=(place, place + 1))
+                raise PointError(
+                    "too many nested brackets", text=text, span=(position, position + 1)
+                )
         elif character == "]":
             if len(stack) < 2:
-                raise PointError("a ']' too many", text=text, span=(place, place + 1))
+                raise PointError("unmatched ']'", text=text, span=(position, position + 1))
             inner = stack.pop()
             stack[-1].append(inner)
         elif character not in ", \t":
-            stop = place
+            stop = position
             while stop < end and text[stop] not in "[],":
                 stop += 1
-            word = text[place:stop].rstrip()
-            stack[-1].append(_number(text, (place, place + len(word))))
-            place = stop
+            word = text[position:stop].rstrip()
+            stack[-1].append(_number(text, (position, position + len(word))))
+            position = stop
             continue
-        place += 1
+        position += 1
     if len(stack) != 1 or len(stack[0]) != 1 or not isinstance(stack[0][0], list):
-        raise PointError("the brackets of the array do not close", text=text, span=span)
+        raise PointError("the brackets of the array are not closed", text=text, span=span)
     try:
         return np.array(stack[0][0], dtype=np.float64)
     except ValueError as error:
-        raise PointError("the rows differ in length", text=text, span=span) from error
+        raise PointError("the rows of the array differ in length", text=text, span=span) from error
 
 
-def _load(name: str, text: str, span: Span) -> NDArray[Any]:
-    """Return the array in a file of NumPy's format; nothing in it is ever executed."""
+def _load(name: str, text: str, span: TextSpan) -> NDArray[Any]:
+    """Return the array in a file of NumPy's format, without unpickling anything."""
     from numpy.lib import format as npy
 
     try:
         with open_regular(name) as stream:
-            _judge_array(stream, name)
+            _check_array(stream, name)
             values = npy.read_array(stream, allow_pickle=False)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
@@ -348,7 +349,7 @@ def _load(name: str, text: str, span: Span) -> NDArray[Any]:
         raise PointError(error.message, text=text, span=span, hint=error.hint) from error
     except (ValueError, SyntaxError, TypeError, OverflowError, EOFError) as error:
         raise PointError(
-            f"{name!r} is not an array file of NumPy: {error}",
+            f"{name!r} is not a NumPy array file: {error}",
             text=text,
             span=span,
             hint="write one with numpy.save('x.npy', array)",
@@ -360,8 +361,8 @@ def _load(name: str, text: str, span: Span) -> NDArray[Any]:
     return values.astype("float64", copy=False)
 
 
-def _judge_array(stream: BinaryIO, name: str) -> None:
-    """Raise where an array file announces more than it holds, or more than there is memory."""
+def _check_array(stream: BinaryIO, name: str) -> None:
+    """Raise if an array's header announces more data than the file or the memory holds."""
     from numpy.lib import format as npy
 
     version = npy.read_magic(stream)
@@ -371,7 +372,7 @@ def _judge_array(stream: BinaryIO, name: str) -> None:
     held = os.fstat(stream.fileno()).st_size - stream.tell()
     if announced > held and not kind.hasobject:
         raise ValueError(
-            f"it announces {bytes_text(announced)} of numbers, and {bytes_text(held)} follow"
+            f"its header announces {bytes_text(announced)} of data, but {bytes_text(held)} follow"
         )
     require_memory(announced + 8 * prod(shape), f"the array in {name!r}")
     stream.seek(0)

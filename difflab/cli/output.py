@@ -1,4 +1,4 @@
-"""Where results go: standard output, or files that appear whole or not at all."""
+"""Output of results: to standard output, or to files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ __all__ = [
     "write_files",
 ]
 
-_Kinds = TypeVar("_Kinds", bound=StrEnum)
+_Formats = TypeVar("_Formats", bound=StrEnum)
 
-_SEEN = 500  # characters of either end of a label that are looked at
+_SEEN = 500  # characters of either end of a label that can be shown
 _NARROWEST, _WIDEST = 20, 160
-_BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # what tables hold
+_BEYOND_ASCII = "v̄₋₁ ∂ ≤ … µ −"  # characters in tables
 
 
 class Screen(TypedDict):
-    """What a table is drawn for, as the functions that draw one take it."""
+    """The keyword arguments by which tables are fitted to a terminal."""
 
     colour: bool
     width: int
@@ -47,9 +47,9 @@ class Screen(TypedDict):
 
 
 def screen(*, to_file: bool = False, usual: int = 80) -> Screen:
-    """Return the columns, colours and characters of standard output, or those of a file.
+    """Return the width, colours and characters of standard output, or those for a file.
 
-    ``COLUMNS`` says how wide it is, as for other commands; a pipe has `usual` ones without it.
+    The environment variable ``COLUMNS`` sets the width; a pipe without it is `usual` wide.
     """
     if to_file or sys.stdout is None:
         return {"colour": False, "width": usual, "plain": False}
@@ -73,19 +73,19 @@ def coloured(stream: TextIO | None) -> bool:
 
 
 class ReaderGone(Exception):
-    """Nobody reads the output any more, as after ``difflab … | head``.
+    """The reader of the output has closed it, as in ``difflab … | head``.
 
-    Not an `OSError`: typer leaves with exit code 1 at a broken pipe, and 1 has a meaning here.
+    Not an `OSError`, for which typer exits with code 1: for difflab 1 means a disagreement.
     """
 
 
 def emit(text: str) -> None:
-    """Write a result to standard output, in plain characters where it has no others.
+    """Write a result to standard output, in ASCII if its encoding lacks a character.
 
     Raises
     ------
     InputError
-        Nothing can be written there: it is closed, or its disk is full.
+        Standard output is closed, or its disk is full.
     """
     if sys.stdout is None:
         raise InputError("cannot write to standard output: it is closed")
@@ -100,7 +100,7 @@ def emit(text: str) -> None:
 def say(text: str) -> None:
     """Write a line of progress or a warning to standard error.
 
-    Where nothing can be written there, the result matters more.
+    An error while writing is ignored, since the result matters more.
     """
     _show(text.rstrip("\n") + "\n")
 
@@ -112,7 +112,7 @@ def _write(text: str, stream: TextIO | None) -> None:
 
 
 def _encodable(text: str, stream: TextIO) -> bool:
-    """Whether a stream has all characters of a text."""
+    """Whether a stream can encode a text."""
     try:
         text.encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -126,7 +126,7 @@ class ProgressLine:
     Parameters
     ----------
     patience : float
-        Seconds before anything is shown: what is over by then needs no progress.
+        Seconds before anything is shown; shorter work shows no progress.
     """
 
     def __init__(self, patience: float = 2.0) -> None:
@@ -149,7 +149,7 @@ class ProgressLine:
             self._next = monotonic() + 10.0
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self._shown:
             _show("\r\x1b[K")
             self._shown = False
@@ -161,7 +161,7 @@ def _show(text: str) -> None:
 
 
 def _label(text: str) -> str:
-    """Return what is measured in a line's length: a formula may have a million characters."""
+    """Return a label that fits a line: a formula may have a million characters."""
     from difflab.report.style import shorten
 
     return shorten(printable(text[:_SEEN] + text[-_SEEN:] if len(text) > 2 * _SEEN else text), 200)
@@ -195,41 +195,43 @@ def check_destination(name: str) -> Path:
 
 
 def check_picture(name: str) -> Path:
-    """Return where a picture goes, if its name says what kind of picture it is.
+    """Return the path of a picture whose name ends in the picture's format.
 
     Raises
     ------
     InputError
-        It does not, or no file can be written there.
+        The name ends in no format, or the file cannot be written.
     """
     from difflab.report.canvas import FORMATS
 
     path = check_destination(name)
     if path.suffix[1:].lower() not in FORMATS:
         raise InputError(
-            f"cannot tell the kind of picture from {name!r}",
+            f"cannot tell the format of the picture from {name!r}",
             hint=f"end the name in {', '.join('.' + kind for kind in FORMATS)}",
         )
     return path
 
 
-def report_format(asked: _Kinds | None, destination: Path | None, kinds: type[_Kinds]) -> _Kinds:
-    """Return the format asked for, otherwise what the file's name ends in, otherwise a table.
+def report_format(
+    requested: _Formats | None, destination: Path | None, formats: type[_Formats]
+) -> _Formats:
+    """Return the requested format, else that of the file's ending, else a table.
 
     Raises
     ------
     InputError
-        The name ends in something that says no format.
+        The ending of the name is no format.
     """
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     ending = destination.suffix.lower() if destination else ""
     if ending in ("", ".txt"):
-        return kinds("table")
+        return formats("table")
     try:
-        return kinds(ending[1:])
+        return formats(ending[1:])
     except ValueError:
-        endings = ", ".join(f".{kind}" for kind in kinds if kind != "table")
+        endings = ", ".join(f".{name}" for name in formats if name != "table")
         raise InputError(
             f"cannot tell the format from {str(destination)!r}",
             hint=f"end the name in .txt, {endings}, or add --format",
@@ -253,9 +255,9 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 def deliver(
     result: str | bytes, destination: Path | None, others: Mapping[Path, bytes] | None = None
 ) -> None:
-    """Write a result to its file, or text to standard output where it has none, with `others`.
+    """Write a result to its file, or text to standard output without one, and `others`.
 
-    The files appear together, or none does; each is named on standard error.
+    All files are written, or none; each is named on standard error.
 
     Raises
     ------

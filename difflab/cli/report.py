@@ -1,4 +1,4 @@
-"""``difflab report``: one page over many saved comparisons."""
+"""``difflab report``: one page about many saved comparisons."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["report"]
 
 def report(
     directory: Annotated[
-        str, typer.Argument(metavar="DIR", help="Where the files of `compare -o NAME.json` are.")
+        str, typer.Argument(metavar="DIR", help="The folder of files from `compare -o NAME.json`.")
     ],
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="By default DIR/index.html."),
     ] = None,
 ) -> int:
-    """Write one HTML page over the comparisons saved as JSON in DIR."""
+    """Write one HTML page about the comparisons saved as JSON in DIR."""
     folder = Path(directory)
     try:
         files = sorted(folder.glob("*.json")) if folder.is_dir() else None
@@ -49,7 +49,7 @@ def report(
             saved.append((path.name, _load(path)))
         except InputError as error:
             faults[path.name] = error.message
-            say(f"left out {path}: {error.message}")
+            say(f"skipped {path}: {error.message}")
     write_files({destination: index(saved, faults).encode("utf-8")})
     say(f"wrote {destination}: {len(saved)} comparisons")
     return 0

@@ -1,4 +1,4 @@
-"""``difflab derive --sparsity``: where a derivative can be nonzero, as text and as a picture."""
+"""``difflab derive --sparsity``: the sparsity pattern of a derivative, as text and picture."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ __all__ = ["show_sparsity"]
 def show_sparsity(
     expression: str, hessian: bool | None, destination: Path | None, plot: str | None
 ) -> int:
-    """Write the pattern of the Jacobian or Hessian, and what it saves; return the exit code.
+    """Write the pattern of the Jacobian or Hessian and the savings; return the exit code.
 
     Parameters
     ----------
     expression : str
-        As the command line has it.
+        The argument of the command.
     hessian : bool, optional
-        Which of the two; None takes the Hessian where there is one output number.
+        Whether to show the Hessian; by default it is shown for a scalar output.
     destination : Path, optional
-        Where the text goes instead of standard output.
+        The file of the text, by default standard output.
     plot : str, optional
-        The file of a picture.
+        The file of the picture.
     """
     picture_file = None if plot is None else check_picture(plot)
     text = read_expression(expression)
@@ -36,7 +36,7 @@ def show_sparsity(
 
     function = parse(text)
     if function.n == 0:
-        raise InputError("the expression has no variable, so there is nothing to differentiate by")
+        raise InputError("the expression has no variable to differentiate by")
     second = function.m == 1 if hessian is None else hessian
     derivative = sparse_hessian(function) if second else sparse_jacobian(function)
     title = f"{'Hessian' if second else 'Jacobian'} of {without_comments(text).strip()}"

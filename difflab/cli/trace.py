@@ -1,4 +1,4 @@
-"""``difflab trace``: how a value and its derivative come about, one step at a time."""
+"""``difflab trace``: the evaluation trace of a value and its derivative."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
-from difflab.cli.options import At, Expression, Output, parse_point, read_expression
+from difflab.cli.options import (
+    ExpressionArgument,
+    OutputOption,
+    PointOption,
+    parse_point,
+    read_expression,
+)
 from difflab.cli.output import check_destination, deliver, report_format, say, screen
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
-    from difflab.report.trace.steps import Trace
+    from difflab.report.trace.steps import EvaluationTrace
 
-__all__ = ["EXAMPLES", "Format", "Mode", "trace"]
+__all__ = ["EXAMPLES", "TraceFormat", "TraceMode", "trace"]
 
 EXAMPLES = """\b
 difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
@@ -24,8 +30,8 @@ difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
 """
 
 
-class Format(StrEnum):
-    """What a trace is written as."""
+class TraceFormat(StrEnum):
+    """The output format of a trace."""
 
     TABLE = "table"
     JSON = "json"
@@ -33,8 +39,8 @@ class Format(StrEnum):
     HTML = "html"
 
 
-class Mode(StrEnum):
-    """Which derivatives are traced."""
+class TraceMode(StrEnum):
+    """The modes of a trace."""
 
     BOTH = "both"
     FORWARD = "forward"
@@ -42,45 +48,47 @@ class Mode(StrEnum):
 
 
 def trace(
-    expression: Expression,
-    at: At = None,
-    mode: Annotated[Mode, typer.Option(help="Which mode to show.")] = Mode.BOTH,
+    expression: ExpressionArgument,
+    at: PointOption = None,
+    mode: Annotated[TraceMode, typer.Option(help="The mode to show.")] = TraceMode.BOTH,
     seed: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The input that moves (forward) or the output to differentiate (reverse).",
+            help="The input to differentiate by (forward), or the output (reverse).",
         ),
     ] = None,
     form: Annotated[
-        Format | None,
-        typer.Option("--format", help="By default a table, or what the name of -o ends in."),
+        TraceFormat | None,
+        typer.Option("--format", help="By default the ending of -o's name, else a table."),
     ] = None,
-    output: Output = None,
+    output: OutputOption = None,
     explain_nan: ExplainNan = False,
 ) -> int:
     """Show how EXPR and its derivative are evaluated, step by step."""
     point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
-    chosen = report_format(form, destination, Format)
+    chosen = report_format(form, destination, TraceFormat)
     text = read_expression(expression)
     from difflab.language import parse
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
     function = parse(text)
-    limit = None if chosen is Format.JSON else SHOWN
-    place = _chosen(function) if point is None else point
+    limit = None if chosen is TraceFormat.JSON else SHOWN
+    at_point = _chosen_point(function) if point is None else point
     if explain_nan:
-        explain_point(text, place, aside=chosen is not Format.TABLE or destination is not None)
-    steps = traced(function, place, mode=mode.value, seed=seed, limit=limit)
+        explain_point(
+            text, at_point, aside=chosen is not TraceFormat.TABLE or destination is not None
+        )
+    steps = traced(function, at_point, mode=mode.value, seed=seed, limit=limit)
     report = written(steps, chosen, to_file=destination is not None)
     deliver(report, destination)
     return 0
 
 
-def _chosen(function: Function) -> dict[str, Any]:
-    """Return a point inside the domain, and say so."""
+def _chosen_point(function: Function) -> dict[str, Any]:
+    """Return a point inside the domain, and report that it was chosen."""
     from difflab.diagnose.points import choose_point
 
     if function.inputs:
@@ -88,10 +96,10 @@ def _chosen(function: Function) -> dict[str, Any]:
     return choose_point(function)
 
 
-def written(steps: Trace, form: Format, *, to_file: bool) -> str:
+def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str:
     """Return a trace in one of the formats."""
     from difflab.report.trace import text as trace_text
 
-    if form is not Format.TABLE:
+    if form is not TraceFormat.TABLE:
         return trace_text.FORMATS[form](steps)
     return trace_text.as_table(steps, **screen(to_file=to_file))

@@ -1,5 +1,4 @@
-"""Reports: a comparison as a table, a page, a spreadsheet or a picture.
+"""Reports: comparisons and evaluation traces as tables, pages, spreadsheets and pictures.
 
-Every report takes the record of a comparison or its dictionary, and escapes what the user
-wrote.
+A report of a comparison accepts its record or its dictionary, and escapes the user's text.
 """

@@ -1,4 +1,4 @@
-"""What reports and formulas say beyond ASCII, said in ASCII."""
+"""Replacement of the non-ASCII characters of reports and formulas by ASCII."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 
 __all__ = ["ascii_text"]
 
-# What a formula may hold becomes what the language reads as the same.
+# Signs of formulas become text with the same meaning in difflab's language.
 _SIGNS = str.maketrans(
     {"–": "-", "—": "-", "−": "-", "─": "-", "━": "-", "…": "...", "·": "*", "×": "*", "÷": "/"}
     | {"√": "sqrt", "∛": "cbrt", "π": "pi", "∞": "inf", "∂": "d", "∇": "grad ", "µ": "u"}
@@ -15,14 +15,14 @@ _SIGNS = str.maketrans(
     | {"”": '"', "∧": "and", "∨": "or", "¬": "not", "⌊": "floor(", "⌋": ")", "⌈": "ceil("}
     | {"⌉": ")", "ᵀ": "^T", "ʸ": "^y", "°": " degrees", "½": "1/2"}
 )
-_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾ⁿ]+")
-_LEVEL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾ⁿ₀₁₂₃₄₅₆₇₈₉₋", "0123456789-()n0123456789-")
-_MARKED = re.compile("(?P<letter>\\w)(?P<mark>[\u0304\u0307])(?P<rest>[\\w₋]*)")
+_SUPERSCRIPTS = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾ⁿ]+")
+_BASELINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁽⁾ⁿ₀₁₂₃₄₅₆₇₈₉₋", "0123456789-()n0123456789-")
+_ACCENTED = re.compile("(?P<letter>\\w)(?P<mark>[\u0304\u0307])(?P<rest>[\\w₋]*)")
 _MARKS = {"\u0304": "_bar", "\u0307": "_dot"}
 
 
 def ascii_text(text: str) -> str:
-    r"""Return `text` in ASCII, as close to what it says as can be.
+    r"""Return an ASCII approximation of `text`.
 
     Examples
     --------
@@ -34,13 +34,13 @@ def ascii_text(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFD", text)
-    text = _MARKED.sub(lambda m: f"{m['letter']}{m['rest']}{_MARKS[m['mark']]}", text)
-    text = _RAISED.sub(lambda m: f"^{m[0].translate(_LEVEL)}", text).translate(_LEVEL)
+    text = _ACCENTED.sub(lambda m: f"{m['letter']}{m['rest']}{_MARKS[m['mark']]}", text)
+    text = _SUPERSCRIPTS.sub(lambda m: f"^{m[0].translate(_BASELINE)}", text).translate(_BASELINE)
     return "".join(c if c.isascii() else _spelled(c) for c in text.translate(_SIGNS))
 
 
 def _spelled(character: str) -> str:
-    """Return a Greek letter by its name, an accent as nothing, others as an escape."""
+    """Return the name of a Greek letter, nothing for an accent, an escape for others."""
     if unicodedata.combining(character):
         return ""
     match unicodedata.name(character, "").split():

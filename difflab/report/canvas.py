@@ -1,4 +1,4 @@
-"""The paper that pictures are drawn on: ink, type, file formats, and labels beside their lines."""
+"""What all pictures share: style, titles, file formats, and labels beside the ends of lines."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Set difflab's look, and keep quiet about glyphs that the font lacks.
+    """Set difflab's matplotlib style, and suppress warnings about missing glyphs.
 
-    What the user has set for other pictures does not count: LaTeX may be missing here.
+    The user's settings are ignored, since they may require LaTeX.
     """
     from matplotlib.style import context
 
@@ -55,7 +55,7 @@ def style() -> Iterator[None]:
 
 
 def titled(canvas: Figure, title: str, subtitle: str) -> None:
-    """Write what the picture shows in the room above the panels."""
+    """Write the title and the subtitle above the panels."""
     inch = canvas.get_figheight()
     texts = ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal"))
     for below, text, size, colour, weight in texts:
@@ -91,7 +91,7 @@ def saved(drawing: Figure, kind: str, *, transparent: bool = False) -> bytes:
 
 @dataclass(frozen=True)
 class Label:
-    """A line's name, to be written beside its last point."""
+    """The label of a line, placed beside its last point."""
 
     text: str
     x: float
@@ -100,14 +100,14 @@ class Label:
 
 
 def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
-    """Write every label right of its point, moved up or down where two would touch.
+    """Write every label to the right of its point, moved up or down to avoid overlaps.
 
-    The axes' limits and scales must be final, since places are measured on the canvas.
+    The axes' limits and scales must be final, since positions are measured on the canvas.
 
     Parameters
     ----------
     axes : matplotlib Axes
-        What the lines are drawn on.
+        The axes of the lines.
     labels : sequence of Label
         One for each line.
     gap : float
@@ -118,15 +118,15 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
     figure.draw_without_rendering()
     dot = figure.dpi / 72
     heights = [float(axes.transData.transform((label.x, label.y))[1]) / dot for label in labels]
-    rooms = [11.5 * (label.text.count("\n") + 1) + 2 for label in labels]
+    sizes = [11.5 * (label.text.count("\n") + 1) + 2 for label in labels]
     ceiling = float(axes.bbox.y1) / dot
-    for label, height, place in zip(
-        labels, heights, spread(heights, rooms, ceiling=ceiling), strict=True
+    for label, height, centre in zip(
+        labels, heights, spread(heights, sizes, ceiling=ceiling), strict=True
     ):
         axes.annotate(
             label.text,
             (label.x, label.y),
-            xytext=(gap, place - height),
+            xytext=(gap, centre - height),
             textcoords="offset points",
             va="center",
             color=label.colour,
@@ -137,12 +137,12 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
 
 
 def spread(
-    heights: Sequence[float], rooms: Sequence[float], ceiling: float = math.inf
+    heights: Sequence[float], sizes: Sequence[float], ceiling: float = math.inf
 ) -> list[float]:
-    """Return places near `heights`, in their order, each with its room to itself.
+    """Return centres near `heights`, in their order, of intervals that do not overlap.
 
-    Neighbours that would touch form a group that stands around the mean of its heights, below
-    `ceiling`.
+    Neighbours that would overlap form a group, which is centred at the mean of its heights and
+    kept below `ceiling`.
 
     Examples
     --------
@@ -153,33 +153,33 @@ def spread(
     groups: list[list[int]] = []
     for k in order:
         groups.append([k])
-        while len(groups) > 1 and _touch(groups[-2], groups[-1], heights, rooms, ceiling):
+        while len(groups) > 1 and _touch(groups[-2], groups[-1], heights, sizes, ceiling):
             last = groups.pop()
             groups[-1] += last
-    places = [math.nan] * len(heights)
+    centres = [math.nan] * len(heights)
     for group in groups:
-        low = _low(group, heights, rooms, ceiling)
+        low = _low(group, heights, sizes, ceiling)
         for k in group:
-            places[k] = low + rooms[k] / 2
-            low += rooms[k]
-    return places
+            centres[k] = low + sizes[k] / 2
+            low += sizes[k]
+    return centres
 
 
 def _low(
-    group: Sequence[int], heights: Sequence[float], rooms: Sequence[float], ceiling: float
+    group: Sequence[int], heights: Sequence[float], sizes: Sequence[float], ceiling: float
 ) -> float:
-    """Return the lower edge of a group that stands around the mean of its heights."""
+    """Return the lower edge of a group centred at the mean of its heights."""
     middle = sum(heights[k] for k in group) / len(group)
-    room = sum(rooms[k] for k in group)
-    return min(middle - room / 2, ceiling - room)
+    size = sum(sizes[k] for k in group)
+    return min(middle - size / 2, ceiling - size)
 
 
 def _touch(
     below: Sequence[int],
     above: Sequence[int],
     heights: Sequence[float],
-    rooms: Sequence[float],
+    sizes: Sequence[float],
     ceiling: float,
 ) -> bool:
-    top = _low(below, heights, rooms, ceiling) + sum(rooms[k] for k in below)
-    return top > _low(above, heights, rooms, ceiling)
+    top = _low(below, heights, sizes, ceiling) + sum(sizes[k] for k in below)
+    return top > _low(above, heights, sizes, ceiling)

@@ -1,4 +1,4 @@
-"""The passes of a graph as text: each with its sizes before and after, and what it changed."""
+"""The passes of a graph as a table of sizes before and after, and the changes of each."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["passes_table", "rewrites_text"]
 SHOWN_REWRITES = 20
 SHOWN_TEXT = 240
 READABLE = 400
-"""Nodes of a graph whose text is shown before and after."""
+"""Most nodes of a graph whose text is shown before and after a pass."""
 
 
 def passes_table(
@@ -35,12 +35,12 @@ def passes_table(
     width: int = WIDTH,
     plain: bool = False,
 ) -> str:
-    """Return the passes as a table, and below it what they changed.
+    """Return a table of the passes, and below it the changes of each.
 
     Parameters
     ----------
     steps : sequence of PassStep
-        What `run` returned; at least one.
+        The result of `difflab.lab.pipeline.run`; at least one.
     stabilised : Stabilised, optional
         The rewrites of a stabilisation among the steps.
     colour : bool
@@ -48,7 +48,7 @@ def passes_table(
     width : int
         Columns to fill at most.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
     """
     parts: list[RenderableType] = [_table(steps), _plans(steps[-1].after)]
     changes = [_change(step) for step in steps if step.changed]
@@ -90,7 +90,7 @@ def _arrow(before: int, after: int) -> RenderableType:
 
 
 def _plans(function: Function) -> RenderableType:
-    """Return how the result is grouped into loops and where its values are kept."""
+    """Return the fusion groups of the result, and its buffers."""
     from rich.table import Table
 
     groups = fusion_groups(function)
@@ -128,7 +128,7 @@ def _planned(function: Function) -> BufferPlan:
 
 
 def _change(step: PassStep) -> RenderableType | None:
-    """Return the program before and after a pass, where it is short enough to be read."""
+    """Return the program before and after a pass, or None if it is too long."""
     if max(len(step.before.graph), len(step.after.graph)) > READABLE:
         return None
     from rich.console import Group
@@ -146,11 +146,11 @@ def _change(step: PassStep) -> RenderableType | None:
 
 
 def rewrites_text(stabilised: Stabilised) -> str:
-    """Return the rewrites, one below the other, each with its place, its reason and its proof."""
+    """Return a list of the rewrites, each with its position, its reason and its proof."""
     lines = ["* changes how values are rounded, not the function of real numbers:"]
     for item in stabilised.first(SHOWN_REWRITES):
-        place = f"{item.place}: " if item.place else ""
-        lines.append(f"  {place}{clean(item.before)} → {clean(item.after)}")
+        position = f"{item.place}: " if item.place else ""
+        lines.append(f"  {position}{clean(item.before)} → {clean(item.after)}")
         lines += [f"    {item.why}", f"    {item.proof}"]
     if len(stabilised) > SHOWN_REWRITES:
         lines.append(f"  … and {len(stabilised) - SHOWN_REWRITES:,} more")

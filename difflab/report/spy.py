@@ -1,6 +1,6 @@
-"""Where a sparse derivative has entries, as a block of characters and as a picture.
+"""The sparsity pattern of a derivative, as text and as a picture.
 
-Both are bounded in size: what is too large to be shown entry by entry is shown block by block.
+Both are bounded in size: a pattern too large to be shown by entry is shown by block.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["figure", "picture", "text"]
 
-_ENTRIES = 36  # rows and columns that are written entry by entry
+_ENTRIES = 36  # most rows and columns of a pattern written by entry
 _LINES, _WIDTH = 32, 64  # blocks of larger matrices, in characters twice as high as wide
 _PIXELS = 240
 # Okabe and Ito's palette without its yellow, which is too light for small marks.
@@ -31,7 +31,7 @@ _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 
 
 def text(derivative: SparseDerivative, title: str, width: int = 88) -> str:
-    """Return the pattern and what it saves, to be read in a terminal of `width` columns.
+    """Return the pattern and the sweeps it saves, as text at most `width` columns wide.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def _mark(share: float) -> str:
 
 
 def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
-    """Return the numbers that go with a pattern, each under its name."""
+    """Return the size, the nonzeros and the sweeps of a pattern, each with its name."""
     m, n = derivative.pattern.shape
     entries, count = derivative.pattern.nnz, derivative.function.output_shapes[0][0]
     share = 100 * entries / max(m * n, 1)
@@ -81,11 +81,11 @@ def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
 
 
 def _blocks(pattern: Any, height: int, width: int) -> NDArray[np.float64]:
-    """Return for each block of a matrix the share of its entries that can be nonzero."""
+    """Return the share of structural nonzeros in each block of a matrix."""
     m, n = pattern.shape
     rows, columns = pattern.nonzero()
-    places = (rows.astype(np.int64) * height // m) * width + columns.astype(np.int64) * width // n
-    counts = np.bincount(places, minlength=height * width).reshape(height, width)
+    blocks = (rows.astype(np.int64) * height // m) * width + columns.astype(np.int64) * width // n
+    counts = np.bincount(blocks, minlength=height * width).reshape(height, width)
     sizes = [
         np.bincount(np.arange(size) * parts // size, minlength=parts)
         for size, parts in ((m, height), (n, width))
@@ -95,7 +95,7 @@ def _blocks(pattern: Any, height: int, width: int) -> NDArray[np.float64]:
 
 
 def picture(derivative: SparseDerivative, title: str, kind: str) -> bytes:
-    """Return the pattern as a picture, the bytes of a file.
+    """Return the pattern as the bytes of a picture file.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def picture(derivative: SparseDerivative, title: str, kind: str) -> bytes:
 
 
 def figure(derivative: SparseDerivative, title: str) -> Figure:
-    """Return the pattern as a matplotlib figure: a color for each direction that shows entries."""
+    """Return the pattern as a matplotlib figure, with a color for each direction."""
     from matplotlib.figure import Figure
 
     m, n = derivative.pattern.shape
@@ -116,13 +116,17 @@ def figure(derivative: SparseDerivative, title: str) -> Figure:
     left = 0.6 / wide
     _draw(canvas.add_axes((left, 0.2 / high, 5.2 / wide, 1 - 1.7 / high)), derivative)
     lines = [(shorten(clean(title), 66), 11, INK, "bold")]
-    key = "a color for each sweep" if max(m, n) <= _PIXELS else "darker where a block is fuller"
+    key = (
+        "a color for each sweep"
+        if max(m, n) <= _PIXELS
+        else "darker for a larger share of nonzeros in a block"
+    )
     facts = [*_facts(derivative), ("drawn", key)]
     lines += [(f"{name}: {value}", 9, FAINT, "normal") for name, value in facts]
-    for place, (line, size, ink, weight) in enumerate(lines):
+    for row, (line, size, ink, weight) in enumerate(lines):
         canvas.text(
             left,
-            1 - (0.12 + 0.22 * place) / high,
+            1 - (0.12 + 0.22 * row) / high,
             line,
             va="top",
             fontsize=size,
@@ -134,7 +138,7 @@ def figure(derivative: SparseDerivative, title: str) -> Figure:
 
 
 def _draw(axes: Axes, derivative: SparseDerivative) -> None:
-    """Draw single entries in the color of their direction, blocks by how full they are."""
+    """Draw entries in the color of their direction, or blocks shaded by their share of nonzeros."""
     from matplotlib.colors import to_rgb
     from matplotlib.ticker import MaxNLocator
 

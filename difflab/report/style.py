@@ -1,4 +1,4 @@
-"""How things look: numbers, times and sizes as text, and the colours of the figures."""
+"""Formatting of numbers, times and sizes, and the colours of families and outcomes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "FAMILIES",
     "OUTCOMES",
     "PLAIN",
-    "Family",
+    "FamilyStyle",
     "clean",
     "count",
     "error",
@@ -26,24 +26,24 @@ __all__ = [
 ABSENT = "–"
 
 
-class Family(NamedTuple):
-    """How one family of methods is drawn: colour and marker in figures, colour in terminals."""
+class FamilyStyle(NamedTuple):
+    """The style of a family of methods: colour and marker in figures, colour in terminals."""
 
     colour: str
     marker: str
     terminal: str
 
 
-# Okabe and Ito's palette, which the common forms of colour blindness leave distinct. Every
-# family also has a marker of its own, so that nothing hangs on colour alone.
+# The palette of Okabe and Ito, distinct under the common forms of colour blindness. Every family
+# also has its own marker, so that no information depends on colour alone.
 FAMILIES = {
-    "symbolic": Family("#CC79A7", "D", "magenta"),
-    "numeric": Family("#D55E00", "^", "yellow"),
-    "automatic": Family("#0072B2", "o", "blue"),
+    "symbolic": FamilyStyle("#CC79A7", "D", "magenta"),
+    "numeric": FamilyStyle("#D55E00", "^", "yellow"),
+    "automatic": FamilyStyle("#0072B2", "o", "blue"),
 }
-PLAIN = Family("#777777", "s", "")
+PLAIN = FamilyStyle("#777777", "s", "")
 
-# How the outcome of a method is coloured in a terminal.
+# The terminal style of each outcome of a method.
 OUTCOMES = {
     "agree": "green",
     "disagree": "bold red",
@@ -59,7 +59,7 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def clean(text: str) -> str:
-    r"""Return `text` on one line, with everything that could steer a terminal escaped.
+    r"""Return `text` on one line, with control characters escaped.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def clean(text: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return `text`, or its beginning and end with an ellipsis between, in `width` characters.
+    """Return `text` in at most `width` characters: whole, or its beginning and end.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def error(value: float | None) -> str:
 
 
 def count(value: int | None) -> str:
-    """Return a whole number, however large, in at most six characters.
+    """Return an integer of any size in at most six characters.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def seconds(value: float | None) -> str:
 
 
 def exact(value: float) -> str:
-    """Return a number with all its digits, whole numbers without a point.
+    """Return a number with all its digits, integers without a decimal point.
 
     Examples
     --------

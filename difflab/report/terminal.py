@@ -1,4 +1,4 @@
-"""Rich's renderables as text that fits a terminal: few columns, or nothing beyond ASCII."""
+"""Rich renderables as text that fits a terminal's width and character set."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 __all__ = ["WIDTH", "draw", "fitted"]
 
 WIDTH = 80
-"""Columns of a terminal of which nothing is known."""
+"""The width of a terminal if unknown."""
 
 _READABLE = 12
-"""Columns of text that may break; with fewer it is a column of syllables."""
+"""The least width of a column whose text is wrapped."""
 
 _WORD = 16
-"""The longest word that is kept whole there."""
+"""The longest word that such a column keeps whole."""
 
 
 def draw(
     parts: list[RenderableType], *, colour: bool = False, width: int = WIDTH, plain: bool = False
 ) -> str:
-    """Return rich renderables as text, an empty line between each two.
+    """Return rich renderables as text, separated by empty lines.
 
-    No line is wider than `width`: a table that needs more becomes a list of its rows.
+    No line is wider than `width`: a wider table becomes a list of its rows.
     """
     buffer = StringIO()
     console = _console(buffer, colour, width)
-    for place, part in enumerate(parts):
-        if place:
+    for index, part in enumerate(parts):
+        if index:
             console.print()
         console.print(fitted(part, width, plain=plain))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
@@ -43,8 +43,8 @@ def draw(
 def _console(buffer: StringIO, colour: bool, width: int) -> Console:
     from rich.console import Console
 
-    # What a terminal is and wants was decided by the caller; rich shall not look again, least of
-    # all for a notebook, to which it would display the text beside writing it.
+    # The caller has determined the terminal's properties. Rich must not detect them again: in a
+    # notebook it would display the text in addition to writing it.
     return Console(
         file=buffer,
         width=width,
@@ -62,16 +62,16 @@ def _console(buffer: StringIO, colour: bool, width: int) -> Console:
 
 
 def fitted(part: RenderableType, width: int, *, plain: bool) -> RenderableType:
-    """Return `part` so that it fits: a table that is too wide becomes a list of its rows.
+    """Return `part` such that it fits: a table that is too wide becomes a list of its rows.
 
     Parameters
     ----------
     part : renderable
-        A text, a table of texts, or a group of them.
+        A text, a table of texts, or a group of these.
     width : int
         The terminal's columns.
     plain : bool
-        Whether it shows nothing beyond ASCII.
+        Whether to use ASCII only.
     """
     from rich.console import Group
     from rich.table import Table
@@ -89,7 +89,7 @@ def fitted(part: RenderableType, width: int, *, plain: bool) -> RenderableType:
 
 
 def _plain(cell: RenderableType) -> Text:
-    """Return a cell in ASCII; styles within it are its own style."""
+    """Return a cell in ASCII; if changed, it has one style for the whole text."""
     text = _text(cell)
     written = ascii_text(text.plain)
     if written == text.plain:
@@ -106,7 +106,7 @@ def _text(cell: RenderableType) -> Text:
 
 
 def _fits(table: Table, width: int) -> bool:
-    """Whether figures and names stay whole, and texts have room to be read."""
+    """Whether unwrapped columns fit whole and wrapped ones get a readable width."""
     from rich.cells import cell_len
 
     needed = 0
@@ -123,7 +123,7 @@ def _fits(table: Table, width: int) -> bool:
 
 
 def _listed(table: Table, width: int) -> RenderableType:
-    """Return the rows one below the other: the first cell, then a line for each other cell."""
+    """Return the rows as a list: the first cell, then a line for each other cell."""
     from rich.console import Group
     from rich.table import Table as Grid
     from rich.text import Text

@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflab.bench.accuracy import FORMULAS, LAYOUT, Fit, Subject, fit, steps, tasks
+from difflab.bench.accuracy import FORMULAS, LAYOUT, AccuracyCase, Fit, draw, fit, steps, tasks
 from difflab.lab.sweep import SweepRow, run
 from difflab.language import parse
 from difflab.referee.referee import refer
+from tests.bench.picture_checks import check_picture, texts
 
 Read = Callable[[str], Any]
 
 
-def subject(text: str, *point: float) -> Subject:
+def made_case(text: str, *point: float) -> AccuracyCase:
     function = parse(text)
     truth = refer(function, list(point))
-    return Subject(function, np.array(point), truth.jacobian, text, "here")
+    return AccuracyCase(function, np.array(point), truth.jacobian, text, "here")
 
 
 def quotient(name: str, text: str, x: float, h: float) -> float:
@@ -33,7 +34,7 @@ def figure_3(reference: Read, tmp_path: Path) -> list[SweepRow]:
     data = reference("baydin")["figure3"]
     text = data["formula"].removeprefix("f = ").partition(" evaluated")[0]
     assert "8*x*x" in text
-    return run(tmp_path / "a.csv", LAYOUT, tasks(subject(text, float(data["x0"])), steps(8)))
+    return run(tmp_path / "a.csv", LAYOUT, tasks(made_case(text, float(data["x0"])), steps(8)))
 
 
 def test_figure_3_of_baydin_is_reproduced(figure_3: list[SweepRow], reference: Read) -> None:
@@ -112,7 +113,7 @@ def test_published_forward_differences_of_exp(reference: Read) -> None:
 
 
 def test_several_inputs_and_outputs_count_their_largest_error(tmp_path: Path) -> None:
-    case = subject("[x*y^2, sin(x)]", 0.5, 2.0)
+    case = made_case("[x*y^2, sin(x)]", 0.5, 2.0)
     rows = run(tmp_path / "a.csv", LAYOUT, tasks(case, [1e-2]))
     (row,) = [row for row in rows if row["method"] == "forward difference"]
     # ∂(x y²)/∂y: the truncation error is exactly x·h = 5e-3, the largest of the four.
@@ -121,14 +122,14 @@ def test_several_inputs_and_outputs_count_their_largest_error(tmp_path: Path) ->
 
 
 def test_a_step_that_leaves_the_domain_is_a_row(tmp_path: Path) -> None:
-    rows = run(tmp_path / "a.csv", LAYOUT, tasks(subject("log(x)", 0.01), [0.1]))
+    rows = run(tmp_path / "a.csv", LAYOUT, tasks(made_case("log(x)", 0.01), [0.1]))
     (row,) = [row for row in rows if row["method"] == "central difference"]
     assert (row["status"], row["absolute_error"]) == ("failed", None)
     assert row["message"] == "its derivative is not finite"
 
 
 def test_complex_step_is_left_out_where_it_does_not_apply(tmp_path: Path) -> None:
-    rows = run(tmp_path / "a.csv", LAYOUT, tasks(subject("abs(x)", 2.0), [1e-3]))
+    rows = run(tmp_path / "a.csv", LAYOUT, tasks(made_case("abs(x)", 2.0), [1e-3]))
     assert "complex step" not in {row["method"] for row in rows}
     (own,) = [row for row in rows if row["method"] == "complex-step"]
     assert own["absolute_error"] is None
@@ -167,3 +168,45 @@ def test_fit_of_nothing_is_nothing() -> None:
 def test_steps_hit_the_powers_of_ten() -> None:
     assert {10.0**-k for k in range(1, 17)} <= {float(f"{h:.1e}") for h in steps(2)}
     assert len(steps(8)) == 4 * len(steps(2)) - 3
+
+
+# --- the picture
+
+
+def picture_rows(expression: str = "sin(x)") -> list[SweepRow]:
+    common: SweepRow = {"expression": expression, "point": "x = 1", "status": "ok"}
+    rows: list[SweepRow] = [
+        {
+            **common,
+            "method": "central difference",
+            "step": h,
+            "absolute_error": h * h + 1e-16 / h,
+            "relative_error": h * h + 1e-16 / h,
+        }
+        for h in steps(2)
+    ]
+    own: SweepRow = {**common, "method": "reverse", "step": None, "absolute_error": 0.0}
+    refused: SweepRow = {**common, "method": "complex-step", "step": None, "status": "unsupported"}
+    return [*rows, {**own, "relative_error": 0.0}, {**refused, "absolute_error": None}]
+
+
+def test_the_picture_of_accuracy_in_every_format() -> None:
+    check_picture(draw, picture_rows())
+
+
+def test_accuracy_names_slope_and_floor() -> None:
+    shown = texts(draw(picture_rows(), "svg"))
+    assert "central difference" in shown
+    assert "slope 2.00" in shown
+    assert "reverse: 0" in shown
+    assert "complex-step" not in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["x^2 + $y_1$", "<script>alert(1)</script>", "a\x1b[31mb", "x" * 5000]
+)
+def test_text_stays_text(text: str) -> None:
+    picture = draw(picture_rows(text), "svg").decode()
+    assert "<script" not in picture
+    assert "\x1b" not in picture
+    assert len(picture) < 500_000

@@ -11,8 +11,8 @@ import pytest
 
 from difflab.bench.adbench import bench as adbench
 from difflab.bench.adbench import tools
-from difflab.bench.adbench.drawing import picture, text
-from difflab.bench.adbench.problems import Problem
+from difflab.bench.adbench.drawing import draw, text
+from difflab.bench.adbench.problems import AdbenchProblem
 from difflab.bench.adbench.tools import TOOLS, Ready, Tool
 from difflab.errors import InputError
 from difflab.lab.sweep import SweepRow, run
@@ -28,11 +28,11 @@ def measured(tmp_path: Path, names: list[str], instances: list[str]) -> list[Swe
 def others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three tools beside difflab: one whose Jacobian is off, one that breaks, one not there."""
 
-    def off(problem: Problem) -> Ready:
+    def off(problem: AdbenchProblem) -> Ready:
         ready = TOOLS["difflab"].prepare(problem)
         return replace(ready, jacobian=lambda: 1.000001 * ready.jacobian()[0])
 
-    def breaks(problem: Problem) -> Ready:
+    def breaks(problem: AdbenchProblem) -> Ready:
         raise RuntimeError("out of\nluck")
 
     for tool in (Tool("math", off), Tool("cmath", breaks), Tool("no_such_package", breaks)):
@@ -53,7 +53,7 @@ def test_a_wrong_answer_is_not_timed_and_a_failure_is_a_row(tmp_path: Path) -> N
     shown = text([own, off, broken, absent])
     assert "fastest" in shown
     assert "out of" in shown
-    assert picture([own, off, broken, absent]).startswith(b"<?xml")
+    assert draw([own, off, broken, absent]).startswith(b"<?xml")
     json.dumps(adbench.document([{**own, "difference": float("inf")}]), allow_nan=False)
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from difflab.bench import cost
-from difflab.bench.cost import FIXED, LAYOUT, crossing, curve, tasks
+from difflab.bench.cost import FIXED, LAYOUT, crossing, curve, draw, tasks
 from difflab.errors import MethodTimeout, UnsupportedError
 from difflab.lab.sweep import SweepRow, run
 from difflab.methods.protocol import Prepared, Problem
 from difflab.methods.registry import installed
+from tests.bench.picture_checks import check_picture, texts
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +49,9 @@ def test_reverse_mode_pays_for_outputs(rows: list[SweepRow]) -> None:
 
 @pytest.mark.parametrize("along", ["inputs", "outputs"])
 def test_the_modes_cross_near_as_many_inputs_as_outputs(rows: list[SweepRow], along: str) -> None:
-    place = crossing(operations(rows, along, "forward"), operations(rows, along, "reverse"))
-    assert place is not None
-    assert FIXED / 2 < place < FIXED * 2
+    size = crossing(operations(rows, along, "forward"), operations(rows, along, "reverse"))
+    assert size is not None
+    assert FIXED / 2 < size < FIXED * 2
 
 
 def test_numeric_methods_pay_a_function_for_every_evaluation(rows: list[SweepRow]) -> None:
@@ -78,7 +79,7 @@ def test_crossing(
 
 
 class Fails:
-    """A method that fails in the way it is told to."""
+    """A method whose preparation raises a given exception."""
 
     family = "numeric"
     summary = ""
@@ -87,13 +88,13 @@ class Fails:
     def __init__(self, name: str, error: Exception) -> None:
         self.name = name
         self.error = error
-        self.asked = 0
+        self.attempts = 0
 
     def missing(self) -> str | None:
         return None
 
     def prepare(self, problem: Problem) -> Prepared:
-        self.asked += 1
+        self.attempts += 1
         raise self.error
 
 
@@ -108,6 +109,38 @@ def test_failures_are_rows_and_a_timeout_is_not_repeated(
         ("slow", "timeout"),
         ("unable", "unsupported"),
     }
-    assert slow.asked == 2  # once along each direction
-    assert unable.asked == 6
+    assert slow.attempts == 2  # once along each direction
+    assert unable.attempts == 6
     assert not curve(rows, "inputs", "slow", "operations")
+
+
+# --- the picture
+
+
+def picture_rows() -> list[SweepRow]:
+    rows: list[SweepRow] = []
+    for size in (2, 8, 32):
+        for n, m in ((size, FIXED), (FIXED, size)):
+            for method, work in (("forward", n), ("reverse", m), ("plug-in", n + m)):
+                row: SweepRow = {"inputs": n, "outputs": m, "method": method, "status": "ok"}
+                rows.append({**row, "operations": 100 * work, "call_seconds": 1e-6 * work})
+    refused: SweepRow = {"inputs": 2, "outputs": FIXED, "method": "symbolic"}
+    refused["status"] = "unsupported"
+        "inputs": 2,
+        "outputs": FIXED,
+        "method": "symbolic",
+        "status": "unsupported",
+    }
+    return [*rows, {**refused, "message": "too <large>", "operations": None, "call_seconds": None}]
+
+
+def test_the_picture_of_cost_in_every_format() -> None:
+    check_picture(draw, picture_rows())
+
+
+def test_cost_marks_the_crossover_and_names_the_absent() -> None:
+    shown = texts(draw(picture_rows(), "svg"))
+    assert shown.count(f"n ≈ {FIXED}") == 2
+    assert shown.count(f"m ≈ {FIXED}") == 2
+    assert "plug-in" in shown
+    assert "symbolic has no line" in shown

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from difflab.bench import memory
-from difflab.bench.memory import LAYOUT, SNAPSHOTS, tasks
+from difflab.bench.memory import LAYOUT, SNAPSHOTS, draw, tasks
 from difflab.eager.checkpoints.revolve import forward_steps
 from difflab.errors import DifflabError
 from difflab.lab.sweep import SweepRow, run
+from tests.bench.picture_checks import check_picture
 
 STEPS = 36
 
@@ -55,3 +56,49 @@ def test_another_gradient_is_no_measurement(monkeypatch: pytest.MonkeyPatch) -> 
     (task, *_) = [task for task in tasks((5,), 8) if task.key["strategy"] == "sqrt"]
     with pytest.raises(DifflabError, match="sqrt gives another gradient of 5 steps"):
         task.measure()
+
+
+# --- the picture
+
+PICTURE_ROWS: list[SweepRow] = [
+    {
+        "steps": steps,
+        "numbers": 8192,
+        "strategy": strategy,
+        "snapshots": snapshots,
+        "evaluations": evaluations * steps,
+        "recomputed": (evaluations - 1) * steps,
+        "peak_bytes": kept * 65536,
+        "peak_states": float(kept),
+    }
+    for steps in (64, 256)
+    for strategy, snapshots, evaluations, kept in (
+        ("plain", None, 1, steps),
+        ("sqrt", None, 2, 20),
+        ("revolve", 3, 5, 8),
+        ("revolve", 8, 3, 13),
+    )
+]
+
+
+def drawn(rows: list[SweepRow]) -> str:
+    """Return an SVG file in which text is text."""
+    import matplotlib as mpl
+
+    from difflab.report import canvas
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(canvas._SETTINGS, "svg.fonttype", "none")
+        with mpl.rc_context():
+            return draw(rows).decode()
+
+
+def test_lengths_snapshots_and_marks_are_written() -> None:
+    text = drawn(PICTURE_ROWS)
+    for part in ("64 steps", "256 steps", "s = 3", "s = 8", "√n segments", "a state is 64 KiB"):
+        assert part in text
+    assert "s = 64" not in text
+
+
+def test_the_picture_of_memory_in_every_format() -> None:
+    check_picture(draw, PICTURE_ROWS)

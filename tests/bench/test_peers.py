@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from difflab.bench.peers import bench
-from difflab.bench.peers.bench import LAYOUT, OWN, SEED, Subject, contenders, tasks
+from difflab.bench.peers.bench import LAYOUT, OWN, SEED, PeerCase, contenders, tasks
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab.measure import ROUNDS, paired
@@ -65,20 +65,20 @@ class Double:
 
 
 @pytest.fixture
-def subject() -> Subject:
-    return Subject(parse(SEED), np.array([2.0, 5.0]), SEED, "x1 = 2, x2 = 5")
+def case() -> PeerCase:
+    return PeerCase(parse(SEED), np.array([2.0, 5.0]), SEED, "x1 = 2, x2 = 5")
 
 
 def measured(
-    path: Path, subject: Subject, *doubles: Any, points: Sequence[int] = (1, 8)
+    path: Path, case: PeerCase, *doubles: Any, points: Sequence[int] = (1, 8)
 ) -> list[SweepRow]:
     chosen = {double.name: double for double in doubles}
-    return run(path / "peers.csv", LAYOUT, tasks(subject, chosen, points, 0.02))
+    return run(path / "peers.csv", LAYOUT, tasks(case, chosen, points, 0.02))
 
 
-def test_an_honest_peer_has_times_and_ratios(tmp_path: Path, subject: Subject) -> None:
+def test_an_honest_peer_has_times_and_ratios(tmp_path: Path, case: PeerCase) -> None:
     double = Double()
-    one, many = measured(tmp_path, subject, double)
+    one, many = measured(tmp_path, case, double)
     assert double.started
     for row in (one, many):
         assert (row["status"], row["message"], row["version"]) == ("ok", "", "1.2")
@@ -122,10 +122,10 @@ def transposed(value: Any, slope: Any) -> Any:
     ],
 )
 def test_a_wrong_answer_has_no_time(
-    tmp_path: Path, subject: Subject, spoil: Any, message: str
+    tmp_path: Path, case: PeerCase, spoil: Any, message: str
 ) -> None:
     double = Double(spoil=spoil)
-    rows = measured(tmp_path, subject, double)
+    rows = measured(tmp_path, case, double)
     assert [row["status"] for row in rows] == ["disagree", "disagree"]
     assert all(message in str(row["message"]) for row in rows)
     assert all(row["ratio"] is None and row["call_seconds"] is None for row in rows)
@@ -133,21 +133,21 @@ def test_a_wrong_answer_has_no_time(
     assert double.calls == [None, 8]
 
 
-def test_single_precision_is_no_equal_work(tmp_path: Path, subject: Subject) -> None:
-    rows = measured(tmp_path, subject, Double(spoil=single_precision))
+def test_single_precision_is_no_equal_work(tmp_path: Path, case: PeerCase) -> None:
+    rows = measured(tmp_path, case, Double(spoil=single_precision))
     assert [row["status"] for row in rows] == ["disagree", "disagree"]
 
 
-def test_a_batch_is_judged_in_every_number(tmp_path: Path, subject: Subject) -> None:
+def test_a_batch_is_judged_in_every_number(tmp_path: Path, case: PeerCase) -> None:
     def last_is_wrong(value: Any, slope: Any) -> Any:
         if np.ndim(value):
             slope = slope.copy()
             slope[-1, 1] *= 1 + 1e-6
         return value, slope
 
-    one, many = measured(tmp_path, subject, Double(spoil=last_is_wrong))
+    one, many = measured(tmp_path, case, Double(spoil=last_is_wrong))
     assert (one["status"], many["status"]) == ("ok", "disagree")
-    assert "1 numbers differ" in str(many["message"])
+    assert "1 elements differ" in str(many["message"])
     assert "derivative 2 of point 7" in str(many["message"])
 
 
@@ -166,54 +166,54 @@ def test_a_batch_is_judged_in_every_number(tmp_path: Path, subject: Subject) -> 
     ],
 )
 def test_what_breaks_is_a_row(
-    tmp_path: Path, subject: Subject, error: Exception, status: str, message: str
+    tmp_path: Path, case: PeerCase, error: Exception, status: str, message: str
 ) -> None:
     broken, double = Double("broken", error=error), Double()
-    rows = measured(tmp_path, subject, broken, double)
+    rows = measured(tmp_path, case, broken, double)
     assert [row["status"] for row in rows] == [status, "ok", status, "ok"]
     assert message in str(rows[0]["message"])
 
 
-def test_an_absent_peer_is_a_row_with_the_command(tmp_path: Path, subject: Subject) -> None:
+def test_an_absent_peer_is_a_row_with_the_command(tmp_path: Path, case: PeerCase) -> None:
     absent = Double(absent="double is not installed; add it with: pip install double")
-    rows = measured(tmp_path, subject, absent)
+    rows = measured(tmp_path, case, absent)
     assert {row["status"] for row in rows} == {"unsupported"}
     assert "pip install double" in str(rows[0]["message"])
     assert not absent.started
 
 
-def test_what_took_too_long_is_not_tried_with_more(tmp_path: Path, subject: Subject) -> None:
+def test_what_took_too_long_is_not_tried_with_more(tmp_path: Path, case: PeerCase) -> None:
     slow = Double("slow", error=MethodTimeout("stopped"))
-    rows = measured(tmp_path, subject, slow, points=(1, 8, 64))
+    rows = measured(tmp_path, case, slow, points=(1, 8, 64))
     assert [row["status"] for row in rows] == ["timeout"] * 3
     assert [str(row["message"])[:9] for row in rows] == ["stopped", "not tried", "not tried"]
 
 
 def test_one_point_at_a_time_is_foretold(
-    tmp_path: Path, subject: Subject, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, case: PeerCase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     single = Double()
     single.vectorised = False
     ticks = iter(range(1000))
     monkeypatch.setattr(bench, "perf_counter", lambda: float(next(ticks)))
-    (row,) = measured(tmp_path, subject, single, points=(64,))
+    (row,) = measured(tmp_path, case, single, points=(64,))
     # Sixteen points in a second of that clock: four seconds where 0.02 are allowed.
     assert row["status"] == "timeout"
     assert "4 s for 64" in str(row["message"])
     assert single.calls == [16]
 
 
-def test_rows_are_kept_and_not_measured_again(tmp_path: Path, subject: Subject) -> None:
+def test_rows_are_kept_and_not_measured_again(tmp_path: Path, case: PeerCase) -> None:
     first, again = Double(), Double()
-    kept = measured(tmp_path, subject, first)
-    assert measured(tmp_path, subject, again) == kept
+    kept = measured(tmp_path, case, first)
+    assert measured(tmp_path, case, again) == kept
     assert not again.calls
 
 
-def test_difflab_takes_part_with_every_target(tmp_path: Path, subject: Subject) -> None:
+def test_difflab_takes_part_with_every_target(tmp_path: Path, case: PeerCase) -> None:
     chosen = contenders([])
     assert tuple(chosen) == OWN
-    rows = measured(tmp_path, subject, *chosen.values(), points=(1, 8))
+    rows = measured(tmp_path, case, *chosen.values(), points=(1, 8))
     found = {(row["peer"], row["points"]): row for row in rows}
     assert all(found[name, 1]["status"] == "ok" for name in OWN[:3])
     assert found["difflab-python", 8]["message"] == "the target 'python' is for one point"
@@ -229,7 +229,7 @@ def test_the_peers_that_are_installed_take_part(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_batch_begins_with_the_point_and_stays_in_the_domain() -> None:
-    edge = Subject(parse("sqrt(x)"), np.array([0.0]), "sqrt(x)", "x = 0")
+    edge = PeerCase(parse("sqrt(x)"), np.array([0.0]), "sqrt(x)", "x = 0")
     batch = edge.at(100)
     assert batch.shape == (100, 1)
     assert batch.min() == 0.0 < batch.max()
@@ -237,14 +237,14 @@ def test_a_batch_begins_with_the_point_and_stays_in_the_domain() -> None:
 
 
 def test_several_outputs_are_refused() -> None:
-    with pytest.raises(InputError, match="one output number, not 2"):
-        Subject(parse("[x, y]"), np.ones(2), "[x, y]", "")
+    with pytest.raises(InputError, match="a scalar function, not 2 outputs"):
+        PeerCase(parse("[x, y]"), np.ones(2), "[x, y]", "")
 
 
 @pytest.mark.parametrize("name", ["jax", "torch", "autograd", "casadi", "symengine"])
-def test_peers_answer_as_difflab_does(tmp_path: Path, subject: Subject, name: str) -> None:
+def test_peers_answer_as_difflab_does(tmp_path: Path, case: PeerCase, name: str) -> None:
     pytest.importorskip(name, exc_type=ImportError)
-    rows = measured(tmp_path, subject, contenders([name])[name])
+    rows = measured(tmp_path, case, contenders([name])[name])
     assert [(row["status"], row["message"]) for row in rows] == [("ok", "")] * 2
 
 

@@ -1,8 +1,8 @@
-"""The table and the picture of the peers: every outcome is told, none breaks the drawing."""
+"""The table and the picture of the peers show every outcome."""
 
 from __future__ import annotations
 
-from difflab.bench.peers.drawing import peers, table
+from difflab.bench.peers.drawing import draw, table
 from difflab.lab.sweep import SweepRow
 
 
@@ -77,11 +77,11 @@ def test_the_table_has_every_row_and_every_reason() -> None:
 
 
 def test_the_picture_has_every_row() -> None:
-    drawn = peers(ROWS)
+    drawn = draw(ROWS)
     assert drawn.startswith(b"<?xml")
-    assert drawn == peers(ROWS)
-    assert peers(ROWS[:1], "png").startswith(b"\x89PNG")
-    assert peers(ROWS[3:8], "pdf").startswith(b"%PDF")
+    assert drawn == draw(ROWS)
+    assert draw(ROWS[:1], "png").startswith(b"\x89PNG")
+    assert draw(ROWS[3:8], "pdf").startswith(b"%PDF")
 
 
 def test_figures_stand_in_the_picture(monkeypatch) -> None:  # type: ignore[no-untyped-def]
@@ -95,11 +95,11 @@ def test_figures_stand_in_the_picture(monkeypatch) -> None:  # type: ignore[no-u
         save(self, *args, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Figure, "savefig", recorded)
-    peers(ROWS)
+    draw(ROWS)
     assert "0.25×  3.00 µs" in texts
     assert "12,345×  3.00 µs" in texts
-    assert "another answer: no time" in texts
+    assert "wrong result: not timed" in texts
     assert "not installed" in texts
-    assert "not for this" in texts
+    assert "not supported" in texts
     assert "too slow for the time limit" in texts
     assert "failed" in texts

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from difflab.bench import swell
-from difflab.bench.swell import LAYOUT, tasks, tree_operations
+from difflab.bench.swell import LAYOUT, SERIES, draw, tasks, tree_operations
 from difflab.graph.counts import count
 from difflab.lab.problems import FAMILIES
 from difflab.lab.sweep import SweepRow, run
 from difflab.language import parse
+from tests.bench.picture_checks import check_picture, texts
 
 Read = Callable[[str], Any]
 
@@ -82,3 +83,43 @@ def test_tree_operations_agree_with_writing_out() -> None:
         # A tree of binary operations has one leaf more than operations; sines have one operand.
         sines = text.count("sin")
         assert leaves == tree_operations(function) - sines + 1
+
+
+# --- the picture
+
+
+def picture_rows() -> list[SweepRow]:
+    rows: list[SweepRow] = []
+    for depth in (1, 2, 3):
+        for k, series in enumerate(SERIES):
+            stopped = series == "symbolic tree" and depth == 3
+            rows.append(
+                {
+                    "family": "made",
+                    "title": "made <up>",
+                    "depth": depth,
+                    "series": series,
+                    "status": "timeout" if stopped else "ok",
+                    "operations": None if stopped else (k + 1) * 10**depth,
+                }
+            )
+    return rows
+
+
+def test_the_picture_of_swell_in_every_format() -> None:
+    check_picture(draw, picture_rows())
+
+
+def test_swell_says_where_sympy_was_stopped() -> None:
+    shown = texts(draw(picture_rows(), "svg"))
+    assert "SymPy f′ written out, to 2" in shown
+    assert "reverse mode" in shown
+    assert "f written out" in shown
+
+
+def test_a_function_that_shares_nothing_has_one_curve() -> None:
+    rows = picture_rows()
+    for row in rows:
+        if row["series"] == "function tree":
+            row["operations"] = 2 * 10 ** int(row["depth"] or 0)  # as `function`
+    assert "f written out" not in texts(draw(rows, "svg")).replace("f′ written", "")

@@ -14,7 +14,7 @@ from time import sleep
 import numpy as np
 import pytest
 
-from difflab.cli.bench import _shown
+from difflab.cli.bench import _point_key
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,11 +77,11 @@ def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
         (["accuracy", "x*y", "--at", "x=1"], "no value is given for the input y"),
         (["accuracy", "x", "--at", "x=1,z=2"], "no input 'z'"),
         (["swell", "-o", "/proc/none"], "cannot write"),
-        (["peers", "--points", "0"], "'0' is no number of points"),
-        (["peers", "--points", "1,1e6"], "'1e6' is no number of points"),
+        (["peers", "--points", "0"], "'0' is not a number of points"),
+        (["peers", "--points", "1,1e6"], "'1e6' is not a number of points"),
         (["peers", "--points", "1,,2"], "an empty name"),
         (["peers", "--peers", "pytorch"], "no peer 'pytorch'"),
-        (["peers", "[x, y]", "--at", "x=1,y=2"], "one output number"),
+        (["peers", "[x, y]", "--at", "x=1,y=2"], "need a scalar function"),
         (["peers", "log(x)", "--at", "x=-1"], "undefined"),
         (["peers", "x*y", "--at", "x=1"], "no value"),
         (["accuracy", "x^2", "--at", "x=1", "-o", "file"], "cannot write"),
@@ -271,7 +271,7 @@ def test_points_that_differ_anywhere_have_keys_of_their_own() -> None:
     other = large.copy()
     other[2500] = 1e-300
     small = np.array([0.1, 0.2])
-    keys = {_shown({"x": point}) for point in (large, other, small, np.nextafter(small, 1))}
+    keys = {_point_key({"x": point}) for point in (large, other, small, np.nextafter(small, 1))}
     assert len(keys) == 4
     assert max(map(len, keys)) < 80
-    assert _shown({"x": 2.0, "w": np.array([1.0, 2.5])}) == "x = 2.0, w = [1.0, 2.5]"
+    assert _point_key({"x": 2.0, "w": np.array([1.0, 2.5])}) == "x = 2.0, w = [1.0, 2.5]"

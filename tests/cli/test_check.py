@@ -108,7 +108,7 @@ def test_packed_components_are_named_by_parameter(check):
         (["modle:right"], "no module named 'modle'"),
         (["model:rigth"], "did you mean 'right'"),
         (["model:number"], "not a function"),
-        (["model:nothing"], "takes no parameter"),
+        (["model:nothing"], "has no named parameter"),
         (["model:single"], "not the pair (value, gradient)"),
         (["model:crash"], "ZeroDivisionError"),
         (["model:leaves"], "SystemExit"),

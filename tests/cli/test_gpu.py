@@ -24,7 +24,7 @@ def test_the_kernel_is_set_against_a_copy_of_the_same_bytes(difflab, device):
     assert first == "ln(x1) + x1*x2 - sin(x2), 2,000 points on a stand-in"
     assert copy.split() == ["copy", "on", "the", "device", "1.000", "0", "100%"]
     assert call.split() == ["value", "and", "gradient", "2.000", "0", "50%"]
-    assert last == ("0.00 GB moved, best of 10 rounds; 80% of the copy's speed is not reached")
+    assert last == ("0.00 GB moved, best of 10 rounds; 80% of the copy's bandwidth is not reached")
     points = {launch.args[-1].item() for launch in standin_cuda.LAUNCHES}
     assert points == {1000, 2000}
 
@@ -46,7 +46,7 @@ def test_both_move_the_same_bytes(device, monkeypatch):
 def test_too_many_points_name_a_number_that_fits(difflab, device):
     result = difflab("bench", "gpu")
     assert result.code == 2
-    assert "100,000,000 points take 8.0 GB" in result.err
+    assert "100,000,000 points need 8.0 GB" in result.err
     assert "try --points 11250000" in result.err
 
 
@@ -55,7 +55,7 @@ def test_wrong_values_are_not_timed(difflab, device, monkeypatch):
     monkeypatch.setattr(standin_cuda, "COMPILER", None)
     result = difflab("bench", "gpu", "--points", "2000")
     assert result.code == 2
-    assert "not the host's" in result.err
+    assert "differ from the host's" in result.err
 
 
 def test_without_a_gpu_it_says_so(difflab, device, monkeypatch):

@@ -68,8 +68,8 @@ def test_a_large_formula_is_summarised(difflab):
     ("arguments", "message"),
     [
         (["x+", "-o", "g.svg"], "x+"),
-        (["x", "-o", "g.bmp"], "cannot tell the kind of picture"),
-        (["x", "--format", "png"], "a PNG picture is written to a file"),
+        (["x", "-o", "g.bmp"], "cannot tell the format of the picture"),
+        (["x", "--format", "png"], "a PNG picture must be written to a file"),
         (["x", "-o", "missing/g.svg"], "does not exist"),
         (["ln(x)", "--at", "x=-1", "-o", "g.svg"], "log is undefined"),
         (["x*y", "--at", "x=1", "-o", "g.svg"], "no value is given for the input y"),
@@ -193,4 +193,4 @@ def test_what_the_derivative_keeps_goes_to_a_file(difflab, tmp_path):
     assert "pack" in text
     refused = difflab("graph", "x", "--memory", "--format", "dot")
     assert refused.code == 2
-    assert "--memory writes a table, which has no --format" in refused.err
+    assert "--memory writes a table, to which --format does not apply" in refused.err

@@ -61,5 +61,5 @@ def test_doctor_tells_broken_from_missing(difflab, monkeypatch):
     result = difflab("doctor")
     assert re.search(r"^llvmlite +broken ", result.out, re.M)
     assert "\nllvmlite is broken: OSError: no libLLVM.so\n" in result.out
-    assert "\n  mend it with: pip install --force-reinstall llvmlite\n" in result.out
+    assert "\n  repair it with: pip install --force-reinstall llvmlite\n" in result.out
     assert all(len(line) <= 80 for line in result.out.splitlines())

@@ -35,8 +35,14 @@ def test_text_and_picture_go_to_files(difflab, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x*y", "--sparsity", "--wrt", "x"], "--sparsity shows a whole Jacobian or Hessian"),
-        (["x*y", "--sparsity", "--format", "c"], "--sparsity shows a whole Jacobian or Hessian"),
+        (
+            ["x*y", "--sparsity", "--wrt", "x"],
+            "--sparsity shows the pattern of a whole Jacobian or Hessian",
+        ),
+        (
+            ["x*y", "--sparsity", "--format", "c"],
+            "--sparsity shows the pattern of a whole Jacobian or Hessian",
+        ),
         (["x*y", "--sparsity", "--of", "gradient"], "--of, --order 2, --plot and -o"),
         (["x*y", "--plot", "a.png"], "add --sparsity"),
         (["x*y", "--sparsity", "--plot", "a.gif"], "end the name in .svg, .png, .pdf"),

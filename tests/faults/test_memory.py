@@ -91,7 +91,7 @@ def test_an_array_file_that_announces_more_than_it_holds(shape, tmp_path, comman
         with pytest.raises(InputError):
             dl.compare("x: [3]; sum(x)", parse_point([f"x=@{tmp_path}/x.npy"]), timing=False)
         return
-    with pytest.raises(InputError, match=r"it announces .* of numbers, and 24 bytes follow"):
+    with pytest.raises(InputError, match=r"its header announces .* of data, but 24 bytes follow"):
         parse_point([f"x=@{tmp_path}/x.npy"])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from difflab.bench import accuracy
-from difflab.bench.accuracy import Subject
+from difflab.bench.accuracy import AccuracyCase
 from difflab.lab import environment, provenance
 from difflab.lab.recommend import recommend
 from difflab.lab.sweep import SweepRow, Task, run
@@ -54,7 +54,9 @@ def plugged_in(monkeypatch: pytest.MonkeyPatch, folder: Path, step: float) -> No
 
 def errors(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[SweepRow]:
     monkeypatch.setattr(accuracy, "installed", lambda: {"plugged": registry.find("plugged")})
-    subject = Subject(parse("sin(x)"), np.array([1.0]), np.array([[np.cos(1.0)]]), "sin(x)", "x")
+    subject = AccuracyCase(
+        parse("sin(x)"), np.array([1.0]), np.array([[np.cos(1.0)]]), "sin(x)", "x"
+    )
     rows = run(folder / "accuracy.csv", accuracy.LAYOUT, accuracy.tasks(subject, []))
     return [row for row in rows if row["method"] == "plugged"]
 

@@ -1,4 +1,4 @@
-"""What an instance's answers are, as numbers in the suite's order, and whether they are right."""
+"""The objective and the Jacobian of an instance as flat arrays in the suite's order, checked."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.bench.adbench.problems import Kind, Problem
+from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.errors import InputError
 
-__all__ = ["TOLERANCE", "Answer", "answered", "difference", "expected"]
+__all__ = ["TOLERANCE", "AdbenchAnswer", "answered", "difference", "expected"]
 
 Array = NDArray[np.float64]
 TOLERANCE = 1e-8
-"""The suite's own, for |x - y| / max(1, |x| + |y|)."""
+"""The suite's bound on |x - y| / max(1, |x| + |y|)."""
 
 
-class Answer(NamedTuple):
-    """An objective and its Jacobian, each as a row of numbers."""
+class AdbenchAnswer(NamedTuple):
+    """An objective and its Jacobian, each as a flat array."""
 
     objective: Array
     jacobian: Array
 
 
 def difference(found: Array, wanted: Array) -> float:
-    """Return the largest |x - y| / max(1, |x| + |y|), infinite for another number of numbers.
+    """Return the largest |x - y| / max(1, |x| + |y|), infinite for different shapes.
 
     Examples
     --------
@@ -42,38 +42,40 @@ def difference(found: Array, wanted: Array) -> float:
     return worst if worst == worst else float("inf")
 
 
-def answered(problem: Problem, objective: Any, jacobian: Any) -> Answer:
-    """Return what a tool computed as an answer in the suite's order.
+def answered(problem: AdbenchProblem, objective: Any, jacobian: Any) -> AdbenchAnswer:
+    """Return the result of a tool in the suite's order.
 
-    Gradients and matrices go row by row; of observations all reprojections come before all
-    weights, and of their Jacobian what is not zero, row by row.
+    Gradients and matrices are in row-major order. For observations all reprojection errors come
+    before all weight errors, and the Jacobian consists of its nonzeros, row by row.
     """
     found = [np.asarray(part, dtype=np.float64) for part in _parts(jacobian)]
-    if problem.kind is Kind.BLOCKS:
+    if problem.kind is JacobianKind.BLOCKS:
         rows = np.concatenate([part.reshape(*part.shape[:2], -1) for part in found[:-1]], axis=2)
         found = [rows, found[-1]]
     values = [np.asarray(part, dtype=np.float64) for part in _parts(objective)]
-    return Answer(*(np.concatenate([part.ravel() for part in side]) for side in (values, found)))
+    return AdbenchAnswer(
+        *(np.concatenate([part.ravel() for part in side]) for side in (values, found))
+    )
 
 
 def _parts(result: Any) -> Sequence[Any]:
     return result if isinstance(result, tuple | list) else (result,)
 
 
-def expected(data: Path, instance: str) -> Answer | None:
-    """Return the answers that are known of an instance, None where none are.
+def expected(data: Path, instance: str) -> AdbenchAnswer | None:
+    """Return the published results of an instance, or None.
 
     Raises
     ------
     InputError
-        A file of known answers is there and cannot be read.
+        The file of published results cannot be read.
     """
-    place = _PLACES.get(instance)
+    name = _FILES.get(instance)
     if instance.startswith("gmm"):
-        place = "gmm_computed.json"
-    if place is None or not (data / "expected" / place).exists():
+        name = "gmm_computed.json"
+    if name is None or not (data / "expected" / name).exists():
         return None
-    path = data / "expected" / place
+    path = data / "expected" / name
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
         if instance.startswith("gmm"):
@@ -84,14 +86,14 @@ def expected(data: Path, instance: str) -> Answer | None:
         if instance.startswith("ba"):
             errors = [*known["expected_reproj_err"], *known["expected_weight_err"]]
             return _answer(errors, known["J_values_csr_order"])
-        place_in_file = int("complicated" in instance)
+        position = int("complicated" in instance)
         names = ("expected_objective", "expected_jacobian")
-        return _answer(*(known[name][place_in_file] for name in names))
+        return _answer(*(known[key][position] for key in names))
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{path} does not hold the answers of {instance}: {error}") from error
+        raise InputError(f"{path} does not contain the results of {instance}: {error}") from error
 
 
-_PLACES = {
+_FILES = {
     "ba/test.txt": "ba_test.json",
     "lstm/lstm_l2_c1024.txt": "lstm_l2_c1024_computed.json",
     "hand/test.txt": "hand_test.json",
@@ -99,5 +101,7 @@ _PLACES = {
 }
 
 
-def _answer(objective: Any, jacobian: Any) -> Answer:
-    return Answer(*(np.array(part, dtype=np.float64).ravel() for part in (objective, jacobian)))
+def _answer(objective: Any, jacobian: Any) -> AdbenchAnswer:
+    return AdbenchAnswer(
+        *(np.array(part, dtype=np.float64).ravel() for part in (objective, jacobian))
+    )

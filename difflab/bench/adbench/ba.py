@@ -1,4 +1,4 @@
-"""BA: the errors of points seen by cameras, as in bundle adjustment."""
+"""BA: the reprojection errors of bundle adjustment."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def reprojection_error(maths: Maths, camera: Any, point: Any, weight: Any, featu
     point : array (..., 3)
         The point.
     weight : array (...)
-        What the error is multiplied by.
+        The factor of the error.
     feature : array (..., 2)
-        Where the point was seen.
+        The observed image of the point.
     """
     x, y, z = _rotated(maths, camera, [point[..., i] - camera[..., 3 + i] for i in range(3)])
     u, v = x / z, y / z
@@ -43,7 +43,7 @@ def weight_error(maths: Maths, weight: Any) -> Any:
 
 
 def _rotated(maths: Maths, camera: Any, point: list[Any]) -> tuple[Any, Any, Any]:
-    """Rotate about an axis, by its length, after Rodrigues; not at all where that is 0."""
+    """Rotate by Rodrigues' formula: about an axis vector, by its length."""
     xp = maths.xp
     a, b, c = (camera[..., i] for i in range(3))
     x, y, z = point
@@ -72,9 +72,9 @@ def sparse_jacobian(
     slopes : array (p,)
         The derivatives of the weights' errors.
     cameras, points : arrays of int (p,)
-        What is seen by which.
+        The camera and the point of each observation.
     shape : (int, int)
-        How many cameras and points there are.
+        The numbers of cameras and points.
 
     Returns
     -------

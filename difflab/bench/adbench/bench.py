@@ -1,8 +1,8 @@
 """ADBench: the time of a Jacobian over that of its objective, for difflab and its peers.
 
-An instance's tools are measured in turns, one sample of each after the other, so that what
-disturbs one disturbs all; a time is the smallest of its samples. Answers come first: a tool that
-misses the suite's tolerance is not timed.
+The tools of an instance are measured in turns, one sample of each after the other, so that a
+disturbance affects all; a time is the smallest of its samples. Results are checked first: a tool
+outside the suite's tolerance is not timed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from difflab.bench.adbench.answers import TOLERANCE, Answer, answered, difference, expected
-from difflab.bench.adbench.problems import PROBLEMS, Problem, instances, load
+from difflab.bench.adbench.answers import TOLERANCE, AdbenchAnswer, answered, difference, expected
+from difflab.bench.adbench.drawing import draw
+from difflab.bench.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from difflab.bench.adbench.tools import TOOLS, Ready
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
@@ -25,7 +26,7 @@ from difflab.lab.measure import SHORTEST, spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.timer import elapsed
 
-__all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "tasks"]
+__all__ = ["BUDGET", "LARGE", "LAYOUT", "ROUNDS", "chosen", "document", "draw", "tasks"]
 
 LAYOUT = provenance.layout(
     {
@@ -47,9 +48,9 @@ LAYOUT = provenance.layout(
 ROUNDS = 15
 """Samples of each tool's objective and Jacobian."""
 BUDGET = 20.0
-"""Seconds for an instance after which no further round is begun; there is always one."""
+"""Seconds for an instance after which no further round starts; there is at least one."""
 LARGE = 100_000
-"""Observations and points above which an instance is measured only when asked for."""
+"""Most observations or points of an instance that is measured by default."""
 
 
 def chosen(data: Path, names: Sequence[str], *, large: bool) -> list[str]:
@@ -60,9 +61,9 @@ def chosen(data: Path, names: Sequence[str], *, large: bool) -> list[str]:
     data : pathlib.Path
         The folder.
     names : sequence of str
-        Problems, of which there are ``gmm``, ``ba``, ``lstm`` and ``hand``.
+        The problems: ``gmm``, ``ba``, ``lstm`` and ``hand``.
     large : bool
-        Whether those of hundreds of thousands to millions of points are among them.
+        Whether to include instances of more than `LARGE` points.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def chosen(data: Path, names: Sequence[str], *, large: bool) -> list[str]:
 
 
 def _size(instance: str) -> float:
-    """Return how many points an instance has, as its name says."""
+    """Return the number of points of an instance, read from its name."""
     if instance.startswith("gmm_"):
         text = instance.split("/")[0].split("_")[1]
         return float(text[:-1]) * {"k": 1e3, "M": 1e6}.get(text[-1], 1.0)
@@ -109,7 +110,7 @@ def tasks(data: Path, found: Sequence[str], tools: Sequence[str]) -> Iterator[Ta
 
 
 def _digest(data: Path, instance: str) -> str:
-    """Return a hash of an instance's numbers: other folders may have other ones of that name."""
+    """Return a hash of an instance's data: other folders may have another one of that name."""
     digest = sha256((data / instance).read_bytes())
     model = data / "hand" / "model"
     if instance.startswith("hand") and model.is_dir():
@@ -119,15 +120,15 @@ def _digest(data: Path, instance: str) -> str:
 
 
 def document(rows: Sequence[SweepRow]) -> dict[str, Any]:
-    """Return rows with the machine they were measured on; a number that is not finite is text."""
+    """Return the rows and the environment for strict JSON; non-finite numbers are strings."""
     cells = [
-        {name: str(value) if _endless(value) else value for name, value in row.items()}
+        {name: str(value) if _non_finite(value) else value for name, value in row.items()}
         for row in rows
     ]
     return {"schema": "difflab.adbench/1", "rows": cells, "environment": environment()}
 
 
-def _endless(value: Cell) -> bool:
+def _non_finite(value: Cell) -> bool:
     return isinstance(value, float) and not isfinite(value)
 
 
@@ -140,7 +141,7 @@ def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict
     problem = load(data, instance)
     rows: dict[str, dict[str, Cell]] = {name: {"status": "ok"} for name in tools}
     ready: dict[str, Ready] = {}
-    answers: dict[str, Answer] = {}
+    answers: dict[str, AdbenchAnswer] = {}
     for name in tools:
         try:
             ready[name] = _prepared(name, problem, rows[name])
@@ -162,7 +163,7 @@ def _measured(data: Path, instance: str, tools: Sequence[str]) -> dict[str, dict
     return rows
 
 
-def _prepared(name: str, problem: Problem, row: dict[str, Cell]) -> Ready:
+def _prepared(name: str, problem: AdbenchProblem, row: dict[str, Cell]) -> Ready:
     absent = TOOLS[name].missing()
     if absent:
         raise InputError(absent)
@@ -173,9 +174,11 @@ def _prepared(name: str, problem: Problem, row: dict[str, Cell]) -> Ready:
 
 
 def _judged(
-    known: Answer | None, answers: Mapping[str, Answer], rows: Mapping[str, dict[str, Cell]]
+    known: AdbenchAnswer | None,
+    answers: Mapping[str, AdbenchAnswer],
+    rows: Mapping[str, dict[str, Cell]],
 ) -> None:
-    """Hold every answer to the known one, or where none is known to another tool's."""
+    """Compare every result with the published one or, without one, with another tool's."""
     for name, answer in answers.items():
         others = [other for other in answers if other != name]
         against = "expected" if known else (others[-1] if others else "nothing")
@@ -199,19 +202,19 @@ def _timed(ready: Mapping[str, Ready]) -> dict[str, tuple[list[float], list[floa
     start = perf_counter()
     repeats: dict[tuple[str, int], int] = {}
     samples: dict[tuple[str, int], list[float]] = {}
-    for place, call in calls.items():
-        repeats[place], first = _settled(call)
-        samples[place] = [first]
+    for key, call in calls.items():
+        repeats[key], first = _settled(call)
+        samples[key] = [first]
     for _ in range(ROUNDS - 1):
         if perf_counter() - start > BUDGET:
             break
-        for place, call in calls.items():
-            samples[place].append(elapsed(call, repeats[place]) / repeats[place])
+        for key, call in calls.items():
+            samples[key].append(elapsed(call, repeats[key]) / repeats[key])
     return {name: (samples[name, 0], samples[name, 1]) for name in ready}
 
 
 def _settled(call: Callable[[], Any]) -> tuple[int, float]:
-    """Return how many repeats last long enough for the clock, and the seconds of one."""
+    """Return the number of repeats that the clock can resolve, and the seconds of one."""
     repeats = 1
     while (seconds := elapsed(call, repeats)) < SHORTEST:
         repeats *= 2

@@ -12,10 +12,10 @@ from difflab.report.style import clean, error, seconds, shorten
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["picture", "text"]
+__all__ = ["draw", "text"]
 
-# Okabe and Ito's colours; no tool stands on its colour alone.
-_LOOKS = {
+# Colours of Okabe and Ito; each tool also has its own marker.
+_STYLES = {
     "difflab": ("#0072B2", "o"),
     "torch": ("#D55E00", "s"),
     "jax": ("#009E73", "^"),
@@ -27,18 +27,18 @@ _OTHER = (FAINT, ".")
 def text(
     rows: Sequence[SweepRow], *, colour: bool = False, width: int = 110, plain: bool = False
 ) -> str:
-    """Return the table: a line for every instance and tool, the fastest Jacobian marked.
+    """Return a table with a row for every instance and tool, the fastest Jacobian marked.
 
     Parameters
     ----------
     rows : sequence of row
         Rows of `difflab.bench.adbench.bench`.
     colour : bool
-        Whether a terminal's colours are used.
+        Whether to colour the text with terminal sequences.
     width : int
-        Columns of the terminal.
+        Columns to fill at most.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def text(
     """
     from rich.table import Table
 
-    from difflab.report.terminal import draw
+    from difflab.report.terminal import draw as rendered
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("instance", "tool"):
@@ -61,7 +61,7 @@ def text(
         instance = str(row["instance"])
         first = row["jacobian_seconds"] == fastest.get(instance, -1.0)
         ratio = row["ratio"]
-        told = str(row["message"] or "")
+        message = str(row["message"] or "")
         table.add_row(
             clean(instance.removesuffix(".txt")) if instance != before else "",
             clean(str(row["tool"])),
@@ -69,10 +69,10 @@ def text(
             seconds(_number(row, "jacobian_seconds")),
             "–" if ratio is None else f"{float(ratio):.2f}",
             error(_number(row, "difference")),
-            clean(shorten(told, 60)) if told else ("fastest" if first else ""),
+            clean(shorten(message, 60)) if message else ("fastest" if first else ""),
         )
         before = instance
-    return draw([table], colour=colour, width=width, plain=plain)
+    return rendered([table], colour=colour, width=width, plain=plain)
 
 
 def _number(row: SweepRow, name: str) -> float | None:
@@ -90,8 +90,8 @@ def _fastest(rows: Sequence[SweepRow]) -> dict[str, float]:
     return best
 
 
-def picture(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw Jacobian times, and their ratios to the objectives', a line for each instance.
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw the times of Jacobians and their ratios to the objectives', a line per instance.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ def picture(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
         canvas = Figure(figsize=(11.5, height))
         titled(
             canvas,
-            "ADBench: what a Jacobian costs",
+            "ADBench: cost of a Jacobian",
             "left: time of a Jacobian · right: that time over the objective's, the line at 4 ·"
-            " only tools whose answers are right are timed",
+            " only tools with correct results are timed",
         )
         left, right = canvas.subplots(1, 2, sharey=True)
         canvas.subplots_adjust(
@@ -144,7 +144,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], colum
         value = _number(row, column)
         if value is None:
             continue
-        colour, marker = _LOOKS.get(str(row["tool"]), _OTHER)
+        colour, marker = _STYLES.get(str(row["tool"]), _OTHER)
         own = row["tool"] == "difflab"
         axes.plot(
             value,
@@ -160,12 +160,12 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], colum
 
 
 def _legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
-    """Name the tools above the right panel."""
+    """Write the names of the tools above the right panel."""
     from matplotlib.lines import Line2D
 
     handles = []
     for tool in dict.fromkeys(str(row["tool"]) for row in rows):
-        colour, marker = _LOOKS.get(tool, _OTHER)
+        colour, marker = _STYLES.get(tool, _OTHER)
         own = INK if tool == "difflab" else "none"
         handles.append(
             Line2D([], [], marker=marker, color=colour, ls="", ms=7, mec=own, label=clean(tool))

@@ -1,4 +1,4 @@
-"""ADBench's text files, read into arrays."""
+"""Readers of ADBench's text files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Ba", "Gmm", "HandModel", "HandTask", "Lstm"]
 __all__ += ["read_ba", "read_gmm", "read_hand", "read_hand_model", "read_lstm"]
 
 Array = NDArray[np.float64]
-_LARGEST = 1 << 32  # of a size, above which a file cannot mean what it says
+_LARGEST = 1 << 32  # the largest size that is accepted
 
 
 class Gmm(NamedTuple):
-    """A mixture and its points; `x` has one row where `n` points are the same."""
+    """A mixture and its points; `x` has one row if all `n` points are equal."""
 
     alphas: Array
     means: Array
@@ -30,7 +30,7 @@ class Gmm(NamedTuple):
 
 
 class Ba(NamedTuple):
-    """What every camera, point, weight and observation of an instance is, and how many."""
+    """The camera, point, weight and observation that an instance repeats, and their counts."""
 
     cameras: int
     points: int
@@ -42,7 +42,7 @@ class Ba(NamedTuple):
 
 
 class Lstm(NamedTuple):
-    """Parameters of the layers, of the ends, the first state, and the sequence."""
+    """Parameters of the gates, of input and output, the initial state, and the sequence."""
 
     gates: Array
     ends: Array
@@ -62,9 +62,9 @@ class HandModel(NamedTuple):
 
 
 class HandTask(NamedTuple):
-    """Points, what each belongs to (a vertex or a triangle), and the pose.
+    """Points, the vertex or triangle matched to each, and the pose.
 
-    `inside` has the places in triangles; None where the points belong to vertices.
+    `inside` has the coordinates inside the triangles; None if points match vertices.
     """
 
     matches: NDArray[np.int64]
@@ -74,7 +74,7 @@ class HandTask(NamedTuple):
 
 
 class _Lines:
-    """The lines of a file that are not empty, one after the other, as numbers."""
+    """A reader of the nonempty lines of a file."""
 
     def __init__(self, path: Path, separator: str | None = None) -> None:
         self.path = path
@@ -83,62 +83,62 @@ class _Lines:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise InputError(f"cannot read {path}: {reason}") from error
         self._lines = [(k, line) for k, line in enumerate(text.splitlines(), 1) if line.strip()]
         self._lines.reverse()
 
     def more(self, beyond: int = 0) -> bool:
-        """Return whether there are more lines than so many."""
+        """Return whether more than `beyond` lines are left."""
         return len(self._lines) > beyond
 
     def fault(self, message: str) -> InputError:
-        """Return the error that names this place."""
+        """Return an error that names the current line."""
         return InputError(f"{self.path}, line {self.line}: {message}")
 
     def words(self) -> list[str] | None:
-        """Return the next line's words, None at the end."""
+        """Return the words of the next line, None at the end."""
         self.line, line = self._lines.pop() if self._lines else (self.line + 1, "")
         return line.strip().split(self.separator) if line else None
 
     def numbers(self, count: int) -> list[float]:
-        """Return the next line's numbers, of which there must be so many."""
+        """Return the `count` numbers of the next line."""
         words = self.words()
         if words is None:
-            raise self.fault(f"the file ends here, where {_counted(count)} should be")
+            raise self.fault(f"expected {_counted(count)}, found the end of the file")
         if len(words) != count:
-            raise self.fault(f"{_counted(count)} should be here, not {len(words)}")
+            raise self.fault(f"expected {_counted(count)}, found {len(words)}")
         return [self.number(word) for word in words]
 
     def number(self, word: str) -> float:
-        """Return a word's finite number."""
+        """Return the finite number that a word spells."""
         try:
             value = float(word)
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            raise self.fault(f"{word[:40]!r} is no number")
+            raise self.fault(f"{word[:40]!r} is not a finite number")
         return value
 
     def whole(self, word: float | str, least: int = 0, most: int = _LARGEST) -> int:
-        """Return a whole number between bounds, both allowed."""
+        """Return an integer from `least` to `most`."""
         value = self.number(word) if isinstance(word, str) else word
         if value != int(value) or not least <= value <= most:
-            raise self.fault(f"a whole number from {least} to {most} should be here, not {value:g}")
+            raise self.fault(f"expected an integer from {least} to {most}, found {value:g}")
         return int(value)
 
     def sizes(self, count: int) -> list[int]:
-        """Return the next line's sizes, each at least 1."""
+        """Return the sizes in the next line, each at least 1."""
         return [self.whole(value, 1) for value in self.numbers(count)]
 
     def table(self, rows: int, columns: int) -> Array:
-        """Return so many lines of so many numbers, read before room is made for them."""
+        """Return the next `rows` lines; they are read before the array is allocated."""
         return np.array([self.numbers(columns) for _ in range(rows)]).reshape(rows, columns)
 
     def end(self) -> None:
-        """Raise where there is more."""
+        """Raise if lines are left."""
         if self.words() is not None:
-            raise self.fault("the file should have ended")
+            raise self.fault("expected the end of the file")
 
 
 def _counted(count: int) -> str:
@@ -146,12 +146,12 @@ def _counted(count: int) -> str:
 
 
 def read_gmm(path: Path) -> Gmm:
-    """Read a mixture; a file of one point stands for as many as it says.
+    """Read a mixture; a single point is repeated as often as the file says.
 
     Raises
     ------
     InputError
-        The file cannot be read, or is no such file; the line is named.
+        The file cannot be read or has another format; the message names the line.
     """
     lines = _Lines(path)
     d, k, n = lines.sizes(3)
@@ -163,9 +163,9 @@ def read_gmm(path: Path) -> Gmm:
         x.append(lines.numbers(d))
     gamma, m = lines.numbers(2)
     if len(x) not in (1, n):
-        raise lines.fault(f"gamma and m come after {n} points, or one, not after {len(x)}")
+        raise lines.fault(f"expected gamma and m after {n} points, or one, found {len(x)} points")
     if gamma <= 0:
-        raise lines.fault(f"gamma is a positive number, not {gamma:g}")
+        raise lines.fault(f"gamma must be positive, not {gamma:g}")
     return Gmm(alphas, means, icf, np.array(x), n, gamma, lines.whole(m))
 
 
@@ -175,7 +175,7 @@ def read_ba(path: Path) -> Ba:
     Raises
     ------
     InputError
-        The file cannot be read, or is no such file; the line is named.
+        The file cannot be read or has another format; the message names the line.
     """
     lines = _Lines(path)
     n, m, p = lines.sizes(3)
@@ -190,7 +190,7 @@ def read_lstm(path: Path) -> Lstm:
     Raises
     ------
     InputError
-        The file cannot be read, or is no such file; the line is named.
+        The file cannot be read or has another format; the message names the line.
     """
     lines = _Lines(path)
     layers, count, b = lines.sizes(3)
@@ -210,14 +210,14 @@ def read_hand_model(folder: Path) -> HandModel:
     Raises
     ------
     InputError
-        A file cannot be read, or is no such file; the line is named.
+        A file cannot be read or has another format; the message names the line.
     """
     parents, frames = _read_bones(folder / "bones.txt")
     positions, weights = _read_vertices(folder / "vertices.txt", len(parents))
     lines, triangles = _Lines(folder / "triangles.txt", ":"), []
     while (words := lines.words()) is not None:
         if len(words) != 3:
-            raise lines.fault(f"three vertices should be here, not {len(words)}")
+            raise lines.fault(f"expected three vertices, found {len(words)}")
         triangles.append([lines.whole(word, 0, len(positions) - 1) for word in words])
     relatives, inverses = frames[:, 0], frames[:, 1]
     corners = np.array(triangles, dtype=np.int64).reshape(-1, 3)
@@ -230,7 +230,7 @@ def _read_bones(path: Path) -> tuple[list[int], Array]:
     frames = []
     while (words := lines.words()) is not None:
         if len(words) != 34:
-            raise lines.fault(f"a name, a parent and 32 numbers should be here, not {len(words)}")
+            raise lines.fault(f"expected a name, a parent and 32 numbers, found {len(words)} words")
         parents.append(lines.whole(words[1], -1, len(parents) - 1))
         frames.append([lines.number(word) for word in words[2:]])
     if not parents:
@@ -244,7 +244,7 @@ def _read_vertices(path: Path, bones: int) -> tuple[Array, Array]:
     while (words := lines.words()) is not None:
         count = lines.whole(words[8], 0, bones) if len(words) > 8 else -1
         if len(words) != 9 + 2 * count:
-            raise lines.fault("a vertex has eight numbers, n, and n bones with their weights")
+            raise lines.fault("expected eight numbers, n, and n bones with their weights")
         positions.append([lines.number(word) for word in words[:3]])
         weight = [0.0] * bones
         for bone, value in zip(words[9::2], words[10::2], strict=True):
@@ -263,14 +263,14 @@ def read_hand(path: Path, model: HandModel, *, complicated: bool) -> HandTask:
     path : pathlib.Path
         The file.
     model : HandModel
-        The hand, which says how many vertices and triangles there are.
+        The hand, for the numbers of its vertices and triangles.
     complicated : bool
-        Whether the points belong to places in triangles, not to vertices.
+        Whether points match positions inside triangles instead of vertices.
 
     Raises
     ------
     InputError
-        The file cannot be read, or is no such file; the line is named.
+        The file cannot be read or has another format; the message names the line.
     """
     lines = _Lines(path)
     count, angles = lines.sizes(2)

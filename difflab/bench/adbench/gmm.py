@@ -16,7 +16,7 @@ __all__ = ["objective"]
 def objective(
     maths: Maths, prior: tuple[float, int], alphas: Any, means: Any, icf: Any, x: Any, share: Any
 ) -> Any:
-    r"""Return what some of the points add to the logarithm of the posterior.
+    r"""Return the contribution of some points to the logarithm of the posterior.
 
     .. math:: \sum_x \log \sum_k \exp\bigl(\alpha_k + \sum q_k
         - \tfrac12 \lVert Q_k (x - \mu_k) \rVert^2\bigr)
@@ -42,7 +42,7 @@ def objective(
     diagonal = xp.exp(icf[:, :d])
     log_diagonal = xp.sum(icf[:, :d], axis=1)
     entries = xp.concatenate([diagonal.T, icf[:, d:].T, 0.0 * icf[:, :1].T])
-    factors = entries[_places(d)]  # (d·d, K): Q_k[i, j] in row j·d + i
+    factors = entries[_packed_rows(d)]  # (d·d, K): Q_k[i, j] in row j·d + i
     projected = xp.reshape(x @ xp.reshape(factors, (d, d * k)), (len(x), d, k))
     centres = xp.sum(xp.reshape(factors, (d, d, k)) * xp.reshape(means.T, (d, 1, k)), axis=0)
     squares = xp.sum((projected - centres) ** 2, axis=1)
@@ -53,13 +53,13 @@ def objective(
     return xp.sum(inner) + points * rest + share * wishart
 
 
-def _places(d: int) -> NDArray[np.int64]:
+def _packed_rows(d: int) -> NDArray[np.int64]:
     """Return which row of (diagonal, below it, 0) is Q[i, j], in row j·d + i."""
-    places = np.full((d, d), d + d * (d - 1) // 2)
-    places[np.diag_indices(d)] = np.arange(d)
+    packed = np.full((d, d), d + d * (d - 1) // 2)
+    packed[np.diag_indices(d)] = np.arange(d)
     columns, rows = np.triu_indices(d, 1)
-    places[columns, rows] = d + np.arange(len(rows))
-    return places.ravel()
+    packed[columns, rows] = d + np.arange(len(rows))
+    return packed.ravel()
 
 
 def _log_wishart(

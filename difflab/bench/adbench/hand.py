@@ -1,4 +1,4 @@
-"""HAND: the distance of a posed hand's surface from points."""
+"""HAND: the distance of the surface of a posed hand from points."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from difflab.errors import InputError
 __all__ = ["Hand", "complicated", "simple"]
 
 Array = NDArray[np.float64]
-Places = NDArray[np.int64]
+BoneIndices = NDArray[np.int64]
 FINGERS, JOINTS = 5, 3  # joints that bend; a finger's first bone does not
 
 
-_FIRST = 6 + 4 * np.arange(FINGERS)  # each finger's first number
+_FIRST = 6 + 4 * np.arange(FINGERS)  # the first parameter of each finger
 _BENDS = (_FIRST[:, None] + np.array([0, 2, 3])).ravel()
 _ASIDE = _FIRST + 1
 
 
-class Level(NamedTuple):
-    """Bones at one distance from the wrist; `parents` and `joints` are None where they have none.
+class SkeletonLevel(NamedTuple):
+    """The bones at one distance from the wrist; `parents` and `joints` may be None.
 
     Attributes
     ----------
     bones : array of int
-        Their numbers.
+        The indices of the bones.
     parents : array of int or None
-        The places of their parents in the level before.
+        The positions of their parents in the previous level.
     joints : array of int or None
-        Which joints bend them.
+        The joints that bend them.
     """
 
-    bones: Places
-    parents: Places | None
-    joints: Places | None
+    bones: BoneIndices
+    parents: BoneIndices | None
+    joints: BoneIndices | None
 
 
 class Hand:
-    """A hand's bones, level by level, so that each level is one product of stacks of matrices.
+    """The bones of a hand by level, such that each level is one batched matrix product.
 
     Parameters
     ----------
@@ -52,16 +52,18 @@ class Hand:
 
     def __init__(self, model: HandModel) -> None:
         self.model = model
-        self.levels: list[Level] = []
+        self.levels: list[SkeletonLevel] = []
         joints = {2 + 4 * f + j: JOINTS * f + j for f in range(FINGERS) for j in range(JOINTS)}
         wanted, before = [-1], list[int]()
         while bones := [bone for bone, parent in enumerate(model.parents) if parent in wanted]:
             bending = [joints[bone] for bone in bones if bone in joints]
             if bending and len(bending) < len(bones):
-                raise InputError("bones of a hand that bend and that do not are equally far out")
+                raise InputError(
+                    "bones that bend and bones that do not are on the same level of the hand"
+                )
             parents = [before.index(model.parents[bone]) for bone in bones] if before else None
             self.levels.append(
-                Level(
+                SkeletonLevel(
                     np.array(bones),
                     None if parents is None else np.array(parents),
                     np.array(bending) if bending else None,
@@ -69,22 +71,22 @@ class Hand:
             )
             wanted, before = bones, bones
 
-    def weighted(self, vertices: Places) -> Array:
-        """Return vertices in the frame of every bone, times their weights there.
+    def weighted(self, vertices: BoneIndices) -> Array:
+        """Return the vertices in the frame of every bone, times their weights.
 
-        ``(4·bones, v)``, in homogeneous coordinates, the bones as in `levels`: one product of
-        matrices then poses them all.
+        The result is ``(4·bones, v)``, in homogeneous coordinates with the bones in the order of
+        `levels`, so that one matrix product poses all vertices.
         """
         model, order = self.model, np.concatenate([level.bones for level in self.levels])
         ones = np.ones((len(vertices), 1))
-        places = np.concatenate([model.positions[vertices], ones], axis=1).T
-        framed = model.inverse_absolutes @ places * model.weights[vertices].T[:, None, :]
+        positions = np.concatenate([model.positions[vertices], ones], axis=1).T
+        framed = model.inverse_absolutes @ positions * model.weights[vertices].T[:, None, :]
         flat: Array = framed[order].reshape(-1, len(vertices))
         return flat
 
 
 def simple(maths: Maths, hand: Hand, theta: Any, weighted: Any, points: Any) -> Any:
-    """Return the way from each point's vertex to it, ``(3N,)``.
+    """Return the vector from each point's vertex to the point, ``(3N,)``.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ def simple(maths: Maths, hand: Hand, theta: Any, weighted: Any, points: Any) -> 
     hand : Hand
         The skeleton.
     theta : array (26,)
-        Rotation (3) and place (3) of the hand, then for every finger a bend and a sideways
+        Rotation (3) and position (3) of the hand, then for every finger a bend and a sideways
         turn, and two bends.
     weighted : array (4·bones, N)
         The vertices.
@@ -106,7 +108,7 @@ def simple(maths: Maths, hand: Hand, theta: Any, weighted: Any, points: Any) -> 
 def complicated(
     maths: Maths, hand: Hand, pose: Any, weighted: Any, points: Any, inside: Any
 ) -> Any:
-    """Return the way from a place in each point's triangle to it, ``(3N,)``.
+    """Return the vector from a position in each point's triangle to the point, ``(3N,)``.
 
     Parameters
     ----------
@@ -148,7 +150,7 @@ def _posed(maths: Maths, hand: Hand, theta: Any, weighted: Any) -> Any:
 
 
 def _turns(maths: Maths, theta: Any) -> Any:
-    """Return what the joints that bend turn by, ``(15, 4, 4)``: about z after about x."""
+    """Return the rotations of the bending joints, ``(15, 4, 4)``: about x, then about z."""
     xp = maths.xp
     bends = theta[_BENDS]
     aside = xp.reshape(theta[_ASIDE], (FINGERS, 1)) * maths.array(np.eye(1, JOINTS))
@@ -161,7 +163,7 @@ def _turns(maths: Maths, theta: Any) -> Any:
 
 
 def _rotation(maths: Maths, vector: Any) -> Any:
-    """Return the rotation about a vector, by its length, ``(3, 3)``; it is not 0."""
+    """Return the rotation about a nonzero vector, by its length, ``(3, 3)``."""
     xp = maths.xp
     angle = xp.sqrt(xp.sum(vector * vector))
     a, b, c = (vector[i] / angle for i in range(3))

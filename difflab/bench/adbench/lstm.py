@@ -19,9 +19,9 @@ def objective(maths: Maths, gates: Any, ends: Any, state: Any, sequence: Any) ->
     gates : array (l, 2, 4, b)
         Weights and biases of each layer's forget, input, output and change gates.
     ends : array (3, b)
-        What the input is multiplied by, and the output; what is added to the output.
+        The factor of the input, and the factor and the bias of the output.
     state : array (l, 2, b)
-        Each layer's output and memory at the beginning.
+        The initial output and memory of each layer.
     sequence : array (c, b)
         The characters.
     """
@@ -36,7 +36,7 @@ def objective(maths: Maths, gates: Any, ends: Any, state: Any, sequence: Any) ->
             x, memory = _cell(maths, gates[layer], hidden, memory, x)
             after.append((x, memory))
         guess = x * ends[1] + ends[2]
-        # The suite writes log(sum(exp(guess), 2)), and Python's sum begins at its second argument.
+        # The suite writes log(sum(exp(guess), 2)), where 2 is the start value of Python's sum.
         loss = guess - xp.log(2.0 + xp.sum(xp.exp(guess)))
         return total + xp.sum(following * loss), after
 

@@ -1,4 +1,4 @@
-"""The array modules that an objective is written over, and what is spelled differently there."""
+"""The array modules of the objectives, and the functions whose names differ between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _looped(step: Callable[..., Any], carry: Any, *sequences: Any) -> Any:
 
 @dataclass(frozen=True)
 class Maths:
-    """An array module, and the functions that have their own name in each package.
+    """An array module, and the functions whose names differ between packages.
 
     Attributes
     ----------

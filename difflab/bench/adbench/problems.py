@@ -1,4 +1,4 @@
-"""ADBench's instances: an objective, the values it is differentiated by, and data."""
+"""The instances of ADBench: an objective, its parameters, and data."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from numpy.typing import NDArray
 from difflab.bench.adbench import ba, files, gmm, hand, lstm
 from difflab.errors import InputError
 
-__all__ = ["PROBLEMS", "Kind", "Problem", "instances", "load"]
+__all__ = ["PROBLEMS", "AdbenchProblem", "JacobianKind", "instances", "load"]
 
 Array = NDArray[np.float64]
 POINTS = 10_000
-"""Points of a mixture that are differentiated at once, where there are many."""
+"""Most points of a mixture that are differentiated at once."""
 
 
-class Kind(StrEnum):
-    """What a Jacobian is made of."""
+class JacobianKind(StrEnum):
+    """The structure of a Jacobian."""
 
     GRADIENT = "gradient"
-    """Of one number."""
+    """The gradient of a scalar."""
     COLUMNS = "columns"
-    """Of many numbers by few, one array."""
+    """A dense Jacobian of many outputs by few inputs."""
     BLOCKS = "blocks"
-    """Of observations, each by its own numbers."""
+    """Blocks, one per observation, by the parameters of that observation."""
 
 
 @dataclass(frozen=True)
-class Problem:
+class AdbenchProblem:
     """An instance of the suite.
 
     Attributes
     ----------
     name, instance : str
         The problem, and the file under the data's folder.
-    kind : Kind
-        What its Jacobian is made of.
+    kind : JacobianKind
+        The structure of its Jacobian.
     objective : callable
-        ``objective(maths, *parameters, *data)``; for blocks of one observation or of a batch.
+        ``objective(maths, *parameters, *data)``; for blocks of one observation or a batch.
     parameters : tuple of array
-        What it is differentiated by.
+        The parameters of differentiation.
     parts : sequence of tuples of array
         Data. The objective is the sum over the parts.
     each : callable or None
-        ``each(maths, parameter)``: for blocks, a second error, by the last parameter only.
+        ``each(maths, parameter)``: for blocks, a second error of the last parameter only.
     """
 
     name: str
     instance: str
-    kind: Kind
+    kind: JacobianKind
     objective: Callable[..., Any]
     parameters: tuple[Array, ...]
     parts: Sequence[tuple[Array, ...]] = field(default=((),))
@@ -68,11 +68,11 @@ PROBLEMS: Mapping[str, tuple[str, ...]] = {
     "lstm": ("lstm/*.txt",),
     "hand": ("hand/*.txt", "hand_simple_small/*.txt", "hand_complicated_small/*.txt"),
 }
-"""Where the instances of each problem lie under the data's folder."""
+"""The file patterns of each problem's instances under the data folder."""
 
 
 def instances(data: Path, problem: str) -> list[str]:
-    """Return the instances of a problem that there are, by their files under `data`.
+    """Return the available instances of a problem, by their files under `data`.
 
     Raises
     ------
@@ -87,59 +87,59 @@ def instances(data: Path, problem: str) -> list[str]:
     return [path.relative_to(data).as_posix() for path in found]
 
 
-def load(data: Path, instance: str) -> Problem:
-    """Return an instance, its file read.
+def load(data: Path, instance: str) -> AdbenchProblem:
+    """Read an instance.
 
     Parameters
     ----------
     data : pathlib.Path
         The folder.
     instance : str
-        The file under it, as `instances` gives it.
+        The file under it, from `instances`.
 
     Raises
     ------
     InputError
-        A file is missing or wrong; its line is named.
+        A file is missing or invalid; the message names the line.
     """
     name = instance.split("/", 1)[0].split("_", 1)[0]
     return _LOADERS[name](data, instance)
 
 
-def _gmm(data: Path, instance: str) -> Problem:
-    given = files.read_gmm(data / instance)
-    sizes = [min(POINTS, given.n - start) for start in range(0, given.n, POINTS)]
-    if len(given.x) == given.n:
-        blocks: Iterator[Array] = iter(np.split(given.x, np.cumsum(sizes)[:-1]))
+def _gmm(data: Path, instance: str) -> AdbenchProblem:
+    content = files.read_gmm(data / instance)
+    sizes = [min(POINTS, content.n - start) for start in range(0, content.n, POINTS)]
+    if len(content.x) == content.n:
+        blocks: Iterator[Array] = iter(np.split(content.x, np.cumsum(sizes)[:-1]))
     else:
-        same = {size: np.repeat(given.x, size, axis=0) for size in set(sizes)}
+        same = {size: np.repeat(content.x, size, axis=0) for size in set(sizes)}
         blocks = (same[size] for size in sizes)
-    parts = [(block, np.array(len(block) / given.n)) for block in blocks]
-    objective = partial(_gmm_objective, (given.gamma, given.m))
-    parameters = (given.alphas, given.means, given.icf)
-    return Problem("gmm", instance, Kind.GRADIENT, objective, parameters, parts)
+    parts = [(block, np.array(len(block) / content.n)) for block in blocks]
+    objective = partial(_gmm_objective, (content.gamma, content.m))
+    parameters = (content.alphas, content.means, content.icf)
+    return AdbenchProblem("gmm", instance, JacobianKind.GRADIENT, objective, parameters, parts)
 
 
 def _gmm_objective(prior: tuple[float, int], maths: Any, *values: Any) -> Any:
     return gmm.objective(maths, prior, *values)
 
 
-def _ba(data: Path, instance: str) -> Problem:
-    given = files.read_ba(data / instance)
+def _ba(data: Path, instance: str) -> AdbenchProblem:
+    content = files.read_ba(data / instance)
     # The suite repeats one camera, one point and one observation as often as the file says.
-    cameras = np.tile(given.camera, (given.cameras, 1))
-    points = np.tile(given.point, (given.points, 1))
-    seen = np.arange(given.observations)
+    cameras = np.tile(content.camera, (content.cameras, 1))
+    points = np.tile(content.point, (content.points, 1))
+    seen = np.arange(content.observations)
     parameters = (
-        np.asfortranarray(cameras[seen % given.cameras]),
-        np.asfortranarray(points[seen % given.points]),
-        np.full(given.observations, given.weight),
+        np.asfortranarray(cameras[seen % content.cameras]),
+        np.asfortranarray(points[seen % content.points]),
+        np.full(content.observations, content.weight),
     )
-    features = np.asfortranarray(np.tile(given.feature, (given.observations, 1)))
-    return Problem(
+    features = np.asfortranarray(np.tile(content.feature, (content.observations, 1)))
+    return AdbenchProblem(
         "ba",
         instance,
-        Kind.BLOCKS,
+        JacobianKind.BLOCKS,
         ba.reprojection_error,
         parameters,
         [(features,)],
@@ -147,26 +147,30 @@ def _ba(data: Path, instance: str) -> Problem:
     )
 
 
-def _lstm(data: Path, instance: str) -> Problem:
-    given = files.read_lstm(data / instance)
-    parameters, rest = (given.gates, given.ends), (given.state, given.sequence)
-    return Problem("lstm", instance, Kind.GRADIENT, lstm.objective, parameters, [rest])
+def _lstm(data: Path, instance: str) -> AdbenchProblem:
+    content = files.read_lstm(data / instance)
+    parameters, rest = (content.gates, content.ends), (content.state, content.sequence)
+    return AdbenchProblem(
+        "lstm", instance, JacobianKind.GRADIENT, lstm.objective, parameters, [rest]
+    )
 
 
-def _hand(data: Path, instance: str) -> Problem:
+def _hand(data: Path, instance: str) -> AdbenchProblem:
     complicated = "complicated" in instance
     model = _model(data / "hand" / "model")
-    given = files.read_hand(data / instance, model, complicated=complicated)
+    content = files.read_hand(data / instance, model, complicated=complicated)
     skeleton = hand.Hand(model)
-    if given.inside is None:
+    if content.inside is None:
         objective = partial(_hand_objective, hand.simple, skeleton)
-        rest: tuple[Array, ...] = (skeleton.weighted(given.matches), given.points)
-        return Problem("hand", instance, Kind.COLUMNS, objective, (given.theta,), [rest])
-    corners = model.triangles[given.matches].T.ravel()
+        rest: tuple[Array, ...] = (skeleton.weighted(content.matches), content.points)
+        return AdbenchProblem(
+            "hand", instance, JacobianKind.COLUMNS, objective, (content.theta,), [rest]
+        )
+    corners = model.triangles[content.matches].T.ravel()
     objective = partial(_hand_objective, hand.complicated, skeleton)
-    rest = (skeleton.weighted(corners), given.points, given.inside)
-    pose = np.concatenate([np.zeros(2), given.theta])
-    return Problem("hand", instance, Kind.COLUMNS, objective, (pose,), [rest])
+    rest = (skeleton.weighted(corners), content.points, content.inside)
+    pose = np.concatenate([np.zeros(2), content.theta])
+    return AdbenchProblem("hand", instance, JacobianKind.COLUMNS, objective, (pose,), [rest])
 
 
 def _hand_objective(text: Callable[..., Any], skeleton: Any, maths: Any, *values: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Each tool's objective and Jacobian of an instance, ready to be called and timed.
+"""Each tool's objective and Jacobian of an instance, prepared for timing.
 
-Every tool gets the same text, written over its own array module, and does what its users would:
-difflab traces and compiles, JAX runs under ``jit``, PyTorch and autograd as they are. Jacobians
-of many numbers by few go forward; of observations, every tool takes all of them at once.
+Every tool runs the same code with its own array module, in its usual way: difflab traces and
+compiles, JAX uses ``jit``, PyTorch and autograd run eagerly. Jacobians of many outputs by few
+inputs use forward mode; observations are computed in one batch by every tool.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff.callables.grad import grad, jacfwd, jacrev
 from difflab.bench.adbench.maths import Maths, autograd_maths, difflab_maths, jax_maths, torch_maths
-from difflab.bench.adbench.problems import Kind, Problem
+from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.execute import compile
 from difflab.graph.trace import trace
 
@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ready:
-    """What is timed: two calls without arguments, whose results are there when they return."""
+    """The two calls to time, without arguments, which return when their results are computed."""
 
     objective: Callable[[], Any]
     jacobian: Callable[[], Any]
@@ -45,26 +45,26 @@ class Tool:
     name : str
         The package.
     prepare : callable
-        A problem to what is timed.
+        Returns the calls to time for a problem.
     """
 
     name: str
-    prepare: Callable[[Problem], Ready]
+    prepare: Callable[[AdbenchProblem], Ready]
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The distributions that its answers come from."""
+        """The distributions on which its results depend."""
         return ("jax", "jaxlib") if self.name == "jax" else (self.name,)
 
     def missing(self) -> str | None:
-        """Return how to get the package where it is not installed."""
+        """Return how to install the package, or None if it is installed."""
         if find_spec(self.name) is not None:
             return None
         return f"{self.name} is not installed; add it with: pip install {self.name}"
 
 
 def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callable[[], Any]:
-    """Return a call that adds up what `call` gives for each of the parts."""
+    """Return a call that sums the results of `call` over the parts."""
     if len(parts) == 1:
         return partial(call, *parts[0])
 
@@ -79,8 +79,8 @@ def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callabl
     return run
 
 
-def _observed(problem: Problem, maths: Maths) -> Callable[..., Any]:
-    """Return one observation's errors, or a batch's."""
+def _observed(problem: AdbenchProblem, maths: Maths) -> Callable[..., Any]:
+    """Return the function of the errors of one observation or a batch."""
     count, each = len(problem.parameters), problem.each
     if each is None:
         return partial(problem.objective, maths)
@@ -92,15 +92,15 @@ def _observed(problem: Problem, maths: Maths) -> Callable[..., Any]:
 
 
 def _differentiated(
-    problem: Problem,
+    problem: AdbenchProblem,
     maths: Maths,
     grad: Callable[..., Any],
     jacfwd: Callable[..., Any],
     jacrev: Callable[..., Any],
 ) -> Callable[..., Any]:
-    """Return the Jacobian by transforms that JAX, PyTorch and difflab all have."""
+    """Return the Jacobian by transforms that JAX, PyTorch and difflab share."""
     text, argnums = partial(problem.objective, maths), tuple(range(len(problem.parameters)))
-    if problem.kind is Kind.GRADIENT:
+    if problem.kind is JacobianKind.GRADIENT:
         gradient: Callable[..., Any] = grad(text, argnums)
         return gradient
     if problem.each is None:
@@ -113,16 +113,16 @@ def _differentiated(
 # --- difflab ----------------------------------------------------------------------------------
 
 
-def _difflab(problem: Problem) -> Ready:
+def _difflab(problem: AdbenchProblem) -> Ready:
     maths = difflab_maths()
-    single = problem.kind is Kind.BLOCKS
+    single = problem.kind is JacobianKind.BLOCKS
     parts = [
         [value if value.ndim else float(value) for value in (*problem.parameters, *data)]
         for data in problem.parts
     ]
-    given = (*problem.parameters, *problem.parts[0])
-    examples = [value[0] if single else value for value in given]
-    # Asked for, since an objective is called many times; `auto` counts what one call takes.
+    inputs = (*problem.parameters, *problem.parts[0])
+    examples = [value[0] if single else value for value in inputs]
+    # Explicit, since an objective is called many times; `auto` considers a single call.
     target = "native" if find_spec("llvmlite") is not None else "auto"
     objective = compile(trace(_observed(problem, maths), *examples), target)
     transformed = _differentiated(problem, maths, grad, jacfwd, jacrev)
@@ -133,13 +133,13 @@ def _difflab(problem: Problem) -> Ready:
 # --- JAX --------------------------------------------------------------------------------------
 
 
-def _jax(problem: Problem) -> Ready:
+def _jax(problem: AdbenchProblem) -> Ready:
     import jax
 
     maths = jax_maths()
     objective = _observed(problem, maths)
     jacobian = _differentiated(problem, maths, jax.grad, jax.jacfwd, jax.jacrev)
-    if problem.kind is Kind.BLOCKS:
+    if problem.kind is JacobianKind.BLOCKS:
         objective, jacobian = jax.vmap(objective), jax.vmap(jacobian)
     calls = []
     with _double():
@@ -160,7 +160,7 @@ def _jax(problem: Problem) -> Ready:
 
 
 def _double() -> AbstractContextManager[None]:
-    """Return JAX's context of 64-bit numbers, which older versions keep elsewhere."""
+    """Return JAX's context for float64, which older versions have in another module."""
     import jax
 
     home = jax if hasattr(jax, "enable_x64") else jax.experimental
@@ -171,7 +171,7 @@ def _double() -> AbstractContextManager[None]:
 # --- PyTorch ----------------------------------------------------------------------------------
 
 
-def _torch(problem: Problem) -> Ready:
+def _torch(problem: AdbenchProblem) -> Ready:
     import torch
 
     maths = torch_maths()
@@ -187,10 +187,10 @@ def _torch(problem: Problem) -> Ready:
         with torch.no_grad():
             return plain()
 
-    if problem.kind is not Kind.GRADIENT:
+    if problem.kind is not JacobianKind.GRADIENT:
         func = torch.func
         jacobian = _differentiated(problem, maths, func.grad, func.jacfwd, func.jacrev)
-        if problem.kind is Kind.BLOCKS:
+        if problem.kind is JacobianKind.BLOCKS:
             jacobian = torch.vmap(jacobian)
         return Ready(value, _summed(jacobian, parts))
 
@@ -204,7 +204,7 @@ def _torch(problem: Problem) -> Ready:
 # --- autograd ---------------------------------------------------------------------------------
 
 
-def _autograd(problem: Problem) -> Ready:
+def _autograd(problem: AdbenchProblem) -> Ready:
     import autograd
     from autograd.differential_operators import make_jvp
 
@@ -212,9 +212,9 @@ def _autograd(problem: Problem) -> Ready:
     parts = [(*problem.parameters, *data) for data in problem.parts]
     objective = _observed(problem, maths)
     argnums = tuple(range(len(problem.parameters)))
-    if problem.kind is Kind.GRADIENT:
+    if problem.kind is JacobianKind.GRADIENT:
         return Ready(_summed(objective, parts), _summed(autograd.grad(objective, argnums), parts))
-    if problem.kind is Kind.COLUMNS:
+    if problem.kind is JacobianKind.COLUMNS:
         pushed = make_jvp(objective, 0)
 
         def columns(x: Any, *rest: Any) -> Any:
@@ -226,8 +226,8 @@ def _autograd(problem: Problem) -> Ready:
     return Ready(_summed(objective, parts), _summed(_autograd_blocks(problem, maths), parts))
 
 
-def _autograd_blocks(problem: Problem, maths: Maths) -> Callable[..., Any]:
-    """Return all blocks: each observation has its own numbers, so a sum's gradient has a row."""
+def _autograd_blocks(problem: AdbenchProblem, maths: Maths) -> Callable[..., Any]:
+    """Return all blocks: observations share no parameters, so a sum's gradient has every row."""
     import autograd
 
     count, each = len(problem.parameters), problem.each

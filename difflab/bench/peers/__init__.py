@@ -1,1 +1,1 @@
-"""difflab beside its peers: equal work, equal answers, ratios."""
+"""difflab compared with other packages: the same work, checked results, ratios of times."""

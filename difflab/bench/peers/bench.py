@@ -1,9 +1,9 @@
-"""difflab beside its peers: value and gradient of one function, equal work, equal answers, ratios.
+"""Value and gradient of one function by difflab and by its peers: checked results, ratios of times.
 
-Everyone gives the value and the gradient in float64 at the same points, by the door that its
-own users take. An answer is checked before any time is taken: at one point by the referee, over
-a batch against difflab. Times are taken in turns, difflab's and the peer's, so that a drift of
-the machine meets both, and what is told is the ratio of each pair of turns.
+Every package computes the value and the gradient in float64 at the same points, through its
+usual calling convention. Results are checked before any timing: at one point by the referee, for
+a batch against difflab. Calls of difflab and of the peer are timed in turns, so that a drift of
+the machine affects both, and the ratio of each pair of times is reported.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.outcomes import outcome
+from difflab.bench.peers.drawing import draw
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
@@ -33,7 +34,17 @@ from difflab.referee.referee import Referee, Reference
 from difflab.referee.ulp import exact, nearest, ulp_distance
 from difflab.referee.verdict import RTOL, Verdict, judge
 
-__all__ = ["LAYOUT", "POINTS", "SEED", "SEED_AT", "Contender", "Subject", "contenders", "tasks"]
+__all__ = [
+    "LAYOUT",
+    "POINTS",
+    "SEED",
+    "SEED_AT",
+    "Contender",
+    "PeerCase",
+    "contenders",
+    "draw",
+    "tasks",
+]
 
 Array = NDArray[float64]
 
@@ -41,10 +52,10 @@ SEED = "ln(x1) + x1*x2 - sin(x2)"
 SEED_AT = {"x1": 2.0, "x2": 5.0}
 POINTS = (1, 1_000, 1_000_000)
 NEAR = 0.05
-"""The points of a batch lie around the given one, each input within so much of its size."""
+"""The relative distance of the points of a batch from the given point, per input."""
 SEED_OF_BATCHES = 0
 TRIED = 16
-"""Points by which the time of a batch is foretold where a peer takes one at a time."""
+"""Points from which the time of a batch is extrapolated for a peer without batches."""
 OWN = ("difflab", "difflab-python", "difflab-numpy", "difflab-native")
 
 LAYOUT = provenance.layout(
@@ -69,7 +80,7 @@ LAYOUT = provenance.layout(
 
 
 class Contender(Protocol):
-    """Who takes part: a `Peer`, or one of difflab's targets."""
+    """A `Peer`, or one of difflab's targets."""
 
     name: str
     title: str
@@ -77,19 +88,19 @@ class Contender(Protocol):
     vectorised: bool
 
     def missing(self) -> str | None:
-        """Return why it cannot take part and the command that changes that, or None."""
+        """Return why it is unavailable and the command that installs it, or None."""
 
     def start(self) -> None:
-        """Import what it needs, which is no part of preparing."""
+        """Import its package, which is not part of the preparation."""
 
     def version(self) -> str:
         """Return its version."""
 
     def formula(self, function: Function | None, timeout: float) -> Function:
-        """Return the function as it is given to the contender."""
+        """Return the function that the contender differentiates."""
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
-        """Return value and gradient, ready to be called at one point or at so many."""
+        """Return value and gradient, ready to be called at one point or at `points` points."""
 
 
 class Own:
@@ -104,7 +115,7 @@ class Own:
         self.target = name.partition("-")[2] or "auto"
 
     def missing(self) -> str | None:
-        """Return None: what a target lacks is told when it is asked to compile."""
+        """Return None: a target that is unavailable raises when it compiles."""
         return None
 
     def start(self) -> None:
@@ -142,8 +153,8 @@ class Own:
 
 
 @dataclass
-class Subject:
-    """What is measured: a function of one output number, around one point.
+class PeerCase:
+    """The scalar function to measure, and a point.
 
     Attributes
     ----------
@@ -151,7 +162,7 @@ class Subject:
     x : ndarray
         The packed point ``(n,)``.
     text, point : str
-        Function and point as they are shown.
+        The texts of function and point.
     """
 
     function: Function
@@ -166,14 +177,14 @@ class Subject:
     def __post_init__(self) -> None:
         if self.function.m != 1:
             raise InputError(
-                f"a value and its gradient need one output number, not {self.function.m}",
+                f"value and gradient need a scalar function, not {self.function.m} outputs",
                 text=self.function.text,
             )
 
     def at(self, points: int) -> Array:
         """Return the point itself, ``(n,)``, or a batch that begins with it, ``(points, n)``.
 
-        Where the function has no value at a neighbour, the point stands there instead.
+        A neighbour outside the function's domain is replaced by the point itself.
         """
         if points == 1:
             return self.x
@@ -186,7 +197,7 @@ class Subject:
         return batch
 
     def own(self, points: int) -> tuple[CallAdapter, Sequence[Any], tuple[Array, Array]]:
-        """Return difflab's door, its arguments and its answer, made once for each size."""
+        """Return difflab's adapter, its arguments and its answer, made once for each size."""
         if points not in self._own:
             adapter = Own("difflab").adapter(self.function, None if points == 1 else points)
             arguments = adapter.arguments(self.at(points))
@@ -201,7 +212,7 @@ class Subject:
 
 
 def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
-    """Return difflab with its targets, and the peers named; those that are installed when None.
+    """Return difflab with its targets and the named peers, by default all installed ones.
 
     Raises
     ------
@@ -226,77 +237,75 @@ def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
 
 
 def tasks(
-    subject: Subject,
+    case: PeerCase,
     chosen: Mapping[str, Contender],
     points: Sequence[int] = POINTS,
     budget: float = 10.0,
 ) -> Iterator[Task]:
     """Yield a task for every size of batch and contender, the small sizes first.
 
-    What took too long at one size is not begun at a larger one.
+    A contender that timed out at one size is not measured at larger ones.
     """
-    beaten: dict[str, str] = {}
+    timeouts: dict[str, str] = {}
     stated = partial(provenance.source, uses=("mpmath",), timeout=budget, seed=SEED_OF_BATCHES)
-    # A peer's ratio depends on what difflab runs on beside it, as difflab's own time does.
+    # A peer's ratio depends on the target of difflab, as difflab's own time does.
     sources = {
         name: stated(contender, target=getattr(contender, "target", "auto"))
         for name, contender in chosen.items()
     }
     for size in sorted(points):
         for name, contender in chosen.items():
-            # In the order in which progress shows them.
+            # In the order of the progress line.
             key: dict[str, Cell] = {"points": size, "peer": name}
-            key |= {"expression": subject.text, "point": subject.point}
-            measure = partial(_row, subject, contender, size, budget, beaten)
+            key |= {"expression": case.text, "point": case.point}
+            measure = partial(_row, case, contender, size, budget, timeouts)
             yield Task(key, measure, sources[name])
 
 
 def _row(
-    subject: Subject, contender: Contender, points: int, budget: float, beaten: dict[str, str]
+    case: PeerCase, contender: Contender, points: int, budget: float, timeouts: dict[str, str]
 ) -> dict[str, Cell]:
-    """Measure one contender at one size; whatever becomes of it is a row."""
+    """Measure one contender at one size; a failure is a row as well."""
     row: dict[str, Cell] = {"version": contender.version(), "message": ""}
-    if contender.name in beaten:
-        return {**row, "status": "timeout", "message": beaten[contender.name]}
+    if contender.name in timeouts:
+        return {**row, "status": "timeout", "message": timeouts[contender.name]}
     try:
         with np.errstate(all="ignore"):
-            return {**row, **_measured(subject, contender, points, budget)}
+            return {**row, **_measured(case, contender, points, budget)}
     except (Exception, SystemExit) as error:  # another package may fail in any way
         if isinstance(error, MethodTimeout):
-            beaten[contender.name] = f"not tried: with {points:,} it was {error}"
+            timeouts[contender.name] = f"not tried: with {points:,} it was {error}"
         return {**row, **outcome(error)}
 
 
-def _measured(
-    subject: Subject, contender: Contender, points: int, budget: float
-) -> dict[str, Cell]:
+def _measured(case: PeerCase, contender: Contender, points: int, budget: float) -> dict[str, Cell]:
     reason = contender.missing()
     if reason is not None:
         raise UnsupportedError(reason)
     contender.start()
-    function = contender.formula(subject.function, budget)
-    _refuse_endless(contender, function, subject, points, budget)
-    x = subject.at(points)
+    function = contender.formula(case.function, budget)
+    _check_duration(contender, function, case, points, budget)
+    x = case.at(points)
     with refusals(contender.title):
         start = perf_counter()
         adapter = contender.adapter(function, None if points == 1 else points)
         arguments = adapter.arguments(x)
-        # What is made by the first call, such as compiled code, belongs to preparing.
+        # Work of the first call, such as compilation, is part of the preparation.
         answer = adapter.result(adapter.call(*arguments))
         prepared = perf_counter() - start
     row: dict[str, Cell] = {"prepare_seconds": prepared}
-    complaint, ulps = _judged(subject, contender, points, answer)
+    complaint, ulps = _judged(case, contender, points, answer)
     row["ulps"] = ulps
     if complaint:
         return {**row, "status": "disagree", "message": complaint}
-    own, own_arguments, _ = subject.own(points)
+    own, own_arguments, _ = case.own(points)
     pairs = paired(
         partial(own.call, *own_arguments), partial(adapter.call, *arguments), budget=budget
     )
-    return {**row, "status": "ok", **_told(pairs)}
+    return {**row, "status": "ok", **_ratios(pairs)}
 
 
-def _told(pairs: Pairs) -> dict[str, Cell]:
+def _ratios(pairs: Pairs) -> dict[str, Cell]:
     low, middle, high = np.percentile(pairs.ratios, (25, 50, 75)).tolist()
     return {
         "call_seconds": float(np.median(pairs.second)),
@@ -309,48 +318,48 @@ def _told(pairs: Pairs) -> dict[str, Cell]:
     }
 
 
-def _refuse_endless(
-    contender: Contender, function: Function, subject: Subject, points: int, budget: float
+def _check_duration(
+    contender: Contender, function: Function, case: PeerCase, points: int, budget: float
 ) -> None:
-    """Raise where a batch, taken point by point, would need more than the whole budget."""
+    """Raise if a batch computed point by point would exceed the time limit."""
     if contender.vectorised or points <= TRIED:
         return
     adapter = contender.adapter(function, TRIED)
-    arguments = adapter.arguments(subject.at(TRIED))
+    arguments = adapter.arguments(case.at(TRIED))
     start = perf_counter()
     adapter.call(*arguments)
     each = (perf_counter() - start) / TRIED
     if each * points > budget:
         raise MethodTimeout(
-            f"not begun: it takes one point at a time, {each * points:.3g} s for {points:,}; "
+            f"not started: it computes one point at a time, {each * points:.3g} s for {points:,}; "
             f"the limit is {budget:g} s"
         )
 
 
-# --- answers ----------------------------------------------------------------------------------
+# --- results ----------------------------------------------------------------------------------
 
 
 def _judged(
-    subject: Subject, contender: Contender, points: int, answer: tuple[Array, Array]
+    case: PeerCase, contender: Contender, points: int, answer: tuple[Array, Array]
 ) -> tuple[str, float | None]:
-    """Return what is wrong with an answer, empty when nothing is, and its error in ULPs."""
-    x = subject.at(points)
+    """Return what is wrong with a result, or an empty text, and its error in ULPs."""
+    x = case.at(points)
     value, gradient = (np.array(part, dtype=float64) for part in answer)
     if value.shape != x.shape[:-1] or gradient.shape != x.shape:
         shapes = f"a value of shape {value.shape} and a gradient of shape {gradient.shape}"
-        return f"it gave {shapes}, not {x.shape[:-1]} and {x.shape}", None
+        return f"it returned {shapes}, not {x.shape[:-1]} and {x.shape}", None
     first = (value, gradient) if x.ndim == 1 else (value[0], gradient[0])
-    complaint, ulps = _against_referee(subject, contender.family, *first)
+    complaint, ulps = _against_referee(case, contender.family, *first)
     if not complaint and x.ndim == 2:
-        complaint = _against_own(subject, contender.family, value, gradient)
+        complaint = _against_own(case, contender.family, value, gradient)
     return complaint, ulps
 
 
 def _against_referee(
-    subject: Subject, family: Family, value: Any, gradient: Array
+    case: PeerCase, family: Family, value: Any, gradient: Array
 ) -> tuple[str, float | None]:
-    """Judge the answer at the point itself."""
-    reference = subject.reference()
+    """Judge the result at the point itself."""
+    reference = case.reference()
     truth = reference.value[0]
     number = float(value)
     gap = nearest(abs(exact(number) - exact(truth))) if np.isfinite(number) else np.inf
@@ -361,9 +370,9 @@ def _against_referee(
     return (found.reason if found.verdict is Verdict.DISAGREE else ""), worst
 
 
-def _against_own(subject: Subject, family: Family, value: Array, gradient: Array) -> str:
-    """Compare a batch with difflab's own, number by number, on the scale of its column."""
-    _, _, (own_value, own_gradient) = subject.own(len(value))
+def _against_own(case: PeerCase, family: Family, value: Array, gradient: Array) -> str:
+    """Compare a batch with difflab's, element by element, on the scale of its column."""
+    _, _, (own_value, own_gradient) = case.own(len(value))
     found = np.column_stack([value, gradient])
     wanted = np.column_stack([own_value, own_gradient])
     scale = np.maximum(np.abs(wanted), np.nanmedian(np.abs(wanted), axis=0))
@@ -371,9 +380,9 @@ def _against_own(subject: Subject, family: Family, value: Array, gradient: Array
     wrong = np.argwhere(~(close | (found == wanted) | (np.isnan(found) & np.isnan(wanted))))
     if not len(wrong):
         return ""
-    place, column = wrong[0].tolist()
+    row, column = wrong[0].tolist()
     what = "value" if column == 0 else f"derivative {column}"
     return (
-        f"{len(wrong):,} numbers differ from difflab's; the first is {what} of point {place}: "
-        f"{found[place, column]:.17g} instead of {wanted[place, column]:.17g}"
+        f"{len(wrong):,} elements differ from difflab's; the first is the {what} of point {row}: "
+        f"{found[row, column]:.17g} instead of {wanted[row, column]:.17g}"
     )

@@ -1,4 +1,4 @@
-"""What `difflab bench peers` shows: a table of ratios, and the picture of them."""
+"""The table and the picture of `difflab bench peers`."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
 
-__all__ = ["peers", "table"]
+__all__ = ["draw", "table"]
 
 _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
-"""Okabe and Ito's colours; the side of the line says the same."""
+"""Colours of Okabe and Ito; the side of the line has the same meaning."""
 _SAME = 1.02
-"""Ratios up to this are no difference: difflab against itself shows as much."""
+"""Ratios up to this are equal: difflab compared with itself varies as much."""
 _NAME_WIDTH = 22
 _NOTE = """\
 ratio: time over difflab's, measured in turns: median (middle half)
-prepare: until the first answer is there; machine code of difflab's own may be kept on disk"""
+prepare: until the first result; difflab may load its machine code from its cache"""
 
 
 def table(
     rows: Sequence[SweepRow], *, colour: bool = False, width: int = 80, plain: bool = False
 ) -> str:
-    """Return a table for every number of points, then why a line has no time.
+    """Return a table for every number of points, then the reasons of missing times.
 
     Parameters
     ----------
     rows : sequence of row
         Rows of `difflab.bench.peers.bench` of one function at one point.
     colour : bool
-        Whether the text may hold a terminal's colours.
+        Whether to colour the text with terminal sequences.
     width : int
         Columns to fill at most.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
     """
     from rich.text import Text
 
-    from difflab.report.terminal import draw
+    from difflab.report.terminal import draw as rendered
 
     first = rows[0]
     parts: list[RenderableType] = [
@@ -55,15 +55,15 @@ def table(
         )
     ]
     for points in _sizes(rows):
-        mine = [row for row in rows if row["points"] == points]
-        parts += [Text(_points(points), style="bold"), _grid(mine)]
+        chosen = [row for row in rows if row["points"] == points]
+        parts += [Text(_points(points), style="bold"), _grid(chosen)]
     reasons = dict.fromkeys(
         f"{clean(str(row['peer']))}: {clean(str(row['message']))}" for row in rows if row["message"]
     )
     if reasons:
         parts.append(Text("\n".join(reasons)))
     parts.append(Text(_NOTE))
-    return draw(parts, colour=colour, width=width, plain=plain)
+    return rendered(parts, colour=colour, width=width, plain=plain)
 
 
 def _grid(rows: Sequence[SweepRow]) -> RenderableType:
@@ -73,7 +73,7 @@ def _grid(rows: Sequence[SweepRow]) -> RenderableType:
 
     grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     grid.add_column("", overflow="fold", max_width=_NAME_WIDTH)
-    grid.add_column("answers", no_wrap=True)
+    grid.add_column("results", no_wrap=True)
     for heading in ("ULP", "prepare", "call", "ratio"):
         grid.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
@@ -89,8 +89,8 @@ def _grid(rows: Sequence[SweepRow]) -> RenderableType:
     return grid
 
 
-def peers(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
-    """Draw every peer's time over difflab's on a logarithmic axis, a panel a number of points.
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw every peer's time over difflab's on a logarithmic axis, a panel per number of points.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
 
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
     low, high = min([0.5, *reached]), max([2.0, *reached])
-    # Room for the figures, which stand right of their dots.
+    # Space for the figures to the right of their dots.
     axes.set(xscale="log", xlim=(low / 1.6, high * (high / low) ** 0.75 * 2))
     axes.set(ylim=(len(names) - 0.5, -0.5), yticks=range(len(names)))
     axes.set_yticklabels(names, parse_math=False)
@@ -154,7 +154,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
 
 
 def _mark(axes: Axes, row: SweepRow, height: int) -> None:
-    """Draw one ratio with its spread and its figures, or say why there is none."""
+    """Draw one ratio with its spread and its figures, or write why there is none."""
     if row["status"] != "ok":
         text = _words(row)
         axes.annotate(
@@ -225,14 +225,14 @@ def _figure(ratio: float) -> str:
 def _words(row: SweepRow) -> str:
     """Return in a few words why there is no time."""
     return {
-        "disagree": "another answer: no time",
+        "disagree": "wrong result: not timed",
         "failed": "failed",
         "timeout": "too slow for the time limit",
-    }.get(str(row["status"]), "not installed" if not row["version"] else "not for this")
+    }.get(str(row["status"]), "not installed" if not row["version"] else "not supported")
 
 
 def _named(row: SweepRow) -> str:
-    """Return the name and version of a line; difflab's targets share difflab's."""
+    """Return the name and version of a row; difflab's targets have no own version."""
     name, version = clean(str(row["peer"])), clean(str(row["version"] or ""))
     return name if name.startswith("difflab-") else f"{name} {version}".rstrip()
 

@@ -40,8 +40,8 @@ COLUMNS = (
     *("repetitions", "spread"),
 )
 
-# A cell that begins with one of these is a formula to some spreadsheet; the wide forms are
-# formulas in East Asian locales (OWASP, "CSV Injection").
+# Some spreadsheets treat a cell that begins with one of these as a formula; the wide forms do
+# so in East Asian locales (OWASP, "CSV Injection").
 _FORMULA = tuple("=+-@＝＋－＠|%")
 
 
@@ -56,8 +56,8 @@ def csv(comparison: Any) -> str:
     Returns
     -------
     str
-        A heading of `COLUMNS` and a row per method. Text that a spreadsheet would take for a
-        formula begins with an apostrophe; what is missing is an empty cell.
+        A header of `COLUMNS` and a row per method. Text that a spreadsheet would treat as a
+        formula begins with an apostrophe; a missing value is an empty cell.
     """
     record = record_of(comparison)
     buffer = StringIO()
@@ -90,7 +90,7 @@ def _row(
 
 
 def guarded(text: str) -> str:
-    """Return `text` on one line, as text to every spreadsheet.
+    """Return `text` on one line, such that no spreadsheet treats it as a formula.
 
     Examples
     --------

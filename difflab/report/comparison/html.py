@@ -1,6 +1,6 @@
-"""A comparison as one HTML page that needs no network, light or dark as its reader's screen.
+"""A comparison as one HTML page without network access, in a light or a dark theme.
 
-Everything shown is escaped; the picture is part of the page.
+All text is escaped; the picture is part of the page.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 from difflab.core.wording import counted
 from difflab.report.comparison.plots import inline_svg
-from difflab.report.comparison.view import Row, View, view
+from difflab.report.comparison.view import ComparisonView, MethodRow, view
 from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 
 __all__ = ["document", "fragment", "index", "page", "style", "summary"]
 
-# Everything is nested, so that a comparison shown in a notebook leaves the notebook as it is.
+# All rules are nested, so that a comparison in a notebook does not change the notebook's style.
 _STYLE = """
 .difflab { --paper: #fff; --ink: #1b1c1d; --faint: #63676c; --line: #d9dce0; --panel: #f5f6f8;
   --good: #00724f; --bad: #b3261e; --odd: #8a5a00; --mono: ui-monospace, Menlo, monospace;
@@ -63,7 +63,7 @@ body.difflab { margin: 0 auto; padding: 2rem 1.25rem 3rem; min-height: 100vh; }
 html:has(body.difflab) { background: #fff; }
 @media (prefers-color-scheme: dark) { html:has(body.difflab) { background: #16181b; } }
 """
-# Nothing in the page runs and nothing is fetched: the browser is told so as well.
+# The page has no scripts and loads nothing; the policy makes the browser enforce this.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
@@ -80,7 +80,7 @@ def page(comparison: Any) -> str:
 
 
 def fragment(comparison: Any) -> str:
-    """Return a comparison as a part of another page, such as a notebook, that it leaves alone.
+    """Return a comparison as a part of another page, such as a notebook.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def fragment(comparison: Any) -> str:
 
 
 def style() -> str:
-    """Return the style of everything inside of an element of the class ``difflab``."""
+    """Return the style of elements of the class ``difflab``."""
     return f"<style>{_STYLE}</style>"
 
 
-def _whole(comparison: Any, shown: View) -> list[str]:
-    """Return texts and picture of one comparison."""
+def _whole(comparison: Any, shown: ComparisonView) -> list[str]:
+    """Return the texts and the picture of one comparison."""
     return [
         f"<main{'' if shown.agreed else ' class=wrong'}>",
         f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>",
@@ -111,14 +111,14 @@ def _whole(comparison: Any, shown: View) -> list[str]:
 
 
 def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> str:
-    """Return many saved comparisons as one page, the wrong ones first to be seen.
+    """Return one page about many saved comparisons, those with a wrong method first.
 
     Parameters
     ----------
     comparisons : sequence of (str, Comparison or mapping)
-        The name of each file, and what it holds.
+        The name of each file, and its comparison.
     faults : mapping of str to str
-        The files that hold no comparison, and why.
+        The files that could not be read as a comparison, and why.
     """
     views = [(name, view(comparison)) for name, comparison in comparisons]
     wrong = sum(not shown.agreed for _, shown in views)
@@ -135,7 +135,7 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
             "</details>",
         ]
     if faults:
-        body += ["<h2>Left out</h2>", "<ul>"]
+        body += ["<h2>Skipped</h2>", "<ul>"]
         body += [
             f"<li><code>{escape(name)}</code>: {escape(why)}</li>" for name, why in faults.items()
         ]
@@ -143,8 +143,8 @@ def index(comparisons: Sequence[tuple[str, Any]], faults: Mapping[str, str]) -> 
     return document("difflab comparisons", [*body, "</main>"])
 
 
-def _in_short(shown: View) -> str:
-    """Return how many methods agree, and the fastest of them."""
+def _in_short(shown: ComparisonView) -> str:
+    """Return the number of methods that agree, and the fastest of them."""
     agreeing = [row for row in shown.rows if row.outcome in ("agree", "convention")]
     text = f"{len(agreeing)} of {len(shown.rows)} agree"
     timed = [(row.call, row.name) for row in agreeing if row.call is not None]
@@ -154,8 +154,8 @@ def _in_short(shown: View) -> str:
     return f"{text}, fastest {name} ({seconds(call)})"
 
 
-def summary(shown: View) -> list[str]:
-    """Return everything but the picture."""
+def summary(shown: ComparisonView) -> list[str]:
+    """Return all but the picture."""
     parts = [f"<pre>{escape(shown.expression)}</pre>", "<dl>"]
     facts = [("at", shown.point + ("  (chosen by difflab)" if shown.chosen else ""))]
     facts += [("value", shown.value)]
@@ -178,13 +178,13 @@ def summary(shown: View) -> list[str]:
 
 def _head(headings: Sequence[str]) -> str:
     cells = (
-        f'<th scope="col"{" class=figure" if place > 1 else ""}>{escape(heading)}</th>'
-        for place, heading in enumerate(headings)
+        f'<th scope="col"{" class=figure" if column > 1 else ""}>{escape(heading)}</th>'
+        for column, heading in enumerate(headings)
     )
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
 
 
-def _line(row: Row) -> str:
+def _line(row: MethodRow) -> str:
     name, outcome, *figures = row.cells
     colour = FAMILIES.get(row.family, PLAIN).colour
     cells = [
@@ -202,7 +202,7 @@ def _footer(environment: Sequence[tuple[str, str]]) -> str:
 
 
 def document(title: str, body: Sequence[str]) -> str:
-    """Return a whole page around `body`, whose texts are escaped already."""
+    """Return a whole page with the lines of `body`, whose texts are already escaped."""
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -1,4 +1,4 @@
-"""Placing the labels of a scatter plot so that they cover neither each other nor a marker."""
+"""Placement of the labels of a scatter plot without overlaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["place_labels"]
 
-Point = tuple[float, float]
+PlotPoint = tuple[float, float]
 
 _MARKER = 5.5  # half the width of a marker, in points
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -21,21 +21,23 @@ _GAPS = (3, 7, 12, 18, 26, 36, 48)
 _LINE = 30  # characters
 
 
-def place_labels(axes: Axes, points: Sequence[Point], texts: Sequence[str], colour: str) -> None:
-    """Write every text beside its point, at the nearest place that is free.
+def place_labels(
+    axes: Axes, points: Sequence[PlotPoint], texts: Sequence[str], colour: str
+) -> None:
+    """Write every text beside its point, at the nearest free position.
 
-    Points whose markers touch share one label: their texts, from left to right.
+    Points whose markers overlap share one label: their texts, from left to right.
 
     Parameters
     ----------
     axes : matplotlib Axes
-        Its limits and scales must be final: places are measured on the canvas.
+        Its limits and scales must be final: positions are measured on the canvas.
     points : sequence of (x, y)
         In data coordinates.
     texts : sequence of str
-        One label a point; shown as they are, never as mathematical markup.
+        One label per point; never interpreted as mathematical markup.
     colour : str
-        Of the labels.
+        The colour of the labels.
     """
     canvas = axes.get_figure(root=True)
     assert canvas is not None
@@ -43,11 +45,11 @@ def place_labels(axes: Axes, points: Sequence[Point], texts: Sequence[str], colo
     unit = canvas.dpi / 72
     centres = [tuple(axes.transData.transform(point)) for point in points]
     groups = _touching(centres, 2 * _MARKER * unit)
-    markers = [_around([centres[place] for place in group], _MARKER * unit) for group in groups]
-    taken = list(markers)
+    markers = [_around([centres[k] for k in group], _MARKER * unit) for group in groups]
+    occupied = list(markers)
     inside = axes.get_window_extent()
     for group, marker in sorted(zip(groups, markers, strict=True), key=lambda pair: -pair[1].y1):
-        names = ", ".join(texts[place] for place in sorted(group, key=lambda k: centres[k]))
+        names = ", ".join(texts[k] for k in sorted(group, key=lambda k: centres[k]))
         label = axes.text(
             0,
             0,
@@ -58,16 +60,16 @@ def place_labels(axes: Axes, points: Sequence[Point], texts: Sequence[str], colo
             parse_math=False,
         )
         extent = label.get_window_extent()
-        box = _freest(_candidates(marker, (extent.width, extent.height), unit), taken, inside)
+        box = _freest(_candidates(marker, (extent.width, extent.height), unit), occupied, inside)
         label.set_position(tuple(axes.transData.inverted().transform((box.x0, box.y0))))
-        taken.append(box)
+        occupied.append(box)
 
 
-def _touching(centres: Sequence[Point], reach: float) -> list[list[int]]:
-    """Return the places of the points in groups whose markers touch one another."""
+def _touching(centres: Sequence[PlotPoint], reach: float) -> list[list[int]]:
+    """Return groups of the indices of points whose markers overlap."""
     groups: list[list[int]] = []
-    for place, (x, y) in enumerate(centres):
-        near, far = [place], []
+    for index, (x, y) in enumerate(centres):
+        near, far = [index], []
         for group in groups:
             close = any(
                 abs(x - centres[k][0]) < reach and abs(y - centres[k][1]) < reach for k in group
@@ -80,7 +82,7 @@ def _touching(centres: Sequence[Point], reach: float) -> list[list[int]]:
     return groups
 
 
-def _around(centres: Sequence[Point], reach: float) -> Bbox:
+def _around(centres: Sequence[PlotPoint], reach: float) -> Bbox:
     from matplotlib.transforms import Bbox
 
     xs, ys = zip(*centres, strict=True)
@@ -88,7 +90,7 @@ def _around(centres: Sequence[Point], reach: float) -> Bbox:
 
 
 def _candidates(marker: Bbox, size: tuple[float, float], unit: float) -> Iterator[Bbox]:
-    """Yield every room for a label around its markers, nearest first."""
+    """Yield the candidate boxes of a label around its markers, nearest first."""
     from matplotlib.transforms import Bbox
 
     width, height = size
@@ -100,12 +102,12 @@ def _candidates(marker: Bbox, size: tuple[float, float], unit: float) -> Iterato
             yield Bbox.from_bounds(x, y, width, height)
 
 
-def _freest(candidates: Iterator[Bbox], taken: Sequence[Bbox], inside: Bbox) -> Bbox:
-    """Return the first room that is free, else the one that covers least."""
+def _freest(candidates: Iterator[Bbox], occupied: Sequence[Bbox], inside: Bbox) -> Bbox:
+    """Return the first free candidate, else the one with the least overlap."""
 
     def covered(box: Bbox) -> float:
         outside = float(box.width * box.height) - _shared(box, inside)
-        return outside + sum(_shared(box, other) for other in taken)
+        return outside + sum(_shared(box, other) for other in occupied)
 
     best, least = next(candidates), float("inf")
     for candidate in chain((best,), candidates):
@@ -118,7 +120,7 @@ def _freest(candidates: Iterator[Bbox], taken: Sequence[Bbox], inside: Bbox) -> 
 
 
 def _shared(box: Bbox, other: Bbox) -> float:
-    """Return the area that two boxes share."""
+    """Return the area of the intersection of two boxes."""
     width = min(box.x1, other.x1) - max(box.x0, other.x0)
     height = min(box.y1, other.y1) - max(box.y0, other.y0)
     return float(width * height) if width > 0 and height > 0 else 0.0

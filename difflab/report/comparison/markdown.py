@@ -15,7 +15,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
 def markdown(comparison: Any) -> str:
-    """Return a comparison as Markdown; user text in it neither formats nor runs.
+    """Return a comparison as Markdown, with the user's text escaped.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def markdown(comparison: Any) -> str:
 
 
 def literal(text: str) -> str:
-    """Return text that Markdown shows as it is."""
+    """Return text escaped for Markdown."""
     return _SPECIAL.sub(r"\\\1", escape(text, quote=False))
 
 
@@ -49,7 +49,7 @@ def cells(texts: Sequence[str]) -> str:
 
 
 def block(text: str) -> str:
-    """Return text as a code block whose fence it cannot close."""
+    """Return text as a code block, with a fence that the text does not contain."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"

@@ -1,4 +1,4 @@
-"""A comparison as one picture: accuracy against cost, and what preparing and calling take."""
+"""A comparison as one picture: accuracy against cost, and the times to prepare and to call."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.report.canvas import FAINT, INK, saved, style
 from difflab.report.comparison.labels import place_labels
-from difflab.report.comparison.view import Row, View, view
-from difflab.report.style import FAMILIES, PLAIN, Family, count, seconds, shorten
+from difflab.report.comparison.view import ComparisonView, MethodRow, view
+from difflab.report.style import FAMILIES, PLAIN, FamilyStyle, count, seconds, shorten
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -22,7 +22,7 @@ __all__ = ["figure", "inline_svg", "picture"]
 # Length, text at the end, colour, opacity.
 Bar = tuple[float | None, str, str, float]
 
-# An error of exactly zero has no place on a logarithmic axis; it gets a row of its own.
+# The position of an error of exactly zero on the logarithmic axis.
 _EXACT = 0.05
 _GOOD = "#009E73"
 
@@ -47,10 +47,10 @@ def picture(comparison: Any, kind: str) -> bytes:
 
 
 def inline_svg(comparison: Any) -> str:
-    """Return the picture as an ``<svg>`` element that takes its ink from the page around it."""
+    """Return the picture as an ``<svg>`` element that uses the text colour of its page."""
     with style():
         text = saved(figure(comparison, titled=False), "svg", transparent=True).decode("utf-8")
-    # Only the page knows whether it is dark: what is drawn in ink is drawn in its text colour.
+    # Whether the theme is dark depends on the page, so ink is replaced by its text colour.
     return text[text.index("<svg") :].replace(INK, "currentColor")
 
 
@@ -58,7 +58,7 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
     """Return the picture of a comparison as a matplotlib figure.
 
     Left: the largest error, in units in the last place, against the time of a call. Right:
-    what preparing and calling cost. Without timing: the errors, and the sizes of the
+    the times to prepare and to call. Without timing: the errors, and the sizes of the
     derivatives.
     """
     from matplotlib.figure import Figure
@@ -66,8 +66,8 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
 
     shown = view(comparison)
     timed = any(row.call is not None for row in shown.rows)
-    room = 0.885 if titled else 1.0
-    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, room), w_pad=0.08, wspace=0.03)
+    height = 0.885 if titled else 1.0
+    layout = ConstrainedLayoutEngine(rect=(0, 0, 1, height), w_pad=0.08, wspace=0.03)
     canvas = Figure(figsize=(10.5, 4.9 + titled * 0.4), layout=layout)
     if titled:
         _title(canvas, shown)
@@ -81,8 +81,8 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
     return canvas
 
 
-def _title(canvas: Figure, shown: View) -> None:
-    """Write what was differentiated above the panels, which leave that room free."""
+def _title(canvas: Figure, shown: ComparisonView) -> None:
+    """Write the function and the point above the panels."""
     lines = (
         (0.98, f"{shown.derivative_name} of {shorten(shown.expression, 68)}", 13, INK, "bold"),
         (0.932, f"at {shorten(shown.point, 110)}", 9.5, FAINT, "normal"),
@@ -100,25 +100,25 @@ def _title(canvas: Figure, shown: View) -> None:
         )
 
 
-def _family(row: Row) -> Family:
+def _family(row: MethodRow) -> FamilyStyle:
     return FAMILIES.get(row.family, PLAIN)
 
 
 def _height(ulps: float | None, top: float) -> float:
-    """Return where an error stands on its axis, zero and infinity included."""
+    """Return the position of an error on its axis, including zero and infinity."""
     if ulps is None or not math.isfinite(ulps):
         return top
     return max(ulps, _EXACT)
 
 
-def _top(rows: Sequence[Row]) -> float:
+def _top(rows: Sequence[MethodRow]) -> float:
     """Return the end of the error axis: a decade above the largest finite error."""
     finite = [row.max_ulp_error for row in rows if row.max_ulp_error is not None]
     largest = max((ulps for ulps in finite if math.isfinite(ulps)), default=1.0)
     return float(10.0 ** math.ceil(math.log10(max(largest, 10.0)) + 0.5))
 
 
-def _accuracy_against_cost(axes: Axes, rows: Sequence[Row]) -> None:
+def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> None:
     drawn = [row for row in rows if row.call is not None and row.computed]
     times = [row.call for row in drawn if row.call is not None] or [1e-6]
     top = _top(drawn)
@@ -135,16 +135,16 @@ def _accuracy_against_cost(axes: Axes, rows: Sequence[Row]) -> None:
     place_labels(axes, points, [shorten(row.name, 20) for row in drawn], INK)
 
 
-def _mark(axes: Axes, point: tuple[float, float], row: Row) -> None:
-    """Draw one method; a wrong one is crossed out, so that colour is not all that says so."""
+def _mark(axes: Axes, point: tuple[float, float], row: MethodRow) -> None:
+    """Draw one method; a wrong one is crossed out, which does not depend on colour."""
     family = _family(row)
     axes.plot(*point, family.marker, color=family.colour, ms=8, mec=INK, mew=0.5, zorder=3)
     if row.outcome == "disagree":
         axes.plot(*point, "x", color=INK, ms=13, mew=1.4, zorder=4)
 
 
-def _error_axis(axis: Axis, rows: Sequence[Row], top: float) -> None:
-    """Lay out an axis of errors: exact, then decades of units in the last place."""
+def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
+    """Set up an axis of errors: exact, then decades of units in the last place."""
     last = round(math.log10(top))
     powers = range(0, last, max(1, math.ceil(last / 8)))
     ticks = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
@@ -178,17 +178,24 @@ def _ticks(axis: Axis, ticks: dict[float, str]) -> None:
     axis.grid(visible=True)
 
 
-def _legend(axes: Axes, rows: Sequence[Row]) -> None:
+def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     families = dict.fromkeys(row.family for row in rows)
     handles: list[Artist] = []
     for name in families:
-        look = FAMILIES.get(name, PLAIN)
+        family = FAMILIES.get(name, PLAIN)
         handles.append(
             Line2D(
-                [], [], ls="", marker=look.marker, color=look.colour, mec=INK, mew=0.5, label=name
+                [],
+                [],
+                ls="",
+                marker=family.marker,
+                color=family.colour,
+                mec=INK,
+                mew=0.5,
+                label=name,
             )
         )
     handles.append(Patch(color=_GOOD, alpha=0.2, label="within 2 ULP"))
@@ -204,13 +211,13 @@ def _legend(axes: Axes, rows: Sequence[Row]) -> None:
     )
 
 
-def _times(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw a pair of bars for every method: preparing faint, calling full."""
+def _times(axes: Axes, rows: Sequence[MethodRow]) -> None:
+    """Draw two bars for every method: the time to prepare faint, the time to call solid."""
     timed = [row for row in rows if row.call is not None or row.prepare is not None]
     times = [t for row in timed for t in (row.prepare, row.call) if t]
     low, high = min(times) / 3, max(times) * 12
     axes.set(xscale="log", xlim=(low, high))
-    axes.set_title("faint: to prepare once · full: to call", loc="left", fontsize=10)
+    axes.set_title("faint: to prepare once · solid: to call", loc="left", fontsize=10)
     _time_axis(axes, "time")
     bars: list[tuple[str, list[Bar]]] = []
     for row in timed:
@@ -221,8 +228,8 @@ def _times(axes: Axes, rows: Sequence[Row]) -> None:
     _bars(axes, bars, low)
 
 
-def _sizes(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the operations of a call where they are known, else the size of the derivative."""
+def _sizes(axes: Axes, rows: Sequence[MethodRow]) -> None:
+    """Draw the operations of a call if known, else the size of the derivative."""
     sized = [row for row in rows if row.operations or row.size.get("dag")]
     largest = max((row.operations or row.size.get("dag") or 1 for row in sized), default=1)
     axes.set(xlim=(0, float(min(largest, 10**300)) * 1.2))
@@ -235,13 +242,13 @@ def _sizes(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float) -> None:
-    """Draw groups of horizontal bars from the top down, each with its figure at its end."""
-    for place, (_, bars) in enumerate(groups):
+    """Draw groups of horizontal bars from the top down, each with its value at its end."""
+    for row, (_, bars) in enumerate(groups):
         height = 0.8 / len(bars)
         for offset, (length, text, colour, alpha) in enumerate(bars):
             if not length:
                 continue
-            y = place - 0.4 + height * (offset + 0.5)
+            y = row - 0.4 + height * (offset + 0.5)
             axes.barh(y, length - origin, height * 0.92, origin, color=colour, alpha=alpha)
             axes.annotate(
                 text, (length, y), (3, 0), textcoords="offset points", va="center", fontsize=7.5
@@ -254,8 +261,8 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
     axes.grid(visible=False, axis="y")
 
 
-def _errors(axes: Axes, rows: Sequence[Row]) -> None:
-    """Draw the error of every method on a line of its own."""
+def _errors(axes: Axes, rows: Sequence[MethodRow]) -> None:
+    """Draw the error of every method, one line each."""
     drawn = [row for row in rows if row.computed]
     top = _top(drawn)
     axes.set(xscale="log")
@@ -263,8 +270,8 @@ def _errors(axes: Axes, rows: Sequence[Row]) -> None:
     _error_axis(axes.xaxis, drawn, top)
     axes.axvspan(_EXACT / 6, 2.0, color=_GOOD, alpha=0.10, lw=0)
     axes.set_xlim(_EXACT / 6, top * 2)
-    for place, row in enumerate(drawn):
-        _mark(axes, (_height(row.max_ulp_error, top), place), row)
+    for line, row in enumerate(drawn):
+        _mark(axes, (_height(row.max_ulp_error, top), line), row)
     axes.set_yticks(range(len(drawn)), [shorten(row.name, 20) for row in drawn])
     for label in axes.get_yticklabels():
         label.set_parse_math(False)

@@ -1,4 +1,4 @@
-"""`compare` as Python has it: a comparison that shows itself as a table, a picture or a page."""
+"""The public `compare`: a comparison with a table, a picture and a display in notebooks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["Result", "StabilisedResult", "compare"]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Result(Comparison):
-    """A `difflab.lab.record.Comparison` that can show itself.
+    """A `difflab.lab.record.Comparison` with a display.
 
-    Printed it is its table; as the result of a notebook's cell it is what its page shows.
+    Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
     """
 
     def table(self, *, width: int = WIDTH) -> str:
@@ -34,7 +34,7 @@ class Result(Comparison):
         return tables.table(self, width=width)
 
     def recommendation(self) -> str:
-        """Return one sentence: which method to use here, and the evidence for it."""
+        """Return one sentence: the method to use for this function, and the evidence."""
         return recommend(self)
 
     def plot(self, path: str | Path) -> None:
@@ -48,7 +48,7 @@ class Result(Comparison):
         Raises
         ------
         difflab.errors.InputError
-            The name ends otherwise, or the file cannot be written.
+            The name has another ending, or the file cannot be written.
         """
         from difflab.report.comparison.plots import picture
 
@@ -60,7 +60,7 @@ class Result(Comparison):
         return self.table()
 
     def _repr_html_(self) -> str:
-        """Return a part of a page, as notebooks ask for it."""
+        """Return the HTML that notebooks display."""
         from difflab.report.comparison.html import fragment
 
         return fragment(self)
@@ -68,7 +68,7 @@ class Result(Comparison):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StabilisedResult(SideBySide):
-    """A `difflab.lab.side_by_side.SideBySide` that can show itself."""
+    """A `difflab.lab.side_by_side.SideBySide` with a display."""
 
     def table(self, *, width: int = WIDTH) -> str:
         """Return the table that ``difflab compare --stabilise`` prints."""
@@ -78,7 +78,7 @@ class StabilisedResult(SideBySide):
         return self.table()
 
     def _repr_html_(self) -> str:
-        """Return a part of a page, as notebooks ask for it."""
+        """Return the HTML that notebooks display."""
         return side_by_side.fragment(self)
 
 
@@ -124,40 +124,40 @@ def compare(
     target: str = "auto",
     stabilise: bool = False,
 ) -> Result | StabilisedResult:
-    """Differentiate a function by every method: what is right, and what it costs.
+    """Differentiate a function by every method; judge and measure each result.
 
     Parameters
     ----------
     expression : str or Function
-        A formula or a program of the language, or what `difflab.trace` made.
+        A formula or a program of the language, or a function from `difflab.trace`.
     at : mapping, optional
-        A value for every input. Without it a point inside the domain and away from kinks is
-        chosen; the same for the same `seed`.
+        A value for every input. By default a point inside the domain and away from kinks is
+        chosen, which depends on `seed`.
     methods : sequence of str, optional
-        Names of `difflab.methods`; all when None.
+        Names of `difflab.methods`; by default all.
     timing : bool
         Whether to measure calls; the derivatives are judged in any case.
     order : int
-        1 for the Jacobian; 2 for the Hessian of a function with one output number.
+        1 for the Jacobian; 2 for the Hessian of a scalar function.
     timeout : float
-        Seconds for each method, to prepare, to be called and to be measured, and for the referee.
+        Seconds for each method (to prepare, call and time it) and for the referee.
     seed : int
-        Chooses the point.
+        Seed for choosing the point.
     target : str
-        What the derivatives of `forward` and `reverse` are compiled to; see `difflab.compile`.
+        The target to which `forward` and `reverse` are compiled; see `difflab.compile`.
     stabilise : bool
-        Whether to compare the function in stable forms, too; see `difflab.stabilise`.
+        Whether to compare also the stabilised function; see `difflab.stabilise`.
 
     Returns
     -------
     Result or StabilisedResult
-        A row per method. One that cannot differentiate the function, takes too long or fails
-        has a row that says why. With `stabilise` it has `plain`, `stabilised` and `rewriting`.
+        A row per method; the row of a method that is unsupported, times out or fails says why.
+        With `stabilise` it has `plain`, `stabilised` and `rewriting`.
 
     Raises
     ------
     difflab.errors.InputError
-        The text, the point, the names of the methods or the order are at fault.
+        The expression, the point, a method's name or the order is invalid.
 
     Examples
     --------
@@ -180,9 +180,9 @@ def compare(
     }
     if stabilise:
         both = compare_stabilised(expression, at, **options)
-        return StabilisedResult(_shown(both.plain), _shown(both.stabilised), both.rewriting)
-    return _shown(compared(expression, at, **options))
+        return StabilisedResult(_result(both.plain), _result(both.stabilised), both.rewriting)
+    return _result(compared(expression, at, **options))
 
 
-def _shown(found: Comparison) -> Result:
-    return Result(**{item.name: getattr(found, item.name) for item in fields(found)})
+def _result(comparison: Comparison) -> Result:
+    return Result(**{item.name: getattr(comparison, item.name) for item in fields(comparison)})

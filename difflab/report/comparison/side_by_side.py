@@ -1,4 +1,4 @@
-"""A plain and a stabilised function side by side: as a table, as Markdown, as a page, as CSV."""
+"""A plain and a stabilised function compared: as a table, Markdown, HTML page and CSV."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from difflab.lab.side_by_side import SideBySide
 from difflab.report.comparison import csv as spreadsheets
 from difflab.report.comparison.html import document, style, summary
 from difflab.report.comparison.markdown import block, cells, literal
-from difflab.report.comparison.view import Row, View, view
+from difflab.report.comparison.view import ComparisonView, MethodRow, view
 from difflab.report.passes import SHOWN_REWRITES, rewrites_text
 from difflab.report.style import ABSENT, OUTCOMES, clean, error
 from difflab.report.terminal import WIDTH, draw
@@ -26,18 +26,18 @@ HEADINGS = ("method", "plain", "ULP", "stabilised", "ULP")
 def table(
     both: SideBySide, *, colour: bool = False, width: int = WIDTH, plain: bool = False
 ) -> str:
-    """Return both as one table, what was rewritten below it.
+    """Return both as one table, with the rewrites below it.
 
     Parameters
     ----------
     both : SideBySide
-        What `compare_stabilised` returned.
+        The result of `compare_stabilised`.
     colour : bool
         Whether to colour the text with terminal sequences.
     width : int
         Columns to fill at most.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
     """
     from rich.text import Text
 
@@ -48,8 +48,8 @@ def table(
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _facts(plain: View, stable: View) -> list[tuple[str, str]]:
-    """Return what stands above the table."""
+def _facts(plain: ComparisonView, stable: ComparisonView) -> list[tuple[str, str]]:
+    """Return the labelled lines above the table."""
     facts = [("plain", plain.expression), ("stabilised", stable.expression), ("at", plain.point)]
     values = [("value", f"{plain.value} plain"), ("", f"{stable.value} stabilised")]
     facts += values if plain.value != stable.value else [("value", plain.value)]
@@ -58,7 +58,7 @@ def _facts(plain: View, stable: View) -> list[tuple[str, str]]:
     return [*facts, ("referee", plain.referee)]
 
 
-def _heading(plain: View, stable: View) -> RenderableType:
+def _heading(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -70,23 +70,25 @@ def _heading(plain: View, stable: View) -> RenderableType:
     return grid
 
 
-def _pairs(plain: View, stable: View) -> list[tuple[Row, Row]]:
+def _pairs(plain: ComparisonView, stable: ComparisonView) -> list[tuple[MethodRow, MethodRow]]:
     return list(zip(plain.rows, stable.rows, strict=True))
 
 
-def _cells(left: Row, right: Row) -> tuple[str, ...]:
+def _cells(left: MethodRow, right: MethodRow) -> tuple[str, ...]:
     figures = [error(row.max_ulp_error) if row.computed else ABSENT for row in (left, right)]
     return left.name, left.outcome, figures[0], right.outcome, figures[1]
 
 
-def _methods(plain: View, stable: View) -> RenderableType:
+def _methods(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    for place, heading in enumerate(HEADINGS):
-        grid.add_column(heading, justify="right" if heading == "ULP" else "left", no_wrap=place > 0)
+    for column, heading in enumerate(HEADINGS):
+        grid.add_column(
+            heading, justify="right" if heading == "ULP" else "left", no_wrap=column > 0
+        )
     for pair in _pairs(plain, stable):
         texts = [Text(text, style=OUTCOMES.get(text, "")) for text in _cells(*pair)]
         grid.add_row(*texts)
@@ -94,13 +96,13 @@ def _methods(plain: View, stable: View) -> RenderableType:
 
 
 def csv(both: SideBySide) -> str:
-    """Return both as one CSV table: the column of the expression tells them apart."""
+    """Return both as one CSV table; the column of the expression distinguishes them."""
     stable = spreadsheets.csv(both.stabilised).split("\n", 1)[1]
     return spreadsheets.csv(both.plain) + stable
 
 
 def markdown(both: SideBySide) -> str:
-    """Return both as Markdown; user text in it neither formats nor runs."""
+    """Return both as Markdown, with the user's text escaped."""
     plain, stable = view(both.plain), view(both.stabilised)
     lines = [f"### {plain.derivative_name.capitalize()} of", "", block(plain.expression), ""]
     lines += ["stabilised", "", block(stable.expression), ""]
@@ -111,20 +113,20 @@ def markdown(both: SideBySide) -> str:
     lines += [cells(_cells(*pair)) for pair in _pairs(plain, stable)]
     lines += [""]
     lines += [
-        f"- {literal(_place(item))}{literal(clean(item.before))} → {literal(clean(item.after))}: "
-        f"{literal(item.why)}; {literal(item.proof)}"
+        f"- {literal(_position(item))}{literal(clean(item.before))} → "
+        f"{literal(clean(item.after))}: {literal(item.why)}; {literal(item.proof)}"
         for item in both.rewriting.first(SHOWN_REWRITES)
     ]
     lines += _more(both)
     return "\n".join(lines) + "\n"
 
 
-def _place(item: ProvedRewrite) -> str:
+def _position(item: ProvedRewrite) -> str:
     return f"{item.place}: " if item.place else ""
 
 
 def _more(both: SideBySide) -> list[str]:
-    """Return what is said after the rewrites."""
+    """Return the lines after the rewrites."""
     left = len(both.rewriting) - SHOWN_REWRITES
     lines = [f"- … and {left:,} more"] if left > 0 else []
     lines += [f"- not applied, values differ: {rule}" for rule in both.rewriting.refused]
@@ -137,7 +139,7 @@ def page(both: SideBySide) -> str:
 
 
 def fragment(both: SideBySide) -> str:
-    """Return both as a part of another page, such as a notebook, that it leaves alone."""
+    """Return both as a part of another page, such as a notebook."""
     return "\n".join(['<div class="difflab">', style(), *_body(both), "</div>"])
 
 
@@ -148,9 +150,9 @@ def _body(both: SideBySide) -> list[str]:
         parts.append(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>")
     parts += ["</dl>", '<div class="scroll"><table>', _line("th", HEADINGS)]
     parts += [_line("td", _cells(*pair)) for pair in _pairs(plain, stable)]
-    parts += ["</table></div>", "<h2>What was rewritten</h2>"]
+    parts += ["</table></div>", "<h2>Rewrites</h2>"]
     parts += [
-        f'<p class="note">{escape(_place(item))}<code>{escape(clean(item.before))}</code> → '
+        f'<p class="note">{escape(_position(item))}<code>{escape(clean(item.before))}</code> → '
         f"<code>{escape(clean(item.after))}</code>: {escape(item.why)}; {escape(item.proof)}</p>"
         for item in both.rewriting.first(SHOWN_REWRITES)
     ]
@@ -161,7 +163,7 @@ def _body(both: SideBySide) -> list[str]:
 
 def _line(tag: str, texts: tuple[str, ...]) -> str:
     line = (
-        f'<{tag} class="{"figure" if place in (2, 4) else escape(text)}">{escape(text)}</{tag}>'
-        for place, text in enumerate(texts)
+        f'<{tag} class="{"figure" if column in (2, 4) else escape(text)}">{escape(text)}</{tag}>'
+        for column, text in enumerate(texts)
     )
     return f"<tr>{''.join(line)}</tr>"

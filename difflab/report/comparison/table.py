@@ -1,10 +1,10 @@
-"""A comparison as a table for the terminal, never wider than it."""
+"""A comparison as a table that fits the terminal."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from difflab.report.comparison.view import View, view
+from difflab.report.comparison.view import ComparisonView, view
 from difflab.report.style import FAMILIES, OUTCOMES, PLAIN
 from difflab.report.terminal import WIDTH, draw
 
@@ -17,7 +17,7 @@ _NAME_WIDTH = 15
 
 
 def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: bool = False) -> str:
-    """Return a comparison as a table with what stands above and below it.
+    """Return a comparison as a table, with the facts above it and the notes below it.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: b
     width : int
         Columns to fill at most.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def table(comparison: Any, *, colour: bool = False, width: int = WIDTH, plain: b
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _heading(shown: View) -> RenderableType:
+def _heading(shown: ComparisonView) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
@@ -56,24 +56,24 @@ def _heading(shown: View) -> RenderableType:
     if shown.chosen:
         grid.add_row("", Text("a point chosen inside the domain; --at sets another", style="dim"))
     grid.add_row("value", Text(shown.value))
-    for place, entry in enumerate(shown.entries):
-        grid.add_row("" if place else shown.derivative_name, Text(entry))
+    for line, entry in enumerate(shown.entries):
+        grid.add_row("" if line else shown.derivative_name, Text(entry))
     grid.add_row("referee", Text(shown.referee, style="dim"))
     return grid
 
 
-def _methods(shown: View, width: int) -> RenderableType:
+def _methods(shown: ComparisonView, width: int) -> RenderableType:
     from rich import box
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     lines = [shown.headings, *(row.cells for row in shown.rows)]
-    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(lines[0]))]
+    widths = [max(cell_len(line[k]) for line in lines) for k in range(len(lines[0]))]
     widths[0] = min(widths[0], _NAME_WIDTH)
     gap = 1 if sum(widths) + 2 * (len(widths) - 1) <= width else 0
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
-    # Only the names may break: a figure cut short would be another figure.
+    # Only names are wrapped: a truncated number would be another number.
     grid.add_column(shown.headings[0], max_width=_NAME_WIDTH, overflow="fold")
     grid.add_column(shown.headings[1], no_wrap=True)
     for heading in shown.headings[2:]:
@@ -88,7 +88,7 @@ def _methods(shown: View, width: int) -> RenderableType:
     return grid
 
 
-def _notes(shown: View) -> RenderableType:
+def _notes(shown: ComparisonView) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
@@ -96,7 +96,7 @@ def _notes(shown: View) -> RenderableType:
     return Group(*(Text(note, style="dim", overflow="fold") for note in notes))
 
 
-def _sentence(shown: View) -> RenderableType:
+def _sentence(shown: ComparisonView) -> RenderableType:
     from rich.text import Text
 
     return Text(shown.sentence, style="bold", overflow="fold")

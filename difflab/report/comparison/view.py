@@ -1,7 +1,7 @@
-"""One comparison as every report shows it: the texts above, in and below the table.
+"""The texts of a comparison that all reports show: above, in and below the table.
 
-Reads the dictionary of the schema ``difflab.comparison/1``, so that a comparison saved years
-ago is shown by the code of today.
+They are read from the dictionary of the schema ``difflab.comparison/1``, so that comparisons
+saved by earlier versions can be shown.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES
 from difflab.report.style import ABSENT, clean, count, error, exact, pretty, seconds, shorten
 
-__all__ = ["Row", "View", "number", "record_of", "view"]
+__all__ = ["ComparisonView", "MethodRow", "number", "record_of", "view"]
 
 SHOWN_ENTRIES = 6
 SHOWN_EXPRESSION = 280
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method: raw figures for plots and spreadsheets, `cells` for people."""
+class MethodRow:
+    """The result of one method: raw values for plots, and `cells` of text for tables."""
 
     name: str
     family: str
@@ -43,12 +43,12 @@ class Row:
 
     @property
     def computed(self) -> bool:
-        """Whether the method gave a derivative at all."""
+        """Whether the method returned a derivative."""
         return self.max_abs_error is not None
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The cells of the table, one for every heading of `View.headings`."""
+        """The cells of the table, one for every heading of `ComparisonView.headings`."""
         return (
             self.name,
             self.outcome,
@@ -68,8 +68,8 @@ class Row:
 
 
 @dataclass(frozen=True)
-class View:
-    """Everything that the reports say about one comparison, as text that is safe to print."""
+class ComparisonView:
+    """The content of the reports about one comparison, as text that is safe to print."""
 
     expression: str
     point: str
@@ -79,7 +79,7 @@ class View:
     derivative_name: str
     derivative: Sequence[tuple[str, str]]
     referee: str
-    rows: Sequence[Row]
+    rows: Sequence[MethodRow]
     notes: Sequence[tuple[str, str]]
     sentence: str
     environment: Sequence[tuple[str, str]]
@@ -88,7 +88,7 @@ class View:
 
     @property
     def entries(self) -> list[str]:
-        """The derivative's entries, a line for each."""
+        """The entries of the derivative, one line each."""
         return [text if label == "…" else f"{label} = {text}" for label, text in self.derivative]
 
     @property
@@ -110,12 +110,12 @@ def number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def view(comparison: Any) -> View:
-    """Return what to show of `comparison`, a record or its dictionary."""
+def view(comparison: Any) -> ComparisonView:
+    """Return the view of `comparison`, a record or its dictionary."""
     record = record_of(comparison)
     rows = tuple(_row(method) for method in record["methods"])
     name, entries = _derivative(record)
-    return View(
+    return ComparisonView(
         expression=shorten(clean(record["expression"]["text"]), SHOWN_EXPRESSION),
         point=_point(record["point"]),
         chosen=bool(getattr(comparison, "point_chosen", False)),
@@ -131,8 +131,8 @@ def view(comparison: Any) -> View:
     )
 
 
-def _notes(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return every message once, with the names of all methods that gave it."""
+def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
+    """Return every message once, with the names of all its methods."""
     names: dict[str, list[str]] = {}
     for row in rows:
         if row.message:
@@ -141,7 +141,7 @@ def _notes(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 
 def _recommendation(comparison: Any) -> str:
-    """Return which method to use and why, which the record knows and its dictionary does not."""
+    """Return which method to use and why, computed from the record."""
     if isinstance(comparison, Mapping):
         from difflab.lab.saved import from_dict
 
@@ -149,9 +149,9 @@ def _recommendation(comparison: Any) -> str:
     return recommend(comparison)
 
 
-def _row(method: Mapping[str, Any]) -> Row:
+def _row(method: Mapping[str, Any]) -> MethodRow:
     status = method["status"]
-    return Row(
+    return MethodRow(
         name=clean(method["name"]),
         family=clean(method["family"]),
         outcome=clean(method["verdict"] if status == "ok" else status),
@@ -210,17 +210,17 @@ def _component(variables: Sequence[Mapping[str, Any]], index: int) -> str:
         if index < size:
             if not shape:
                 return clean(variable["name"])
-            places = []
+            indices = []
             for extent in reversed(shape):
-                index, place = divmod(index, extent)
-                places.append(str(place))
-            return f"{clean(variable['name'])}[{','.join(reversed(places))}]"
+                index, position = divmod(index, extent)
+                indices.append(str(position))
+            return f"{clean(variable['name'])}[{','.join(reversed(indices))}]"
         index -= size
     return f"[{index}]"
 
 
 def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
-    """Return what the reference derivative is called, and its first and last entries."""
+    """Return the name of the reference derivative, and its first and last entries."""
     rows = record["reference"]["jacobian"] or []
     inputs, outputs = record["expression"]["inputs"], record["expression"]["outputs"]
     hessian = record["order"] == 2
@@ -244,16 +244,16 @@ def _derivative(record: Mapping[str, Any]) -> tuple[str, list[tuple[str, str]]]:
 
     width = len(rows[0])
     total = width * (width + 1) // 2 if hessian else len(rows) * width
-    places = ((i, j) for i in range(len(rows)) for j in range(i if hessian else 0, width))
+    indices = ((i, j) for i in range(len(rows)) for j in range(i if hessian else 0, width))
     if total <= SHOWN_ENTRIES:
-        return name, [entry(i, j) for i, j in places]
-    texts = [entry(i, j) for i, j in islice(places, SHOWN_ENTRIES - 2)]
+        return name, [entry(i, j) for i, j in indices]
+    texts = [entry(i, j) for i, j in islice(indices, SHOWN_ENTRIES - 2)]
     rest = ("…", f"… {total} entries, all of them in --format json")
     return name, [*texts, rest, entry(len(rows) - 1, width - 1)]
 
 
 def _referee(reference: Mapping[str, Any]) -> str:
-    """Return how far the reference can be trusted."""
+    """Return the status and the accuracy of the reference."""
     parts = [clean(str(reference["status"]))]
     if reference.get("digits"):
         parts.append(f"{reference['digits']} digits")

@@ -1,6 +1,6 @@
-"""A graph folded over text, in the notation of papers: ``v̄₃ × cos v₀``, ``v̄₁ / v₋₁``.
+"""Formulas of a graph in mathematical notation: ``v̄₃ × cos v₀``, ``v̄₁ / v₋₁``.
 
-For reading, not for parsing again; `difflab.language.printers` writes text that parses.
+This text is not meant to be parsed; `difflab.language.printers` writes text that parses.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from difflab.graph.evaluate import fold
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
 
-__all__ = ["Notation", "Phrase", "atom"]
+__all__ = ["NotationPrinter", "Phrase", "atom"]
 
-# How tightly the outermost sign of a phrase binds.
+# Precedence of the outermost operator of a phrase, from the weakest.
 CHOICE, LOGIC, RELATION, SUM, PRODUCT, PREFIX, POWER, ATOM = range(8)
 
 INFIX = {
@@ -52,13 +52,13 @@ LISTED = 6
 
 @dataclass(frozen=True)
 class Phrase:
-    """A piece of notation and how tightly its outermost sign binds."""
+    """A text and the precedence of its outermost operator."""
 
     text: str
     level: int = ATOM
 
     def within(self, level: int) -> str:
-        """Return the text, in parentheses where `level` binds more tightly."""
+        """Return the text, in parentheses if `level` binds more tightly."""
         return self.text if self.level >= level else f"({self.text})"
 
 
@@ -67,19 +67,19 @@ def atom(text: str) -> Phrase:
     return Phrase(text)
 
 
-class Notation:
+class NotationPrinter:
     """An interpreter of graphs whose values are phrases.
 
     Parameters
     ----------
     known : mapping of (primitive, argument texts) to Phrase, optional
-        Results that have a name of their own, such as v₃.
+        Results with a name of their own, such as v₃.
 
     Examples
     --------
     >>> from difflab.primitives import log, multiply
-    >>> say = Notation()
-    >>> say.operation(multiply)(atom("t"), say.operation(log)(atom("x"))).text
+    >>> printer = NotationPrinter()
+    >>> printer.operation(multiply)(atom("t"), printer.operation(log)(atom("x"))).text
     't × ln x'
     """
 
@@ -89,14 +89,14 @@ class Notation:
         self.known = known or {}
 
     def constant(self, value: Number, name: str | None) -> Phrase:
-        """Return a number as people write it."""
+        """Return the phrase of a constant."""
         if name is not None:
             return atom({"pi": "π"}.get(name, name))
         text = short(value)
         return Phrase(text, PREFIX if text.startswith("−") else ATOM)
 
     def operation(self, primitive: Primitive) -> Callable[..., Phrase]:
-        """Return the function of phrases that `primitive` is."""
+        """Return the function from argument phrases to the phrase of `primitive`."""
 
         def written(*args: Phrase, **params: Any) -> Phrase:
             found = self.known.get((primitive, tuple(arg.text for arg in args)))
@@ -118,14 +118,14 @@ class Notation:
         return _function(FUNCTIONS.get(primitive.name, fallback), args)
 
     def _expanded(self, primitive: Primitive, args: tuple[Phrase, ...]) -> Phrase:
-        """Write a companion, such as dlog, as the mathematics it stands for."""
+        """Return the phrase of a companion, such as dlog, in terms of its expansion."""
         builder = Builder()
-        nodes = [Node(builder, builder.input(f"a{place}")) for place in range(len(args))]
+        nodes = [Node(builder, builder.input(f"a{k}")) for k in range(len(args))]
         expand = primitive.expansion
         outcome = nodes[0] if expand is None else expand(*nodes)
         graph, (output,) = builder.freeze([outcome.id])
-        places = {name: node for node, name in graph.names.items()}
-        values = {places[f"a{place}"]: phrase for place, phrase in enumerate(args)}
+        node_of = {name: node for node, name in graph.names.items()}
+        values = {node_of[f"a{k}"]: phrase for k, phrase in enumerate(args)}
         phrase: Phrase = fold(graph, values, [output], self)[0]
         return phrase
 
@@ -133,7 +133,7 @@ class Notation:
 def _infix(name: str, a: Phrase, b: Phrase) -> Phrase:
     sign, level = INFIX[name]
     if name == "multiply" and b.text.startswith("1 / ") and b.level == PRODUCT:
-        # t × (1 / x) is written t / x, as Baydin et al. have it.
+        # t × (1 / x) is written t / x, as in Baydin et al.
         return Phrase(f"{a.within(level)} / {b.text[4:]}", level)
     if name == "add" and b.level == PREFIX and b.text.startswith("−"):
         return Phrase(f"{a.within(level)} − {b.text[1:]}", level)
@@ -147,7 +147,7 @@ def _infix(name: str, a: Phrase, b: Phrase) -> Phrase:
 
 
 def _function(name: str, args: tuple[Phrase, ...]) -> Phrase:
-    """Write ``sin v₀`` for a plain argument, else with parentheses."""
+    """Return ``sin v₀`` for an atomic argument, else a call with parentheses."""
     if len(args) == 1 and args[0].level == ATOM and " " not in args[0].text:
         return Phrase(f"{name} {args[0].text}", POWER)
     return Phrase(f"{name}({', '.join(arg.text for arg in args)})")

@@ -1,8 +1,7 @@
-"""The engine's derivative of one operation, as a formula to read and as a program to run.
+"""The derivative of a single operation, as a formula to print and a program to evaluate.
 
-An evaluation trace shows one operation at a time. Here the operation stands alone, as a
-function with inputs of its own, and the engine's sweeps run over it: formula and number come
-from the same graph, and no derivative is stated a second time.
+The operation is isolated as a function with its own inputs, and the sweeps of `difflab.autodiff`
+run over it. Formula and value come from the same graph, and no derivative rule is stated twice.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from difflab.graph.function import Function
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
 from difflab.graph.node import Node
 from difflab.primitives import not_equal
-from difflab.report.trace.notation import LOGIC, RELATION, Notation, Phrase, atom
+from difflab.report.trace.notation import LOGIC, RELATION, NotationPrinter, Phrase, atom
 
-__all__ = ["Formula", "Operation", "Rules", "operation_at"]
+__all__ = ["IsolatedOperation", "OperationFormula", "Rules", "operation_at"]
 
-# Constants up to this size are part of an operation, as the exponent of x² is; others are
-# arguments like any, so that a thousand coefficients do not make a thousand operations.
+# Integer constants up to this size are part of an operation, such as the exponent of x². Others
+# are arguments, so that a thousand coefficients do not make a thousand different operations.
 SMALL = 16
 T = "t"
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One operation apart from its place: the key under which its formulas are kept."""
+class IsolatedOperation:
+    """An operation without its position in the graph: the key of its cached formulas."""
 
     primitive: Primitive
     params: Params
@@ -41,7 +40,7 @@ class Operation:
     arguments: tuple[tuple[Any, ...], ...]
 
 
-class Formula:
+class OperationFormula:
     """A graph with slots: a template of its text and a program for its value.
 
     Slots are ``a0``, ``a1``, … for the arguments, ``d0``, … for their tangents, ``t`` for the
@@ -66,7 +65,7 @@ class Formula:
         for node, number in graph.constants.items():
             self.values[node] = interpreter.constant(*number)
         phrases = {node: atom(_slot(name)) for node, name in self.slots.items()}
-        phrase: Phrase = fold(graph, dict(phrases), [output], Notation(known))[0]
+        phrase: Phrase = fold(graph, dict(phrases), [output], NotationPrinter(known))[0]
         self.template = f"({phrase.text})" if phrase.level in (LOGIC, RELATION) else phrase.text
 
     def __call__(self, slots: Mapping[str, Any]) -> Any:
@@ -87,87 +86,93 @@ class Formula:
 
 
 def _slot(name: str) -> str:
-    """Return a mark that no formula contains: two characters for private use around a name."""
+    """Return the text of a slot: its name between two private-use characters."""
     return f"\ue000{name}\ue001"
 
 
 class Rules:
-    """Formulas of operations, each derived once."""
+    """Cache of the formulas of operations."""
 
     def __init__(self) -> None:
-        self._results: dict[Operation, Formula] = {}
-        self._tangents: dict[tuple[Operation, tuple[bool, ...]], Formula | None] = {}
-        self._cotangents: dict[tuple[Operation, int], Formula | None] = {}
-        self._conditions: dict[tuple[Operation, int], Formula | None] = {}
+        self._results: dict[IsolatedOperation, OperationFormula] = {}
+        self._tangents: dict[
+            tuple[IsolatedOperation, tuple[bool, ...]], OperationFormula | None
+        ] = {}
+        self._cotangents: dict[tuple[IsolatedOperation, int], OperationFormula | None] = {}
+        self._conditions: dict[tuple[IsolatedOperation, int], OperationFormula | None] = {}
 
-    def result(self, operation: Operation) -> Formula:
-        """Return y as a formula of the arguments."""
+    def result(self, operation: IsolatedOperation) -> OperationFormula:
+        """Return the formula of the result y in terms of the arguments."""
         if operation not in self._results:
             alone = _alone(operation)
             known = _truths(operation)
-            self._results[operation] = Formula(alone.graph, alone.outputs[0], known)
+            self._results[operation] = OperationFormula(alone.graph, alone.outputs[0], known)
         return self._results[operation]
 
-    def tangent(self, operation: Operation, moving: tuple[bool, ...]) -> Formula | None:
-        """Return ẏ as a formula of the arguments that are `moving` and their tangents."""
+    def tangent(
+        self, operation: IsolatedOperation, moving: tuple[bool, ...]
+    ) -> OperationFormula | None:
+        """Return the formula of ẏ; `moving` says which arguments have a tangent."""
         key = (operation, moving)
         if key not in self._tangents:
             sweep = Sweep(_alone(operation))
             seeds = {}
-            for place, node in _inputs(operation, sweep.function).items():
-                if moving[place]:
+            for position, node in _inputs(operation, sweep.function).items():
+                if moving[position]:
                     shape = sweep.builder.shape(node)
-                    seeds[node] = sweep.node(sweep.builder.input(f"d{place}", shape))
+                    seeds[node] = sweep.node(sweep.builder.input(f"d{position}", shape))
             (output,) = sweep.function.outputs
             found = push_forward(sweep, seeds, [output]).get(output)
             self._tangents[key] = self._formula(operation, sweep, found)
         return self._tangents[key]
 
-    def cotangent(self, operation: Operation, place: int) -> Formula | None:
-        """Return what ȳ contributes to the cotangent of one argument; None if nothing."""
-        key = (operation, place)
+    def cotangent(self, operation: IsolatedOperation, position: int) -> OperationFormula | None:
+        """Return the contribution of ȳ to the cotangent of an argument, or None if it is zero."""
+        key = (operation, position)
         if key not in self._cotangents:
             sweep = Sweep(_alone(operation))
-            source = _inputs(operation, sweep.function)[place]
+            source = _inputs(operation, sweep.function)[position]
             output = sweep.function.outputs[0]
             seed = sweep.node(sweep.builder.input(T, sweep.builder.shape(output)))
             found = pull_back(sweep, {output: seed}, [source]).get(source)
             self._cotangents[key] = self._formula(operation, sweep, found)
         return self._cotangents[key]
 
-    def condition(self, operation: Operation, place: int) -> Formula | None:
-        """Return when a selecting operation passes the argument on; None if it never asks."""
-        key = (operation, place)
+    def condition(self, operation: IsolatedOperation, position: int) -> OperationFormula | None:
+        """Return the condition under which an operation selects the argument, or None."""
+        key = (operation, position)
         if key not in self._conditions:
             rule = operation.primitive.rule
-            asks = rule.conditions[place] if isinstance(rule, Select) else None
+            selects = rule.conditions[position] if isinstance(rule, Select) else None
             sweep = Sweep(_alone(operation))
             nodes = [sweep.node(arg) for arg in sweep.graph.arguments(sweep.function.outputs[0])]
-            found = None if asks is None else asks(*nodes)
+            found = None if selects is None else selects(*nodes)
             self._conditions[key] = self._formula(operation, sweep, found)
         return self._conditions[key]
 
     @staticmethod
-    def moves_data(operation: Operation) -> bool:
-        """Return whether a mask has to go through the operation as its cotangent does."""
+    def moves_data(operation: IsolatedOperation) -> bool:
+        """Return whether a mask is propagated through the operation like a cotangent."""
         return isinstance(operation.primitive.rule, Linear | ByArgument)
 
-    def _formula(self, operation: Operation, sweep: Sweep, found: Node | None) -> Formula | None:
-        # A zero that the engine knows of ends its sweeps: no infinite slope beyond makes it nan.
+    def _formula(
+        self, operation: IsolatedOperation, sweep: Sweep, found: Node | None
+    ) -> OperationFormula | None:
+        # A structural zero ends the sweep, so that no infinite slope turns it into nan.
         if found is None or sweep.builder.number(found.id) == 0:
             return None
         graph, (output,) = sweep.builder.freeze([found.id])
         known = _truths(operation)
         known[operation.primitive, _texts(operation)] = atom(_slot("y"))
-        return Formula(graph, output, known)
+        return OperationFormula(graph, output, known)
 
 
-def operation_at(graph: Graph, node: int) -> Operation:
+def operation_at(graph: Graph, node: int) -> IsolatedOperation:
     """Return the operation of a node, apart from its place."""
     primitive = graph.primitive(node)
     if primitive is None:
         raise ValueError("inputs and constants are not operations")
-    return Operation(
+    return IsolatedOperation(
         primitive,
         graph.param_table[graph.param_ids[node]],
         tuple(_argument(graph, primitive, argument) for argument in graph.arguments(node)),
@@ -184,38 +189,38 @@ def _argument(graph: Graph, primitive: Primitive, node: int) -> tuple[Any, ...]:
     return ("input", graph.shape(node), row is not None and row.boolean)
 
 
-def _texts(operation: Operation) -> tuple[str, ...]:
-    """Return the arguments as they stand in a template."""
-    say = Notation()
+def _texts(operation: IsolatedOperation) -> tuple[str, ...]:
+    """Return the texts of the arguments in a template."""
+    printer = NotationPrinter()
     return tuple(
-        say.constant(value, extra).text if kind == "constant" else _slot(f"a{place}")
-        for place, (kind, value, extra) in enumerate(operation.arguments)
+        printer.constant(value, extra).text if kind == "constant" else _slot(f"a{k}")
+        for k, (kind, value, extra) in enumerate(operation.arguments)
     )
 
 
-def _truths(operation: Operation) -> dict[tuple[Primitive, tuple[str, ...]], Phrase]:
-    """Return what truth values are called: alone, an argument is a number that is not 0."""
+def _truths(operation: IsolatedOperation) -> dict[tuple[Primitive, tuple[str, ...]], Phrase]:
+    """Return the texts of truth values: ``a != 0`` of a boolean argument is ``a`` itself."""
     return {
-        (not_equal, (_slot(f"a{place}"), "0")): atom(_slot(f"a{place}"))
-        for place, (kind, _, truth) in enumerate(operation.arguments)
+        (not_equal, (_slot(f"a{k}"), "0")): atom(_slot(f"a{k}"))
+        for k, (kind, _, truth) in enumerate(operation.arguments)
         if kind == "input" and truth
     }
 
 
-def _alone(operation: Operation) -> Function:
+def _alone(operation: IsolatedOperation) -> Function:
     """Return the operation as a function of its arguments that are not constants."""
     builder = Builder()
     nodes = [
-        builder.constant(value, extra) if kind == "constant" else builder.input(f"a{place}", value)
-        for place, (kind, value, extra) in enumerate(operation.arguments)
+        builder.constant(value, extra) if kind == "constant" else builder.input(f"a{k}", value)
+        for k, (kind, value, extra) in enumerate(operation.arguments)
     ]
     y = builder.emit(operation.primitive, nodes, operation.params)
     inputs = [node for node in nodes if builder.opcode[node] == INPUT]
     return Function.build(builder, inputs, [y], [T])
 
 
-def _inputs(operation: Operation, function: Function) -> dict[int, int]:
-    """Return for each argument that is not a constant its node."""
+def _inputs(operation: IsolatedOperation, function: Function) -> dict[int, int]:
+    """Return the input node of each argument that is not a constant."""
     return {
         int(name[1:]): node
         for name, node in zip(function.inputs, function.input_nodes, strict=True)

@@ -1,7 +1,6 @@
-"""The rows of an evaluation trace, and the record that holds them.
+"""The rows of an evaluation trace, and its record.
 
-Large traces keep their first and last rows; what a dropped row would have said is never
-written out.
+Large traces keep their first and last rows; dropped rows are never formatted.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-__all__ = ["Adjoint", "Collector", "Rows", "Step", "Trace", "plain"]
+__all__ = ["Adjoint", "Collector", "EvaluationTrace", "TraceRows", "TraceStep", "plain"]
 
-Row = TypeVar("Row")
-Named = tuple[str, Any]
+TraceRow = TypeVar("TraceRow")
+NamedValue = tuple[str, Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class TraceStep:
     """A line of a primal or tangent trace: ``v₁ = ln v₋₁ = ln 2 = 0.693147``.
 
     Attributes
@@ -29,7 +28,7 @@ class Step:
     name, shown : str
         ``v1``, printed v₁; its tangent is ``v1_dot``.
     formula, numbers : str
-        The rule with names and with numbers in it.
+        The formula with names, and with values inserted.
     value : number or array
     """
 
@@ -47,17 +46,17 @@ class Adjoint:
     Attributes
     ----------
     name, shown : str
-        The adjoint that receives: ``v0_bar``, printed v̄₀.
+        The adjoint that is updated: ``v0_bar``, printed v̄₀.
     partial : str
-        Which product arrives: ``v̄₃ ∂v₃/∂v₀``.
+        The contribution as a product: ``v̄₃ ∂v₃/∂v₀``.
     formula, numbers : str
-        The rule with names and with numbers in it.
+        The formula with names, and with values inserted.
     contribution, value : number or array
-        What arrives, and the adjoint after it.
+        The value of the contribution, and the adjoint after adding it.
     accumulates : bool
-        Whether something had arrived before.
+        Whether the adjoint had an earlier contribution.
     mask : truth value or array, or None
-        Where the branch that it passes was taken; None outside of branches.
+        The elements whose branch was selected; None outside branches.
     """
 
     name: str
@@ -72,42 +71,42 @@ class Adjoint:
 
 
 @dataclass(frozen=True)
-class Rows(Generic[Row]):
-    """The first and the last rows, and how many between them are left out."""
+class TraceRows(Generic[TraceRow]):
+    """The first and the last rows, and the number of omitted rows between them."""
 
-    head: tuple[Row, ...]
-    tail: tuple[Row, ...] = ()
+    head: tuple[TraceRow, ...]
+    tail: tuple[TraceRow, ...] = ()
     skipped: int = 0
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TraceRow]:
         return iter(self.head + self.tail)
 
     def __len__(self) -> int:
         return len(self.head) + len(self.tail)
 
 
-class Collector(Generic[Row]):
-    """Takes rows as functions, and calls those of the rows that are kept."""
+class Collector(Generic[TraceRow]):
+    """Collects functions that make rows, and calls those of the rows that are kept."""
 
     def __init__(self, limit: int | None) -> None:
         self.first = math.inf if limit is None else limit - limit // 3
-        self.head: list[Callable[[], Row]] = []
-        self.tail: deque[Callable[[], Row]] = deque(maxlen=0 if limit is None else limit // 3)
+        self.head: list[Callable[[], TraceRow]] = []
+        self.tail: deque[Callable[[], TraceRow]] = deque(maxlen=0 if limit is None else limit // 3)
         self.count = 0
 
-    def add(self, row: Callable[[], Row]) -> None:
-        """Take one more row."""
+    def add(self, row: Callable[[], TraceRow]) -> None:
+        """Add a row."""
         self.count += 1
         (self.head if len(self.head) < self.first else self.tail).append(row)
 
-    def rows(self) -> Rows[Row]:
-        """Write the rows that are kept."""
+    def rows(self) -> TraceRows[TraceRow]:
+        """Make the rows that are kept."""
         head, tail = tuple(row() for row in self.head), tuple(row() for row in self.tail)
-        return Rows(head, tail, self.count - len(head) - len(tail))
+        return TraceRows(head, tail, self.count - len(head) - len(tail))
 
 
 @dataclass(frozen=True)
-class Trace:
+class EvaluationTrace:
     """The evaluation trace of a function at a point.
 
     Attributes
@@ -116,32 +115,32 @@ class Trace:
         The text of the function.
     point, outputs : tuple of (str, value)
         The inputs and the outputs.
-    primal : Rows of Step
+    primal : TraceRows of TraceStep
         v₁, v₂, … in the order of evaluation.
     seed, tangents, directional
-        The input that moves, its tangents, and ẏ of every output; None, None and () without
-        forward mode.
+        The input of differentiation, the tangents, and ẏ of every output; None, None and ()
+        without forward mode.
     output, adjoints, gradient
-        The output whose adjoint is 1, the contributions, and its derivative with respect to
+        The output of differentiation, the contributions to the adjoints, and its derivative by
         every input; None, None and () without reverse mode.
     notes : tuple of str
         Which inputs of a small function have a derivative that is exactly 0, and why.
     """
 
     expression: str
-    point: tuple[Named, ...]
-    outputs: tuple[Named, ...]
-    primal: Rows[Step]
+    point: tuple[NamedValue, ...]
+    outputs: tuple[NamedValue, ...]
+    primal: TraceRows[TraceStep]
     seed: str | None = None
-    tangents: Rows[Step] | None = None
-    directional: tuple[Named, ...] = ()
+    tangents: TraceRows[TraceStep] | None = None
+    directional: tuple[NamedValue, ...] = ()
     output: str | None = None
-    adjoints: Rows[Adjoint] | None = None
-    gradient: tuple[Named, ...] = ()
+    adjoints: TraceRows[Adjoint] | None = None
+    gradient: tuple[NamedValue, ...] = ()
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as the values of strict JSON, schema ``difflab.trace/1``."""
+        """Return the record as a dictionary for strict JSON, schema ``difflab.trace/1``."""
         record: dict[str, Any] = {
             "schema": "difflab.trace/1",
             "expression": self.expression,
@@ -167,17 +166,17 @@ class Trace:
 
 
 def plain(value: Any) -> Any:
-    """Return a number or truth value of Python's own for a single one, else the array."""
+    """Return a Python scalar for a zero-dimensional array, else the array."""
     array = np.asarray(value)
     return array.item() if array.ndim == 0 else array
 
 
-def _mapping(pairs: tuple[Named, ...]) -> dict[str, Any]:
+def _mapping(pairs: tuple[NamedValue, ...]) -> dict[str, Any]:
     return {name: _strict(value) for name, value in pairs}
 
 
 def _strict(value: Any) -> Any:
-    """Return lists of numbers; numbers that JSON has not are strings."""
+    """Return nested lists, with non-finite numbers as strings."""
     if value is None:
         return None
     array = np.asarray(value)
@@ -187,7 +186,7 @@ def _strict(value: Any) -> Any:
     return array.tolist()
 
 
-def _steps(rows: Rows[Step]) -> list[dict[str, Any]]:
+def _steps(rows: TraceRows[TraceStep]) -> list[dict[str, Any]]:
     return [
         {
             "name": row.name,
@@ -199,7 +198,7 @@ def _steps(rows: Rows[Step]) -> list[dict[str, Any]]:
     ]
 
 
-def _adjoints(rows: Rows[Adjoint]) -> list[dict[str, Any]]:
+def _adjoints(rows: TraceRows[Adjoint]) -> list[dict[str, Any]]:
     return [
         {
             "name": row.name,

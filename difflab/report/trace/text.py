@@ -1,6 +1,6 @@
 """An evaluation trace as a terminal table, Markdown, JSON or an HTML page.
 
-All four show the same cells. User text in them is escaped.
+The user's text is escaped in all of them.
 """
 
 from __future__ import annotations
@@ -17,53 +17,53 @@ import numpy as np
 
 from difflab.drawing.order import short
 from difflab.report.style import clean, exact, shorten
-from difflab.report.trace.steps import Adjoint, Rows, Step, Trace
+from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
 __all__ = ["FORMATS", "as_html", "as_json", "as_markdown", "as_table"]
 
 WIDTH = 80
 EXPRESSION = 300
 LISTED = 12
-# Characters that JSON may hold as they are, but that could steer a terminal.
-STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+# Characters that JSON allows but a terminal interprets.
+CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class _Table:
-    """A table of the trace: cells of text, `figures` the columns of numbers."""
+class _TraceTable:
+    """A table of the trace; `figures` are its numeric columns."""
 
     title: str
     headings: tuple[str, ...]
     figures: tuple[int, ...]
     rows: Sequence[tuple[str, ...]]
     skipped: int
-    place: int
+    position: int
     results: list[tuple[str, str]]
 
     def lines(self) -> Iterator[tuple[str, ...]]:
-        """Yield the rows, with a note where rows are left out."""
-        yield from self.rows[: self.place]
+        """Yield the rows, with a note in place of the omitted ones."""
+        yield from self.rows[: self.position]
         if self.skipped:
             notes = [f"… {self.skipped:,} more steps", "use --format json for all"]
             blank = range(len(self.headings))
             yield tuple("" if k in self.figures or not notes else notes.pop(0) for k in blank)
-        yield from self.rows[self.place :]
+        yield from self.rows[self.position :]
 
 
 def _value(value: Any) -> str:
-    """Return a result with all its digits, an array by its ends."""
+    """Return a result with all its digits, an array by its first and last elements."""
     if isinstance(value, bool) or np.ndim(value):
         return short(value, 8)
     return exact(value)
 
 
 def _figure(value: Any) -> str:
-    """Return a number with six digits, an array by the beginning of its ends."""
+    """Return a number with six digits, an array abbreviated."""
     return short(value, 3 if np.ndim(value) else 6).partition(" (")[0]
 
 
-def _tables(trace: Trace, numbers: bool) -> list[_Table]:
-    """Return what there is to show; with `numbers`, formulas are repeated with numbers in."""
+def _tables(trace: EvaluationTrace, numbers: bool) -> list[_TraceTable]:
+    """Return the tables; with `numbers`, formulas are repeated with values inserted."""
     tables = []
     if trace.tangents is None:
         tables.append(_primal(trace, numbers))
@@ -74,21 +74,21 @@ def _tables(trace: Trace, numbers: bool) -> list[_Table]:
     return tables
 
 
-def _equation(row: Step, numbers: bool) -> str:
+def _equation(row: TraceStep, numbers: bool) -> str:
     inserted = f" = {row.numbers}" if numbers and row.numbers not in ("", row.formula) else ""
     return clean(f"{row.shown} = {row.formula}{inserted}")
 
 
-def _primal(trace: Trace, numbers: bool) -> _Table:
+def _primal(trace: EvaluationTrace, numbers: bool) -> _TraceTable:
     rows = [(_equation(row, numbers), _figure(row.value)) for row in trace.primal]
-    return _Table(
+    return _TraceTable(
         "Forward evaluation trace", ("step", "value"), (1,), rows, trace.primal.skipped,
         len(trace.primal.head), [(clean(name), _value(value)) for name, value in trace.outputs],
     )  # fmt: skip
 
 
-def _forward(trace: Trace, tangents: Rows[Step], numbers: bool) -> _Table:
-    """Put primal and tangent trace side by side, as in Table 2 of Baydin et al."""
+def _forward(trace: EvaluationTrace, tangents: TraceRows[TraceStep], numbers: bool) -> _TraceTable:
+    """Return primal and tangent trace side by side, as in Table 2 of Baydin et al."""
     rows = [
         (_equation(a, numbers), _figure(a.value), _equation(b, numbers), _figure(b.value))
         for a, b in zip(trace.primal, tangents, strict=True)
@@ -97,22 +97,22 @@ def _forward(trace: Trace, tangents: Rows[Step], numbers: bool) -> _Table:
     results += [
         (clean(f"∂{name}/∂{trace.seed}"), _value(value)) for name, value in trace.directional
     ]
-    return _Table(
+    return _TraceTable(
         f"Forward mode: tangents v̇ = ∂v/∂{clean(trace.seed or '')}, step by step downwards",
         ("primal", "value", "tangent", "value"), (1, 3), rows, tangents.skipped,
         len(tangents.head), results,
     )  # fmt: skip
 
 
-def _reverse(trace: Trace, adjoints: Rows[Adjoint], numbers: bool) -> _Table:
-    """List the contributions to the adjoints, as in Table 3 of Baydin et al."""
+def _reverse(trace: EvaluationTrace, adjoints: TraceRows[Adjoint], numbers: bool) -> _TraceTable:
+    """Return the contributions to the adjoints, as in Table 3 of Baydin et al."""
     rows = [_adjoint(row, numbers) for row in adjoints]
     output = clean(trace.output or "")
     results = [(clean(f"∂{output}/∂{name}"), _value(value)) for name, value in trace.gradient]
     if len(results) > LISTED:
         left = len(results) - LISTED
         results[LISTED - 1 : -1] = [("…", f"{left + 1:,} more; use --format json for all")]
-    return _Table(
+    return _TraceTable(
         f"Reverse mode: adjoints v̄ = ∂{output}/∂v, from the output back to the inputs",
         ("adjoint", "contribution", "value", "sum"), (2, 3), rows, adjoints.skipped,
         len(adjoints.head), results,
@@ -129,7 +129,7 @@ def _adjoint(row: Adjoint, numbers: bool) -> tuple[str, ...]:
 
 
 def _taken(mask: Any) -> str:
-    """Say whether a branch was taken, or at how many entries of an array."""
+    """Return whether a branch was selected, or for how many elements of an array."""
     if mask is None:
         return ""
     count, size = int(np.sum(mask)), int(np.size(mask))
@@ -138,25 +138,27 @@ def _taken(mask: Any) -> str:
     return f"  (taken: {count:,} of {size:,})"
 
 
-def _facts(trace: Trace) -> list[tuple[str, str]]:
+def _facts(trace: EvaluationTrace) -> list[tuple[str, str]]:
     point = [f"{clean(name)} = {_value(value)}" for name, value in trace.point]
     if len(point) > LISTED:
         point[LISTED - 1 : -1] = ["…"]
     return [("f", shorten(clean(trace.expression), EXPRESSION)), ("at", ", ".join(point))]
 
 
-def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH, plain: bool = False) -> str:
+def as_table(
+    trace: EvaluationTrace, *, colour: bool = False, width: int = WIDTH, plain: bool = False
+) -> str:
     """Return a trace as tables for the terminal, at most `width` columns wide.
 
     Parameters
     ----------
-    trace : Trace
+    trace : EvaluationTrace
     colour : bool
         Whether to colour the text with terminal sequences.
     width : int
-        Columns to fill at most; from 120 on, formulas are repeated with numbers in them.
+        Columns to fill at most; from 120 on, formulas are repeated with values inserted.
     plain : bool
-        Whether to write nothing beyond ASCII.
+        Whether to use ASCII only.
     """
     from rich.table import Table
     from rich.text import Text
@@ -175,14 +177,14 @@ def as_table(trace: Trace, *, colour: bool = False, width: int = WIDTH, plain: b
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
-def _grid(table: _Table) -> Any:
+def _grid(table: _TraceTable) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for place, heading in enumerate(table.headings):
-        figure = place in table.figures
+    for column, heading in enumerate(table.headings):
+        figure = column in table.figures
         grid.add_column(heading, justify="right" if figure else "left", no_wrap=figure)
     for line in table.lines():
         grid.add_row(*map(Text, line))
@@ -201,7 +203,7 @@ def _results(results: Sequence[tuple[str, str]]) -> Any:
     return grid
 
 
-def as_markdown(trace: Trace) -> str:
+def as_markdown(trace: EvaluationTrace) -> str:
     """Return a trace as Markdown tables."""
     from difflab.report.comparison.markdown import block, cells, literal
 
@@ -218,7 +220,7 @@ def as_markdown(trace: Trace) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_html(trace: Trace) -> str:
+def as_html(trace: EvaluationTrace) -> str:
     """Return a trace as a page that needs no network."""
     from difflab.report.comparison.html import document
 
@@ -242,8 +244,8 @@ def as_html(trace: Trace) -> str:
     return document(f"trace of {expression}", [*body, "</main>"])
 
 
-def _cell(tag: str, table: _Table, place: int, text: str) -> str:
-    kind = ' class="figure"' if place in table.figures else ""
+def _cell(tag: str, table: _TraceTable, column: int, text: str) -> str:
+    kind = ' class="figure"' if column in table.figures else ""
     return f"<{tag}{kind}>{escape(text)}</{tag}>"
 
 
@@ -251,12 +253,12 @@ def _equations(results: Sequence[tuple[str, str]]) -> str:
     return "<br>".join(escape(f"{label} = {text}") for label, text in results)
 
 
-def as_json(trace: Trace) -> str:
-    """Return all that a trace holds as strict JSON, schema ``difflab.trace/1``."""
+def as_json(trace: EvaluationTrace) -> str:
+    """Return the whole trace as strict JSON, schema ``difflab.trace/1``."""
     text = json.dumps(trace.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
-    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[Trace], str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[EvaluationTrace], str]] = MappingProxyType(
     {"table": as_table, "md": as_markdown, "html": as_html, "json": as_json}
 )

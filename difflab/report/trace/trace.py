@@ -2,8 +2,8 @@
 
 As in Tables 2 and 3 of Baydin, Pearlmutter, Radul & Siskind (2018), *Automatic Differentiation
 in Machine Learning: a Survey*, JMLR 18(153): in forward mode every step v₁, v₂, … has a tangent
-v̇ᵢ = ∂vᵢ/∂x; in reverse mode the adjoints v̄ᵢ = ∂y/∂vᵢ are collected from the output back, one
-contribution at a time, so that the sums at every fan-out are seen to grow.
+v̇ᵢ = ∂vᵢ/∂x; in reverse mode the adjoints v̄ᵢ = ∂y/∂vᵢ are accumulated from the output back, one
+contribution at a time, so that the sum at every fan-out is shown term by term.
 """
 
 from __future__ import annotations
@@ -31,49 +31,56 @@ from difflab.errors import InputError, PointError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened
-from difflab.report.trace.rules import Formula, Rules, operation_at
-from difflab.report.trace.steps import Adjoint, Collector, Rows, Step, Trace, plain
+from difflab.report.trace.rules import OperationFormula, Rules, operation_at
+from difflab.report.trace.steps import (
+    Adjoint,
+    Collector,
+    EvaluationTrace,
+    TraceRows,
+    TraceStep,
+    plain,
+)
 
 __all__ = ["MODES", "SHOWN", "point_values", "trace"]
 
-Mode = Literal["forward", "reverse", "both"]
-Place = tuple[int, tuple[int, ...]]
+ModeName = Literal["forward", "reverse", "both"]
+ElementIndex = tuple[int, tuple[int, ...]]
 
 MODES = ("both", "forward", "reverse")
 SHOWN = 45
 DIGITS = 4
-LOOKED_INTO = 1000
-"""Nodes of a function for which it is said why a derivative is 0."""
+MOST_EXPLAINED = 1000
+"""Most nodes of a function for which the trace explains why a derivative is 0."""
 
 
 def trace(
     function: Function,
     point: Mapping[str, Any],
     *,
-    mode: Mode = "both",
+    mode: ModeName = "both",
     seed: str | None = None,
     limit: int | None = SHOWN,
-) -> Trace:
+) -> EvaluationTrace:
     """Return the evaluation trace of a function.
 
     Parameters
     ----------
     function : Function
-        What is traced.
+        The function to trace.
     point : mapping of str to number or array
         A value for every input, of the input's shape.
     mode : {"both", "forward", "reverse"}
         Which derivatives to show.
     seed : str, optional
-        In forward mode the input that moves, in reverse mode the output that is
-        differentiated; an entry of an array as ``x[3]``. The first one by default.
+        In forward mode the input to differentiate by, in reverse mode the output to
+        differentiate; an element of an array as ``x[3]``. The first one by default.
     limit : int, optional
         Rows to keep of every table; None keeps all.
 
     Returns
     -------
-    Trace
-        The steps, and the derivatives that they end in.
+    EvaluationTrace
+        The steps, and the resulting derivatives.
 
     Raises
     ------
@@ -98,7 +105,7 @@ def trace(
     values = point_values(function, point)
     check_domain(function, values)
     source, target = _chosen(function, mode, seed)
-    run = _Run(function, values, limit)
+    run = _TracedEvaluation(function, values, limit)
     parts: dict[str, Any] = {}
     with np.errstate(all="ignore"):
         if mode != "reverse":
@@ -106,7 +113,7 @@ def trace(
         if mode != "forward":
             parts |= run.reverse(target)
     results = [plain(run.values[node]) for node in function.outputs]
-    return Trace(
+    return EvaluationTrace(
         expression=function.text or "",
         point=tuple(zip(function.inputs, map(plain, values), strict=True)),
         outputs=tuple(zip(output_labels(function), results, strict=True)),
@@ -119,8 +126,8 @@ def trace(
 def _notes(
     function: Function, values: Sequence[Any], gradient: Sequence[tuple[str, Any]]
 ) -> tuple[str, ...]:
-    """Return which derivatives are exactly 0, and what stops them, where that is cheap to say."""
-    if not gradient or len(function.graph) > LOOKED_INTO or len(function.outputs) > 1:
+    """Return which derivatives are exactly 0 and why, if this is cheap to find."""
+    if not gradient or len(function.graph) > MOST_EXPLAINED or len(function.outputs) > 1:
         return ()
     bars = {function.inputs.index(name): bar for name, bar in gradient}
     with np.errstate(all="ignore"):
@@ -142,32 +149,32 @@ def point_values(function: Function, point: Mapping[str, Any]) -> list[Any]:
     return values
 
 
-def _chosen(function: Function, mode: str, seed: str | None) -> tuple[Place, Place]:
-    """Return the input that moves and the output that is differentiated."""
+def _chosen(function: Function, mode: str, seed: str | None) -> tuple[ElementIndex, ElementIndex]:
+    """Return the input to differentiate by and the output to differentiate."""
     sides = {
         "input": (function.inputs, function.input_shapes),
         "output": (output_labels(function), function.output_shapes),
     }
-    found = {what: _place(*side, seed) for what, side in sides.items()}
-    asked = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
-    if seed is not None and all(found[what] is None for what in asked):
-        names = [name for what in asked for name in sides[what][0]]
+    found = {what: _element(*side, seed) for what, side in sides.items()}
+    sought = {"forward": ["input"], "reverse": ["output"], "both": ["input", "output"]}[mode]
+    if seed is not None and all(found[what] is None for what in sought):
+        names = [name for what in sought for name in sides[what][0]]
         near = get_close_matches(seed, names[:1000], 1)
         raise InputError(
-            f"the function has no {' or '.join(asked)} {seed!r} to start from",
+            f"the function has no {' or '.join(sought)} {seed!r} for the seed",
             hint=f"did you mean {near[0]!r}?" if near else f"one of: {shortened(names)}",
         )
-    first = {what: _place(*side, None) for what, side in sides.items()}
+    first = {what: _element(*side, None) for what, side in sides.items()}
     return found["input"] or first["input"] or (0, ()), found["output"] or first["output"] or (
         0,
         (),
     )
 
 
-def _place(
+def _element(
     names: Sequence[str], shapes: Sequence[tuple[int, ...]], text: str | None
-) -> Place | None:
-    """Return the variable that `text` names and the entry of it; the first one for None."""
+) -> ElementIndex | None:
+    """Return the variable and the element that `text` names; the first ones for None."""
     if text is None:
         return (0, (0,) * len(shapes[0])) if names else None
     name, bracket, rest = text.strip().partition("[")
@@ -182,16 +189,16 @@ def _place(
     return (names.index(name), key) if inside else None
 
 
-def _entry(names: Sequence[str], place: Place) -> str:
+def _element_name(names: Sequence[str], element: ElementIndex) -> str:
     """Return ``x`` or ``x[3]``."""
     if not names:
         return ""
-    which, key = place
+    which, key = element
     return names[which] + (f"[{','.join(map(str, key))}]" if key else "")
 
 
-class _Run:
-    """One evaluation: the values of all nodes, their names, and the sweeps over them."""
+class _TracedEvaluation:
+    """An evaluation of a function: values and names of all nodes, and the sweeps over them."""
 
     def __init__(self, function: Function, values: Sequence[Any], limit: int | None) -> None:
         self.function, self.graph, self.limit = function, function.graph, limit
@@ -205,9 +212,9 @@ class _Run:
             if self.graph.opcode[node] >= FIRST_ROW
         }
 
-    def primal(self) -> Rows[Step]:
+    def primal(self) -> TraceRows[TraceStep]:
         """Return the forward evaluation trace."""
-        rows = Collector[Step](self.limit)
+        rows = Collector[TraceStep](self.limit)
         for name, node in zip(self.function.inputs, self.function.input_nodes, strict=True):
             rows.add(partial(self._step, node, "", name, "", self.values[node]))
         for node, operation in self.operations.items():
@@ -215,9 +222,9 @@ class _Run:
             rows.add(partial(self._written, node, "", formula, {}, self.values[node]))
         return rows.rows()
 
-    def forward(self, source: Place) -> dict[str, Any]:
+    def forward(self, source: ElementIndex) -> dict[str, Any]:
         """Return the tangents with respect to one input, and those of the outputs."""
-        function, rows = self.function, Collector[Step](self.limit)
+        function, rows = self.function, Collector[TraceStep](self.limit)
         dots: dict[int, Any] = {}
         for which, node in enumerate(function.input_nodes):
             dots[node] = np.zeros(self.graph.shape(node))
@@ -230,21 +237,21 @@ class _Run:
             moving = tuple(arg in dots for arg in args)
             formula = self.rules.tangent(operation, moving) if any(moving) else None
             if formula is None:
-                still = np.zeros(self.graph.shape(node))
-                rows.add(partial(self._step, node, DOT, "0", "", still))
+                zero = np.zeros(self.graph.shape(node))
+                rows.add(partial(self._step, node, DOT, "0", "", zero))
                 continue
             tangents = {f"d{place}": dots[arg] for place, arg in enumerate(args) if moving[place]}
             value = formula(self._arguments(node) | tangents)
-            dots[node] = _spread(value, self.graph.shape(node))
+            dots[node] = _broadcast(value, self.graph.shape(node))
             rows.add(partial(self._written, node, DOT, formula, tangents, dots[node]))
         ends = [plain(dots.get(node, 0.0)) for node in function.outputs]
         return {
-            "seed": _entry(function.inputs, source),
+            "seed": _element_name(function.inputs, source),
             "tangents": rows.rows(),
             "directional": tuple(zip(output_labels(function), ends, strict=True)),
         }
 
-    def reverse(self, target: Place) -> dict[str, Any]:
+    def reverse(self, target: ElementIndex) -> dict[str, Any]:
         """Return every contribution to every adjoint, and the gradient of one output."""
         function, rows = self.function, Collector[Adjoint](self.limit)
         start = function.outputs[target[0]]
@@ -277,7 +284,7 @@ class _Run:
             for node in function.input_nodes
         ]
         return {
-            "output": _entry(output_labels(function), target),
+            "output": _element_name(output_labels(function), target),
             "adjoints": rows.rows(),
             "gradient": tuple(zip(function.inputs, ends, strict=True)),
         }
@@ -291,19 +298,19 @@ class _Run:
         return active
 
     def _contribution(
-        self, node: int, place: int, formula: Formula, bar: Any, mask: Any
+        self, node: int, place: int, formula: OperationFormula, bar: Any, mask: Any
     ) -> tuple[Any, Any]:
-        """Return what one argument receives, exactly zero where its branch was not taken."""
+        """Return the contribution to one argument, exactly zero in an unselected branch."""
         operation = self.operations[node]
         slots = self._arguments(node)
         shape = self.graph.shape(self.graph.arguments(node)[place])
-        part = _spread(formula(slots | {"t": bar}), shape)
+        part = _broadcast(formula(slots | {"t": bar}), shape)
         if mask is not None and self.rules.moves_data(operation):
-            mask = _spread(formula(slots | {"t": mask * 1.0}), shape) != 0
+            mask = _broadcast(formula(slots | {"t": mask * 1.0}), shape) != 0
         condition = self.rules.condition(operation, place)
         if condition is not None:
-            taken = _spread(condition(slots), shape)
-            mask = taken if mask is None else mask & taken
+            selected = _broadcast(condition(slots), shape)
+            mask = selected if mask is None else mask & selected
         return (part if mask is None else np.where(mask, part, 0.0)), mask
 
     def _arguments(self, node: int) -> dict[str, Any]:
@@ -314,14 +321,19 @@ class _Run:
         constant = self.graph.opcode[node] == CONSTANT
         return subscript(self.names[node], "" if constant else mark)
 
-    def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> Step:
+    def _step(self, node: int, mark: str, formula: str, numbers: str, value: Any) -> TraceStep:
         name = self.names[node] + {"": "", DOT: "_dot"}[mark]
-        return Step(name, self._shown(node, mark), formula, numbers, plain(value))
+        return TraceStep(name, self._shown(node, mark), formula, numbers, plain(value))
 
     def _written(
-        self, node: int, mark: str, formula: Formula, tangents: Mapping[str, Any], value: Any
-    ) -> Step:
-        """Write a step with names and with numbers."""
+        self,
+        node: int,
+        mark: str,
+        formula: OperationFormula,
+        tangents: Mapping[str, Any],
+        value: Any,
+    ) -> TraceStep:
+        """Return a step with its formula in names and in values."""
         names, numbers = self._texts(node)
         args = self.graph.arguments(node)
         names |= {slot: self._shown(args[int(slot[1:])], DOT) for slot in tangents}
@@ -329,7 +341,7 @@ class _Run:
         return self._step(node, mark, formula.text(names), formula.text(numbers), value)
 
     def _texts(self, node: int) -> tuple[dict[str, str], dict[str, str]]:
-        """Return what stands in the slots of a formula: names, and numbers."""
+        """Return the texts for the slots of a formula: names, and values."""
         args = self.graph.arguments(node)
         names = {f"a{k}": self._shown(arg) for k, arg in enumerate(args)}
         numbers = {f"a{k}": _numeral(self.values[arg]) for k, arg in enumerate(args)}
@@ -340,10 +352,10 @@ class _Run:
         return Adjoint(name, shown, text, text, "", plain(value), plain(value))
 
     def _received(
-        self, node: int, place: int, formula: Formula, bar: Any, part: Any, mask: Any,
+        self, node: int, place: int, formula: OperationFormula, bar: Any, part: Any, mask: Any,
         total: Any, accumulates: bool,
     ) -> Adjoint:  # fmt: skip
-        """Write a contribution with names and with numbers."""
+        """Return a contribution with its formula in names and in values."""
         args = self.graph.arguments(node)
         arg = args[place]
         names, numbers = self._texts(node)
@@ -365,7 +377,7 @@ class _Run:
 
 
 def _as_product(text: str, bar: str) -> str:
-    """Write out the factor of a sum and of a difference, as the paper does: v̄₅ × (−1)."""
+    """Return the factor of a sum or a difference as in the paper: v̄₅ × (−1)."""
     return {bar: f"{bar} × 1", f"−{bar}": f"{bar} × (−1)"}.get(text, text)
 
 
@@ -374,12 +386,12 @@ def _numeral(value: Any) -> str:
     return f"({text})" if text.startswith("−") else text
 
 
-def _spread(value: Any, shape: tuple[int, ...]) -> Any:
-    """Return `value` with `shape`; most values are numbers and need nothing."""
+def _broadcast(value: Any, shape: tuple[int, ...]) -> Any:
+    """Return `value` broadcast to `shape`, unless the shape is that of a scalar."""
     return np.broadcast_to(value, shape) if shape else value
 
 
 def _sum(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Add two contributions; the sum counts wherever one of them does."""
+    """Add two contributions; the mask of the sum is the union of theirs."""
     union = None if a[1] is None or b[1] is None else a[1] | b[1]
     return a[0] + b[0], union

@@ -41,18 +41,18 @@ def test_a_point_that_stands_for_many(data: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("2 1 1", "2 1", "line 1: 3 numbers should be here, not 2"),
-        ("2 1 1", "2 1.5 1", "line 1: a whole number"),
-        ("2 1 1", "2 0 1", "line 1: a whole number"),
-        ("0.5", "half", "line 2: 'half' is no number"),
-        ("0.5", "nan", "line 2: 'nan' is no number"),
-        ("3 4 5", "3 4", "line 4: 3 numbers should be here, not 2"),
-        ("6 7\n", "6 7 8\n", "line 5: 2 numbers should be here, not 3"),
-        ("6 7\n", "6 7\n8 9\n", "line 7: gamma and m come after 1 points, or one, not after 2"),
-        ("1 0", "-1 0", "line 6: gamma is a positive number"),
-        ("1 0", "1 0.5", "line 6: a whole number"),
-        ("1 0\n", "1 0\n9\n", "line 7: 2 numbers should be here, not 1"),
-        ("6 7\n1 0\n", "", "line 5: the file ends here"),
+        ("2 1 1", "2 1", "line 1: expected 3 numbers, found 2"),
+        ("2 1 1", "2 1.5 1", "line 1: expected an integer"),
+        ("2 1 1", "2 0 1", "line 1: expected an integer"),
+        ("0.5", "half", "line 2: 'half' is not a finite number"),
+        ("0.5", "nan", "line 2: 'nan' is not a finite number"),
+        ("3 4 5", "3 4", "line 4: expected 3 numbers, found 2"),
+        ("6 7\n", "6 7 8\n", "line 5: expected 2 numbers, found 3"),
+        ("6 7\n", "6 7\n8 9\n", "line 7: expected gamma and m after 1 points, or one, found 2"),
+        ("1 0", "-1 0", "line 6: gamma must be positive"),
+        ("1 0", "1 0.5", "line 6: expected an integer"),
+        ("1 0\n", "1 0\n9\n", "line 7: expected 2 numbers, found 1"),
+        ("6 7\n1 0\n", "", "line 5: expected 2 numbers, found the end of the file"),
     ],
 )
 def test_faults_of_a_mixture(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -66,11 +66,23 @@ def test_faults_of_a_mixture(tmp_path: Path, old: str, new: str, message: str) -
 @pytest.mark.parametrize(
     ("read", "name", "old", "new", "message"),
     [
-        (files.read_ba, "ba/test.txt", "0.417022", "", "line 5: one number should be here"),
-        (files.read_ba, "ba/test.txt", "-525.672849", "x", "line 5: 'x' is no number"),
+        (files.read_ba, "ba/test.txt", "0.417022", "", "line 5: expected one number"),
+        (files.read_ba, "ba/test.txt", "-525.672849", "x", "line 5: 'x' is not a finite number"),
         (files.read_lstm, "lstm/lstm_l2_c1024.txt", "2 1024 14", "2 1 14", "line 1: a sequence"),
-        (files.read_lstm, "lstm/lstm_l2_c1024.txt", "2 1024", "2 1025", "the file ends here"),
-        (files.read_lstm, "lstm/lstm_l2_c1024.txt", "2 1024", "2 1023", "should have ended"),
+        (
+            files.read_lstm,
+            "lstm/lstm_l2_c1024.txt",
+            "2 1024",
+            "2 1025",
+            "found the end of the file",
+        ),
+        (
+            files.read_lstm,
+            "lstm/lstm_l2_c1024.txt",
+            "2 1024",
+            "2 1023",
+            "expected the end of the file",
+        ),
     ],
 )
 def test_faults_of_other_files(
@@ -89,11 +101,26 @@ def test_faults_of_other_files(
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        ("bones.txt", "thumb1:0", "thumb1:1", r"bones.txt, line 2: a whole number from -1 to 0"),
-        ("bones.txt", "wrist:-1:", "wrist:-1:0:", "bones.txt, line 1: a name, a parent and 32"),
-        ("vertices.txt", ":4:2:", ":3:2:", "vertices.txt, line 1: a vertex has"),
-        ("triangles.txt", "290:412:289", "290:412", "triangles.txt, line 1: three vertices"),
-        ("triangles.txt", "290:412:289", "290:412:9999", "line 1: a whole number from 0 to"),
+        (
+            "bones.txt",
+            "thumb1:0",
+            "thumb1:1",
+            r"bones.txt, line 2: expected an integer from -1 to 0",
+        ),
+        (
+            "bones.txt",
+            "wrist:-1:",
+            "wrist:-1:0:",
+            "bones.txt, line 1: expected a name, a parent and 32",
+        ),
+        ("vertices.txt", ":4:2:", ":3:2:", "vertices.txt, line 1: expected eight"),
+        (
+            "triangles.txt",
+            "290:412:289",
+            "290:412",
+            "triangles.txt, line 1: expected three vertices",
+        ),
+        ("triangles.txt", "290:412:289", "290:412:9999", "line 1: expected an integer from 0 to"),
     ],
 )
 def test_faults_of_a_hand(
@@ -109,7 +136,7 @@ def test_faults_of_a_hand(
 def test_a_match_must_be_a_vertex_or_a_triangle_that_there_is(data: Path, tmp_path: Path) -> None:
     model = files.read_hand_model(data / "hand" / "model")
     path = edited(data / "hand" / "test.txt", tmp_path, "309 ", f"{len(model.positions)} ")
-    with pytest.raises(InputError, match="line 2: a whole number from 0 to 543"):
+    with pytest.raises(InputError, match="line 2: expected an integer from 0 to 543"):
         files.read_hand(path, model, complicated=False)
     np.testing.assert_allclose(model.weights.sum(axis=1), 1.0, atol=1e-6)
 
@@ -118,5 +145,5 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read .*none: No such file"):
         files.read_ba(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="it is no text"):
+    with pytest.raises(InputError, match="it is not UTF-8 text"):
         files.read_ba(tmp_path / "bytes")

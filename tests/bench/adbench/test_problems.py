@@ -11,10 +11,10 @@ import pytest
 
 import difflab as dl
 from difflab.bench.adbench import ba, gmm, hand, lstm
-from difflab.bench.adbench.answers import TOLERANCE, Answer, answered, difference, expected
+from difflab.bench.adbench.answers import TOLERANCE, AdbenchAnswer, answered, difference, expected
 from difflab.bench.adbench.files import read_ba
 from difflab.bench.adbench.maths import difflab_maths
-from difflab.bench.adbench.problems import PROBLEMS, Problem, instances, load
+from difflab.bench.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from difflab.bench.adbench.tools import TOOLS
 
 SHARED = Path(__file__).parents[4] / "shared" / "reference" / "adbench"
@@ -23,12 +23,12 @@ SMALL += ["hand/test.txt", "hand/hand_complicated.txt"]
 LARGER = ["gmm_d2_K10", "gmm_d2_K25", "gmm_d2_K50", "gmm_d10_K5", "gmm_d10_K10"]
 
 
-def computed(problem: Problem, tool: str = "difflab") -> Answer:
+def computed(problem: AdbenchProblem, tool: str = "difflab") -> AdbenchAnswer:
     ready = TOOLS[tool].prepare(problem)
     return answered(problem, ready.objective(), ready.jacobian())
 
 
-def misses(found: Answer, wanted: Answer) -> float:
+def misses(found: AdbenchAnswer, wanted: AdbenchAnswer) -> float:
     return max(map(difference, found, wanted))
 
 
@@ -58,7 +58,7 @@ def test_the_sequence_of_a_thousand_characters(data: Path) -> None:
         lambda *given: lstm.objective(difflab_maths(), *given, *rest), *problem.parameters
     )
     value, gradient = dl.value_and_gradient(text)(*problem.parameters)
-    assert misses(Answer(np.ravel(value), gradient), known) < TOLERANCE
+    assert misses(AdbenchAnswer(np.ravel(value), gradient), known) < TOLERANCE
 
 
 def test_a_point_repeated_is_the_sum_over_blocks(data: Path, monkeypatch: Any) -> None:
@@ -71,7 +71,7 @@ def test_a_point_repeated_is_the_sum_over_blocks(data: Path, monkeypatch: Any) -
     assert [len(part[0]) for part in problem.parts] == [100_000] * 25
     ready = TOOLS["difflab"].prepare(replace(problem, parts=problem.parts[:1]))
     found = answered(problem, ready.objective(), ready.jacobian())
-    scaled = Answer(25.0 * found.objective, 25.0 * found.jacobian)
+    scaled = AdbenchAnswer(25.0 * found.objective, 25.0 * found.jacobian)
     assert misses(scaled, known) < TOLERANCE
 
 

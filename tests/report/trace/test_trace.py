@@ -14,7 +14,7 @@ import difflab as dl
 from difflab.core.primitive import elementwise
 from difflab.errors import DomainError, InputError, PointError
 from difflab.primitives import sin
-from difflab.report.trace.steps import Adjoint, Trace
+from difflab.report.trace.steps import Adjoint, EvaluationTrace
 from difflab.report.trace.text import as_html, as_json, as_markdown, as_table
 from difflab.report.trace.trace import trace
 
@@ -28,7 +28,7 @@ def tables(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.fixture
-def seed() -> Trace:
+def seed() -> EvaluationTrace:
     return trace(dl.parse(SEED), AT)
 
 
@@ -37,7 +37,7 @@ def close(value: float, published: str) -> bool:
     return math.isclose(value, float(published), rel_tol=4e-16, abs_tol=0.0)
 
 
-def test_table_2_the_forward_trace(seed: Trace, tables: Any) -> None:
+def test_table_2_the_forward_trace(seed: EvaluationTrace, tables: Any) -> None:
     rows = tables["forward_trace_seed_x1"]
     assert seed.tangents is not None
     assert seed.seed == "x1"
@@ -54,7 +54,7 @@ def test_table_2_the_forward_trace(seed: Trace, tables: Any) -> None:
     assert [step.numbers for step in seed.tangents][2:5] == ["1 / 2", "1 × 5 + 0 × 2", "0 × cos 5"]
 
 
-def test_table_3_the_reverse_trace(seed: Trace, tables: Any) -> None:
+def test_table_3_the_reverse_trace(seed: EvaluationTrace, tables: Any) -> None:
     assert seed.adjoints is not None
     rows = list(seed.adjoints)
     # In the paper's own order, which the reference lists adjoint by adjoint.
@@ -84,7 +84,7 @@ def test_table_3_the_reverse_trace(seed: Trace, tables: Any) -> None:
         assert close(found[name, accumulates], value), name
 
 
-def test_the_published_rounded_values(seed: Trace, tables: Any) -> None:
+def test_the_published_rounded_values(seed: EvaluationTrace, tables: Any) -> None:
     rounded = tables["published_rounded"]
     values = {step.name: step.value for step in seed.primal}
     for name in ("v1", "v3", "v4"):
@@ -231,7 +231,7 @@ def test_tables_fit_eighty_columns(case: str) -> None:
     assert max(cell_len(line) for line in table.splitlines()) <= 80
 
 
-def test_the_table_shows_the_answer_in_full(seed: Trace) -> None:
+def test_the_table_shows_the_answer_in_full(seed: EvaluationTrace) -> None:
     table = as_table(seed)
     assert "∂y/∂x1 = 5.5\n" in table
     assert "∂y/∂x2 = 1.7163378145367738\n" in table

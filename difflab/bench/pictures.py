@@ -1,0 +1,47 @@
+"""What the pictures of several benchmarks share: colours, and how each method's curve is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from difflab.report.canvas import FAINT
+
+__all__ = [
+    "BLUE",
+    "BROWN",
+    "GREEN",
+    "METHOD_STYLES",
+    "ORANGE",
+    "OTHER_STYLE",
+    "PURPLE",
+    "RED",
+    "SKY",
+    "CurveStyle",
+]
+
+
+class CurveStyle(NamedTuple):
+    """A curve's colour, marker and stroke; no two curves differ in colour alone."""
+
+    colour: str
+    marker: str
+    dashes: str = "-"
+    width: float = 1.3
+
+
+# The palette of Okabe and Ito, some colours darkened to be legible as text.
+BLUE, SKY, GREEN = "#0072B2", "#3D9BD1", "#009E73"
+ORANGE, RED, PURPLE, BROWN = "#D98E00", "#D55E00", "#B5578C", "#8C6D1F"
+
+METHOD_STYLES: Mapping[str, CurveStyle] = {
+    "symbolic": CurveStyle(PURPLE, "D"),
+    "finite-forward": CurveStyle(ORANGE, "^"),
+    "finite-central": CurveStyle(RED, "s"),
+    "richardson": CurveStyle(BROWN, "v"),
+    "complex-step": CurveStyle(SKY, "P"),
+    "forward": CurveStyle(BLUE, "o", width=2.6),
+    "reverse": CurveStyle(GREEN, "o", width=2.6),
+}
+OTHER_STYLE = CurveStyle(FAINT, ".", ":")
+"""The style of a method without an entry, such as a plug-in's."""
