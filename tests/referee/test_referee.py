@@ -305,7 +305,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        for module in ("differences", "settle", "referee"):
+        for module in ("differences", "refine", "referee"):
             monkeypatch.setattr(f"difflab.referee.{module}.perf_counter", lambda: self.now)
 
     def cubes(self, x: Any) -> list[Any]:
