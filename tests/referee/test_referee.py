@@ -305,8 +305,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
-        for module in ("differences", "settle", "referee"):
-            monkeypatch.setattr(f"difflab.lab.{module}.perf_counter", lambda: self.now)
+        for module in ("differences", "refine", "referee"):
+            monkeypatch.setattr(f"difflab.referee.{module}.perf_counter", lambda: self.now)
 
     def cubes(self, x: Any) -> list[Any]:
         self.now += 1.0
