@@ -19,7 +19,7 @@ __all__ = [
     "FEW_POINTS",
     "MANY_OPERATIONS",
     "WORTH_COMPILING",
-    "WORTH_TAKING_APART",
+    "WORTH_COMPILING_ARRAYS",
     "Choice",
     "choose",
     "repeated",
@@ -41,12 +41,12 @@ call shall give the same bits.
 FEWEST_COMPILED = 8
 """Points below which many operations are not compiled: LLVM takes a thousand times longer for each.
 """
-WORTH_TAKING_APART = 400_000
+WORTH_COMPILING_ARRAYS = 400_000
 """The same for operations on arrays, of which NumPy sets few off."""
 
-UNROLLED = 20_000
+UNROLLED_NATIVE = 20_000
 """Operations on numbers that arrays are taken apart into, where machine code is asked for."""
-UNROLLED_BY_ITSELF = 1_000
+UNROLLED_AUTO = 1_000
 """The same where it is not asked for: what takes milliseconds."""
 
 
@@ -137,15 +137,15 @@ def choose(
         return Choice("cupy: as asked for", device=True)
     if target == "native":
         llvm()
-    most = UNROLLED if target == "native" else UNROLLED_BY_ITSELF
+    most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
     native, why_not = _native(schedule, program, most, threads)
     if target == "native":
-        return _asked(schedule, program, arrays, native, why_not)
+        return _requested(schedule, program, arrays, native, why_not)
     if program is not None:
         return _automatic(len(program.steps), native, why_not)
     if native is None:
         return Choice(f"numpy: {arrays}")
-    least, count = _least(native, WORTH_TAKING_APART, FEW_POINTS + 1), native.operations
+    least, count = _least(native, WORTH_COMPILING_ARRAYS, FEW_POINTS + 1), native.operations
     reason = f"numpy: {arrays}; native from {least} points, on {count} operations on numbers"
     return Choice(reason, native_from=least, native=native)
 
@@ -164,7 +164,7 @@ def _native(
         return None, str(error)
 
 
-def _asked(
+def _requested(
     schedule: Schedule,
     program: Program | None,
     arrays: str,
@@ -182,8 +182,8 @@ def _asked(
         return Choice("native: as asked for", native_from=0, native=native, point=point)
     if point is not None:
         return Choice(f"native for one point, as asked for; numpy for more: {why_not}", point=point)
-    told = f"{arrays}, and {why_not}{reason}" if arrays else why_not
-    return Choice(f"numpy: {told}")
+    why = f"{arrays}, and {why_not}{reason}" if arrays else why_not
+    return Choice(f"numpy: {why}")
 
 
 def _least(native: NativeTarget, worth: int, fewest: int) -> int:

@@ -131,7 +131,7 @@ def compile(
         raise UnsupportedError(
             f"the target 'python' computes with numbers, and {arrays}: use target 'numpy'"
         )
-    kind = Packed if packed else Compiled
+    kind = PackedCompiled if packed else Compiled
     return kind(f, target, threads, schedule, program, arrays).specialised()
 
 
@@ -369,7 +369,7 @@ class Compiled:
         return f"<compiled {self.function!r}: {self.reason}>"
 
 
-class Packed(Compiled):
+class PackedCompiled(Compiled):
     """A compiled function of one array of all inputs."""
 
     packed = True

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["HELPERS", "SPELLINGS", "Spelling"]
+__all__ = ["HELPERS", "SPELLINGS", "CudaSpelling"]
 
 
-class Spelling(NamedTuple):
+class CudaSpelling(NamedTuple):
     """How an operation is written.
 
     Attributes
@@ -78,29 +78,29 @@ _RELATIONS = {
 }
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
-SPELLINGS: dict[str, Spelling] = {
+SPELLINGS: dict[str, CudaSpelling] = {
     **{
-        name: Spelling(f"{{0}} {symbol} {{1}}")
+        name: CudaSpelling(f"{{0}} {symbol} {{1}}")
         for name, symbol in (_ARITHMETIC | _RELATIONS).items()
     },
     **{
-        name: Spelling(f"{function}({{0}}, {{1}})" if name in _TWO else f"{function}({{0}})")
+        name: CudaSpelling(f"{function}({{0}}, {{1}})" if name in _TWO else f"{function}({{0}})")
         for name, function in _FUNCTIONS.items()
     },
-    "negative": Spelling("-{0}"),
+    "negative": CudaSpelling("-{0}"),
     # These hand on the nan that an operand is.
-    "maximum": Spelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
-    "minimum": Spelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
+    "maximum": CudaSpelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
+    "minimum": CudaSpelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
     # The sum with 0 turns -0 into 0.
-    "sign": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0} + 0.0"),
-    "heaviside": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
-    "remainder": Spelling("floored_remainder({0}, {1})", helper="floored_remainder"),
+    "sign": CudaSpelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0} + 0.0"),
+    "heaviside": CudaSpelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
+    "remainder": CudaSpelling("floored_remainder({0}, {1})", helper="floored_remainder"),
     # SciPy continues the function to -∞ where C does not.
-    "gammaln": Spelling("{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"),
-    "logaddexp": Spelling("log_add_exp({0}, {1})", helper="log_add_exp"),
-    "logical_and": Spelling("{0} && {1}", truths=(0, 1)),
-    "logical_or": Spelling("{0} || {1}", truths=(0, 1)),
-    "logical_not": Spelling("!{0}", truths=(0,)),
-    "where": Spelling("{0} ? {1} : {2}", truths=(0,)),
+    "gammaln": CudaSpelling("{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"),
+    "logaddexp": CudaSpelling("log_add_exp({0}, {1})", helper="log_add_exp"),
+    "logical_and": CudaSpelling("{0} && {1}", truths=(0, 1)),
+    "logical_or": CudaSpelling("{0} || {1}", truths=(0, 1)),
+    "logical_not": CudaSpelling("!{0}", truths=(0,)),
+    "where": CudaSpelling("{0} ? {1} : {2}", truths=(0,)),
 }
 """Every operation that has a spelling; what has none is left to CuPy."""

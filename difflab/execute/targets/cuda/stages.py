@@ -37,7 +37,7 @@ class Write(NamedTuple):
     """
 
     value: int
-    place: tuple[int, int] | None
+    cell: tuple[int, int] | None
     truth: bool
 
 
@@ -154,7 +154,7 @@ class _Stager:
             flat = values.ravel().tolist()
             stages.truths.append(bool(flat) and self.truths.issuperset(flat))
         stages.steps += [s if isinstance(s, Called) else self._typed(s) for s in drafts]
-        self._bury()
+        self._find_last_uses()
 
     def _call(self, step: Step) -> Called | None:
         """Return a step as a call, if it does not fuse."""
@@ -193,10 +193,10 @@ class _Stager:
                 writes.append(Write(step.node, None, False))
         if last:
             room = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
-            writes += self._given(max(room, 0))
+            writes += self._pass_through(max(room, 0))
         return self._lowered(piece, writes)
 
-    def _given(self, most: int) -> list[Write]:
+    def _pass_through(self, most: int) -> list[Write]:
         """Take so many of the cells of outputs that are inputs or constants."""
         given = self.stages.known.keys() | set(self.stages.inputs)
         writes: list[Write] = []
@@ -212,13 +212,13 @@ class _Stager:
         """Number the values of a piece anew, what it reads first."""
         known = self.stages.known
         made = {step.node: step for step in piece}
-        taken = [arg for step in piece for arg in step.args] + [write.value for write in writes]
-        reads = tuple(dict.fromkeys(v for v in taken if v not in made and v not in known))
+        used = [arg for step in piece for arg in step.args] + [write.value for write in writes]
+        reads = tuple(dict.fromkeys(v for v in used if v not in made and v not in known))
         numbers = {value: number for number, value in enumerate(reads)}
-        for value in (*made, *(v for v in dict.fromkeys(taken) if v in known)):
+        for value in (*made, *(v for v in dict.fromkeys(used) if v in known)):
             numbers[value] = len(numbers)
         program = Program(len(reads))
-        program.known.update({numbers[v]: known[v] for v in taken if v in known})
+        program.known.update({numbers[v]: known[v] for v in used if v in known})
         for node, row, args, params in piece:
             program.steps.append(Step(numbers[node], row, tuple(numbers[a] for a in args), params))
         program.outputs.append(np.array([numbers[write.value] for write in writes], dtype=int))
@@ -245,7 +245,7 @@ class _Stager:
         size = PARAMETER_BYTES // (READ_BYTES + WRITE_BYTES)
         return [self._lowered((), left[k : k + size]) for k in range(0, len(left), size)]
 
-    def _bury(self) -> None:
+    def _find_last_uses(self) -> None:
         """Say after which stage each value is not needed any more."""
         stages = self.stages
         last: dict[int, int] = {}

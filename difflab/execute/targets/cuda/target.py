@@ -19,7 +19,7 @@ from difflab.errors import DeviceError, PointError
 from difflab.execute.lower.schedule import Program, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda.stages import Called, Fused, staged
-from difflab.execute.targets.cuda.writer import Operand, Reading, kernel_source
+from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from difflab.graph.ir import Shape
 
 __all__ = ["CupyTarget"]
@@ -83,11 +83,11 @@ class CupyTarget:
         """Return a kernel's source, and above it which values its parameters are."""
         reads = [f"x{place} is {self._named(value)}" for place, value in enumerate(stage.reads)]
         writes = [
-            f"y{place} is {_cell(write.place) if write.place else self._named(write.value)}"
+            f"y{place} is {_cell(write.cell) if write.cell else self._named(write.value)}"
             for place, write in enumerate(stage.writes)
         ]
         truths = stage.code.truths
-        operands = [Operand(how, place in truths) for place, how in enumerate(readings)]
+        operands = [KernelOperand(how, place in truths) for place, how in enumerate(readings)]
         stored = [write.truth for write in stage.writes]
         text = kernel_source(_name(number), stage.code, operands, stored)
         return f"// {', '.join([*reads, *writes])}\n{text}"
@@ -103,7 +103,7 @@ class CupyTarget:
             An array holds no real numbers.
         """
         cupy = import_module("cupy")
-        given = [_taken(cupy, value, name) for value, name in zip(values, names, strict=True)]
+        given = [_as_input(cupy, value, name) for value, name in zip(values, names, strict=True)]
         devices = {str(value.device): value.device for value in given if _is_array(value)}
         if len(devices) > 1:
             places = ", ".join(
@@ -116,7 +116,7 @@ class CupyTarget:
                 hint="copy an array to another device: with cupy.cuda.Device(0): cupy.array(x)",
             )
         with next(iter(devices.values()), nullcontext()):
-            return _Run(self, cupy, batch).results(given)
+            return _CupyCall(self, cupy, batch).results(given)
 
     def kernel(self, cupy: Any, number: int, stage: Fused, readings: tuple[Reading, ...]) -> Any:
         """Return a kernel for operands that are read so, compiled when it is first launched."""
@@ -136,7 +136,7 @@ class CupyTarget:
             if isinstance(stage, Called):
                 made = [] if stage.row.structural else [(stage.value, stage.row.boolean)]
             else:
-                made = [(w.value, w.truth) for w in stage.writes if w.place is None]
+                made = [(w.value, w.truth) for w in stage.writes if w.cell is None]
                 values += len(stage.writes)
             values += isinstance(stage, Called)
             for value, truth in made:
@@ -168,7 +168,7 @@ def _is_array(value: Any) -> bool:
     return not isinstance(value, float)
 
 
-def _taken(cupy: Any, value: Any, name: str) -> Any:
+def _as_input(cupy: Any, value: Any, name: str) -> Any:
     """Return an input as a float, or as an array of the device."""
     if isinstance(value, cupy.ndarray):
         if value.dtype.kind not in "fiub":
@@ -182,14 +182,14 @@ def _taken(cupy: Any, value: Any, name: str) -> Any:
     )
 
 
-class _Laid(NamedTuple):
+class _KernelArgument(NamedTuple):
     """How an operand is read, and with which arguments."""
 
     reading: Reading
     arguments: tuple[Any, ...]
 
 
-class _Run:
+class _CupyCall:
     """One call: the values, as far as they are needed."""
 
     def __init__(self, target: CupyTarget, cupy: Any, batch: Shape) -> None:
@@ -204,7 +204,7 @@ class _Run:
     def results(self, given: Sequence[Any]) -> list[Any]:
         """Run the stages and return the outputs."""
         stages = self.stages
-        self._take(given)
+        self._set_inputs(given)
         if stages.numbers:
             for values, truth in zip(stages.outputs, stages.truths, strict=True):
                 self.blocks.append(self._empty((values.size, self.points), truth))
@@ -219,7 +219,7 @@ class _Run:
         taken = {id(value) for value in given}
         return [self._result(place, taken) for place in range(len(stages.outputs))]
 
-    def _take(self, given: Sequence[Any]) -> None:
+    def _set_inputs(self, given: Sequence[Any]) -> None:
         """Number the inputs' values: in a program one for each of their numbers, over points."""
         if not self.stages.numbers:
             self.values.update(zip(self.stages.inputs, given, strict=True))
@@ -253,8 +253,8 @@ class _Run:
         if not self.stages.numbers:
             shape = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in reads))
         truths = stage.code.truths
-        laid = [self._laid(value, shape, place in truths) for place, value in enumerate(reads)]
-        stores = list(self._stores(stage, shape))
+        laid = [self._kernel_argument(value, shape, place in truths) for place, value in enumerate(reads)]
+        stores = list(self._destinations(stage, shape))
         size = math.prod(shape)
         if size == 0:
             return
@@ -265,7 +265,7 @@ class _Run:
         blocks = min(-(-size // THREADS), MOST_BLOCKS)
         kernel((blocks,), (THREADS,), (*arguments, *stores, np.int64(size)))
 
-    def _stores(self, stage: Fused, shape: Shape) -> Iterator[Any]:
+    def _destinations(self, stage: Fused, shape: Shape) -> Iterator[Any]:
         """Yield where a kernel writes, and keep what later stages read."""
         for value, place, truth in stage.writes:
             store = self.blocks[place[0]][place[1]] if place else self._empty(shape, truth)
@@ -273,10 +273,10 @@ class _Run:
                 self.values[value] = store
             yield store
 
-    def _laid(self, value: Any, shape: Shape, truth: bool) -> _Laid:
+    def _kernel_argument(self, value: Any, shape: Shape, truth: bool) -> _KernelArgument:
         """Say how a kernel over `shape` reads a value."""
         if not isinstance(value, self.cupy.ndarray):
-            return _Laid(Reading.NUMBER, (np.float64(value),))
+            return _KernelArgument(Reading.NUMBER, (np.float64(value),))
         dtype = np.dtype(bool if truth else np.float64)
         array = value if value.dtype == dtype else value.astype(dtype)
         spread = self.cupy.broadcast_to(array, shape)
@@ -287,8 +287,8 @@ class _Run:
         if len(axes) == 2:
             (_, down), (row, across) = axes
             strides = np.int64(row), np.int64(across), np.int64(down)
-            return _Laid(Reading.GRID, (spread, *strides))
-        return _Laid(Reading.LINE, (spread, np.int64(axes[0][1] if axes else 0)))
+            return _KernelArgument(Reading.GRID, (spread, *strides))
+        return _KernelArgument(Reading.LINE, (spread, np.int64(axes[0][1] if axes else 0)))
 
     def _result(self, place: int, taken: set[int]) -> Any:
         """Return an output in the shape batch + shape, as an array that nothing else is."""

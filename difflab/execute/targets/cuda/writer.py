@@ -16,7 +16,7 @@ from typing import NamedTuple
 from difflab.execute.lower.ufuncs import Code, Operation
 from difflab.execute.targets.cuda.spelling import HELPERS, SPELLINGS
 
-__all__ = ["Operand", "Reading", "kernel_source"]
+__all__ = ["KernelOperand", "Reading", "kernel_source"]
 
 
 class Reading(Enum):
@@ -41,7 +41,7 @@ class Reading(Enum):
         return template.format(x=name)
 
 
-class Operand(NamedTuple):
+class KernelOperand(NamedTuple):
     """What a kernel takes: an array of numbers or of truth values, or a number.
 
     Attributes
@@ -57,7 +57,7 @@ class Operand(NamedTuple):
 
 
 def kernel_source(
-    name: str, code: Code, operands: Sequence[Operand], truths: Sequence[bool]
+    name: str, code: Code, operands: Sequence[KernelOperand], truths: Sequence[bool]
 ) -> str:
     """Return the source of a kernel.
 
@@ -67,7 +67,7 @@ def kernel_source(
         What it is called.
     code : Code
         What is computed.
-    operands : sequence of Operand
+    operands : sequence of KernelOperand
         What it takes: the parameters x0, x1, ….
     truths : sequence of bool
         For each output y0, y1, … whether it is stored as truth values.
@@ -78,7 +78,7 @@ def kernel_source(
     >>> from difflab.execute.lower.ufuncs import as_ufuncs
     >>> from difflab.execute.lower.schedule import Program, Schedule
     >>> code = as_ufuncs(Program.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
-    >>> print(kernel_source("f", code, [Operand(Reading.LINE)] * 2, [False]))
+    >>> print(kernel_source("f", code, [KernelOperand(Reading.LINE)] * 2, [False]))
     extern "C" __global__ void f(
         const double* __restrict__ x0, const long long x0_step,
         const double* __restrict__ x1, const long long x1_step,
@@ -126,7 +126,7 @@ def _type(truth: bool) -> str:
 class _Body:
     """What is done for the element i."""
 
-    def __init__(self, code: Code, operands: Sequence[Operand], truths: Sequence[bool]) -> None:
+    def __init__(self, code: Code, operands: Sequence[KernelOperand], truths: Sequence[bool]) -> None:
         self.code = code
         self.truths = truths
         self.written: list[str] = []

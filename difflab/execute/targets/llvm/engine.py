@@ -11,13 +11,13 @@ from difflab.errors import UnsupportedError
 from difflab.execute.targets.llvm import store
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
 
-__all__ = ["Entry", "load"]
+__all__ = ["CompiledModule", "load"]
 
 WELL = 1_000  # operations up to which registers are given out with care, for some 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
-class Entry:
+class CompiledModule:
     """The function ``run(x, y, v, n)`` of a module, which takes addresses.
 
     The interpreter's lock is released while it runs.
@@ -28,7 +28,7 @@ class Entry:
         self.run: Callable[[int, int, int, int], None] = _RUN(engine.get_function_address("run"))
 
 
-def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Entry:
+def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> CompiledModule:
     """Return the module's function, compiled now or in an earlier run.
 
     Parameters
@@ -65,4 +65,4 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Entr
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Entry(engine)
+    return CompiledModule(engine)

@@ -39,8 +39,8 @@ class Functions:
         vector = self.host.vector(name, arity, width)
         v = types(width)["v"]
         if vector:
-            taken = ", ".join([v] * arity)
-            self.texts.setdefault(vector, f"declare {v} @{vector}({taken}) #0")
+            arguments = ", ".join([v] * arity)
+            self.texts.setdefault(vector, f"declare {v} @{vector}({arguments}) #0")
             return vector
         lanes = f"lanes{width}.{name}"
         if lanes not in self.texts:
@@ -53,8 +53,8 @@ class Functions:
 
     def _scalar(self, name: str, arity: int) -> str:
         if name not in SCIPY:
-            taken = ", ".join(["double"] * arity)
-            self.texts.setdefault(name, f"declare double @{name}({taken})")
+            arguments = ", ".join(["double"] * arity)
+            self.texts.setdefault(name, f"declare double @{name}({arguments})")
             return name
         self.texts.setdefault(
             f"one.{name}",
@@ -86,8 +86,8 @@ def _lanes(name: str, scalar: str, arity: int, width: int) -> Iterator[str]:
     for lane in range(width):
         for letter in letters:
             yield f"%{letter}{lane} = extractelement {v} %{letter}, i32 {lane}"
-        taken = ", ".join(f"double %{letter}{lane}" for letter in letters)
-        yield f"%c{lane} = call double @{scalar}({taken})"
+        arguments = ", ".join(f"double %{letter}{lane}" for letter in letters)
+        yield f"%c{lane} = call double @{scalar}({arguments})"
         yield f"%r{lane} = insertelement {v} {last}, double %c{lane}, i32 {lane}"
         last = f"%r{lane}"
     yield from (f"ret {v} {last}", "}")

@@ -126,7 +126,7 @@ def host() -> Host:
 def address(name: str) -> int:
     """Return where a function of libmvec, libm or SciPy (``scipy.lgamma``) is; 0 for nowhere."""
     if name.startswith("scipy."):
-        return _given_away(SCIPY[name.removeprefix("scipy.")])
+        return _scipy_address(SCIPY[name.removeprefix("scipy.")])
     return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)
 
 
@@ -149,7 +149,7 @@ def _symbol(library: str, name: str) -> int:
 
 
 @cache
-def _given_away(name: str) -> int:
+def _scipy_address(name: str) -> int:
     """Return the address of a function ``double (double, int)`` of SciPy's."""
     capsule = import_module("scipy.special.cython_special").__pyx_capi__[name]
     api = ctypes.pythonapi

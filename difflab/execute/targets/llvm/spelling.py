@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SPELLINGS", "Spelling"]
+__all__ = ["SPELLINGS", "LlvmSpelling"]
 
 
-class Spelling(NamedTuple):
+class LlvmSpelling(NamedTuple):
     """How an operation is written.
 
     Attributes
@@ -31,17 +31,17 @@ class Spelling(NamedTuple):
     truths: tuple[int, ...] = ()
 
 
-def _binary(instruction: str) -> Spelling:
-    return Spelling(f"{{r}} = {instruction} {{v}} {{0}}, {{1}}")
+def _binary(instruction: str) -> LlvmSpelling:
+    return LlvmSpelling(f"{{r}} = {instruction} {{v}} {{0}}, {{1}}")
 
 
-def _intrinsic(name: str) -> Spelling:
-    return Spelling(f"{{r}} = call {{v}} @llvm.{name}{{w}}({{v}} {{0}})")
+def _intrinsic(name: str) -> LlvmSpelling:
+    return LlvmSpelling(f"{{r}} = call {{v}} @llvm.{name}{{w}}({{v}} {{0}})")
 
 
-def _extreme(relation: str) -> Spelling:
+def _extreme(relation: str) -> LlvmSpelling:
     """Return how the larger or smaller of two numbers is written, or nan if one is."""
-    return Spelling(
+    return LlvmSpelling(
         f"""{{r}}.a = fcmp {relation} {{v}} {{0}}, {{1}}
 {{r}}.n = fcmp uno {{v}} {{0}}, {{0}}
 {{r}}.c = or {{b}} {{r}}.a, {{r}}.n
@@ -114,12 +114,12 @@ _FUNCTIONS = {
     },
 }
 
-SPELLINGS: dict[str, Spelling] = {
+SPELLINGS: dict[str, LlvmSpelling] = {
     "add": _binary("fadd"),
     "subtract": _binary("fsub"),
     "multiply": _binary("fmul"),
     "divide": _binary("fdiv"),
-    "negative": Spelling("{r} = fneg {v} {0}"),
+    "negative": LlvmSpelling("{r} = fneg {v} {0}"),
     "absolute": _intrinsic("fabs"),
     "sqrt": _intrinsic("sqrt"),
     "floor": _intrinsic("floor"),
@@ -127,18 +127,18 @@ SPELLINGS: dict[str, Spelling] = {
     "rint": _intrinsic("rint"),
     "maximum": _extreme("ogt"),
     "minimum": _extreme("olt"),
-    "sign": Spelling(_SIGN),
-    "heaviside": Spelling(_HEAVISIDE),
-    "remainder": Spelling(_REMAINDER),
-    "logaddexp": Spelling(_LOGADDEXP),
-    "logical_and": Spelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
-    "logical_or": Spelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
-    "logical_not": Spelling("{r} = xor {b} {0}, {true}", truths=(0,)),
-    "where": Spelling("{r} = select {b} {0}, {v} {1}, {v} {2}", truths=(0,)),
+    "sign": LlvmSpelling(_SIGN),
+    "heaviside": LlvmSpelling(_HEAVISIDE),
+    "remainder": LlvmSpelling(_REMAINDER),
+    "logaddexp": LlvmSpelling(_LOGADDEXP),
+    "logical_and": LlvmSpelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
+    "logical_or": LlvmSpelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
+    "logical_not": LlvmSpelling("{r} = xor {b} {0}, {true}", truths=(0,)),
+    "where": LlvmSpelling("{r} = select {b} {0}, {v} {1}, {v} {2}", truths=(0,)),
     **{
-        name: Spelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
+        name: LlvmSpelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
         for name, relation in _RELATIONS.items()
     },
-    **{name: Spelling(function=function) for name, function in _FUNCTIONS.items()},
+    **{name: LlvmSpelling(function=function) for name, function in _FUNCTIONS.items()},
 }
 """Every operation that has machine code."""

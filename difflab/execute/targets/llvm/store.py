@@ -58,10 +58,10 @@ def key(*facts: str) -> str:
 
 def read(name: str) -> bytes | None:
     """Return an entry's code; None where it is missing, damaged or not to be trusted."""
-    place = folder()
-    if place is None or not _private(place):
+    directory = folder()
+    if directory is None or not _private(directory):
         return None
-    path = place / (name + _ENDING)
+    path = directory / (name + _ENDING)
     try:
         with open_regular(path) as file:
             data = file.read()
@@ -75,24 +75,24 @@ def read(name: str) -> bytes | None:
 
 def write(name: str, code: bytes) -> None:
     """Keep an entry; where that cannot be done, it is compiled again the next time."""
-    place = folder()
-    if place is None:
+    directory = folder()
+    if directory is None:
         return
     with suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _private(place):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(directory):
             return
-        handle, name_beside = tempfile.mkstemp(dir=place, suffix=".part")
+        handle, name_beside = tempfile.mkstemp(dir=directory, suffix=".part")
         beside = Path(name_beside)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_checksum(name, code) + code)
-            beside.replace(place / (name + _ENDING))
+            beside.replace(directory / (name + _ENDING))
         except BaseException:
             with suppress(OSError):
                 beside.unlink()
             raise
-        _trim(place)
+        _trim(directory)
 
 
 def _checksum(name: str, code: bytes) -> bytes:
@@ -100,10 +100,10 @@ def _checksum(name: str, code: bytes) -> bytes:
     return hashlib.sha256(name.encode() + code).digest()
 
 
-def _private(place: Path) -> bool:
+def _private(directory: Path) -> bool:
     """Whether nobody else can have written what lies in the folder."""
     try:
-        facts = place.stat()
+        facts = directory.stat()
     except OSError:
         return False
     if not hasattr(os, "geteuid"):
@@ -111,9 +111,9 @@ def _private(place: Path) -> bool:
     return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
 
 
-def _trim(place: Path) -> None:
+def _trim(directory: Path) -> None:
     """Remove what was not used for longest, until the rest is within the bounds."""
-    entries = sorted(_entries(place), reverse=True)
+    entries = sorted(_entries(directory), reverse=True)
     total = 0
     for number, (_, size, path) in enumerate(entries):
         total += size
@@ -122,9 +122,9 @@ def _trim(place: Path) -> None:
                 path.unlink()
 
 
-def _entries(place: Path) -> Iterator[tuple[float, int, Path]]:
+def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
     """Yield when each file was last used, its size, and its path."""
-    with os.scandir(place) as files:
+    with os.scandir(directory) as files:
         for file in files:
             if file.name.endswith((_ENDING, ".part")):
                 with suppress(OSError):

@@ -19,7 +19,7 @@ from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import Host, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.writer import Writer
+from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
 
@@ -27,7 +27,7 @@ __all__ = ["NativeTarget"]
 
 BLOCK = 65_536  # points between two looks at what the user may have interrupted
 STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
-DESK_BYTES = 128 << 10  # of inputs and outputs that are copied sooner than looked up
+SHORT_BATCH_BYTES = 128 << 10  # of inputs and outputs that are copied sooner than looked up
 WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
 SMALL = 1_000  # operations that compile within milliseconds
 FEW = 256  # points that more operations than that are computed for one by one
@@ -78,8 +78,8 @@ class NativeTarget:
         self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
-        self._spaces: list[_Space] = []
-        self._desks: list[_Desk] = []
+        self._point_workspaces: list[_PointWorkspace] = []
+        self._batch_workspaces: list[_ShortBatchWorkspace] = []
 
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
@@ -106,23 +106,23 @@ class NativeTarget:
         """The code for a batch, in LLVM's language."""
         return self._writer(self.machine.width).text()
 
-    def _writer(self, width: int) -> Writer:
+    def _writer(self, width: int) -> LlvmWriter:
         truths = [
             width > 1 and dtype.kind == "b"
             for dtype, part in zip(self.dtypes, self.parts, strict=True)
             for _ in range(part.start, part.stop)
         ]
-        return Writer(self.code, self.machine, width, truths)
+        return LlvmWriter(self.code, self.machine, width, truths)
 
     @cached_property
-    def _point(self) -> tuple[engine.Entry, int]:
+    def _point(self) -> tuple[engine.CompiledModule, int]:
         return self._loaded(1)
 
     @cached_property
-    def _batch(self) -> tuple[engine.Entry, int]:
+    def _batch(self) -> tuple[engine.CompiledModule, int]:
         return self._loaded(self.machine.width)
 
-    def _loaded(self, width: int) -> tuple[engine.Entry, int]:
+    def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
         """Return the code, and how much memory it needs to pass values on."""
         writer = self._writer(width)
         text = writer.text()
@@ -132,8 +132,8 @@ class NativeTarget:
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
         """Return the outputs at one point, given as the flattened inputs."""
         entry, size = self._point
-        spaces = self._spaces
-        space = spaces.pop() if spaces else _Space.of(len(numbers), len(self.code.outputs), size)
+        spaces = self._point_workspaces
+        space = spaces.pop() if spaces else _PointWorkspace.of(len(numbers), len(self.code.outputs), size)
         space.x[:] = numbers
         entry.run(*space.starts, 1)
         flat = space.y.copy()
@@ -154,8 +154,8 @@ class NativeTarget:
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
         short = self.operations > SMALL and points < FEW
-        if 0 < points <= self.desk and not short:
-            stores = self._at_desk(values, batch, points)
+        if 0 < points <= self.short_batch_points and not short:
+            stores = self._short_batch(values, batch, points)
         else:
             rows = [
                 point_by_point(value, shape, batch)
@@ -175,16 +175,16 @@ class NativeTarget:
         ]
 
     @cached_property
-    def desk(self) -> int:
+    def short_batch_points(self) -> int:
         """The most points whose inputs and outputs are copied; at least a vector's width."""
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
-        return max(DESK_BYTES // (8 * max(size, 1)), self.machine.width)
+        return max(SHORT_BATCH_BYTES // (8 * max(size, 1)), self.machine.width)
 
-    def _at_desk(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+    def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
         """Compute so few points that looking up where their numbers lie would take longest."""
         entry, size = self._batch
-        desks = self._desks
-        desk = desks.pop() if desks else _Desk.of(self, size)
+        desks = self._batch_workspaces
+        desk = desks.pop() if desks else _ShortBatchWorkspace.of(self, size)
         for room, value, shape in zip(desk.inputs, values, self.input_shapes, strict=True):
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
@@ -263,8 +263,8 @@ class NativeTarget:
             points * math.prod(shape) * dtype.itemsize
             for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
         )
-        if points <= self.desk:
-            desk = _Desk.of(self, size)
+        if points <= self.short_batch_points:
+            desk = _ShortBatchWorkspace.of(self, size)
             rooms = tuple(room.nbytes for room in (*desk.inputs, *desk.outputs, *desk.owned))
             return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
         staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
@@ -274,7 +274,7 @@ class NativeTarget:
         return MemoryPlan(self.operations, buffers, self._workers(points, blocks), results)
 
 
-class _Space(NamedTuple):
+class _PointWorkspace(NamedTuple):
     """Inputs, outputs and memory of one point, and where they are: asking takes its time."""
 
     x: Array
@@ -283,13 +283,13 @@ class _Space(NamedTuple):
     starts: tuple[int, int, int]
 
     @classmethod
-    def of(cls, inputs: int, outputs: int, size: int) -> _Space:
+    def of(cls, inputs: int, outputs: int, size: int) -> _PointWorkspace:
         """Make room for so many numbers."""
         arrays = np.empty(inputs), np.empty(outputs), np.empty(size)
         return cls(*arrays, (_start(arrays[0]), _start(arrays[1]), _start(arrays[2])))
 
 
-class _Desk(NamedTuple):
+class _ShortBatchWorkspace(NamedTuple):
     """Inputs, outputs and memory of a short batch, and where the tables of them are."""
 
     inputs: list[Array]
@@ -298,10 +298,10 @@ class _Desk(NamedTuple):
     owned: tuple[Array, ...]
 
     @classmethod
-    def of(cls, target: NativeTarget, size: int) -> _Desk:
+    def of(cls, target: NativeTarget, size: int) -> _ShortBatchWorkspace:
         """Make room for as many points as the target computes at its desk."""
         # Rows a power of two apart would share the same few lines of the cache.
-        width = target.desk + 8 * (1 + target.desk % 2)
+        width = target.short_batch_points + 8 * (1 + target.short_batch_points % 2)
         counts = [math.prod(shape) for shape in target.input_shapes]
         inputs = [np.ones((count, width)) for count in counts]
         outputs = [

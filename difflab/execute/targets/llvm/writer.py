@@ -17,13 +17,13 @@ from difflab.execute.targets.llvm.functions import Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
-__all__ = ["PIECE", "Writer"]
+__all__ = ["PIECE", "LlvmWriter"]
 
 PIECE = 1000
 """Operations in one function: what LLVM takes for each grows faster than linearly."""
 
 
-class Writer:
+class LlvmWriter:
     """Writes a module.
 
     Parameters
@@ -61,7 +61,7 @@ class Writer:
         """Return the module."""
         if len(self.pieces) > 1:
             self._share()
-        bodies = [_Piece(self, number).lines() for number in range(len(self.pieces))]
+        bodies = [_PieceWriter(self, number).lines() for number in range(len(self.pieces))]
         lines: list[str] = []
         if len(bodies) == 1:
             head, body = bodies[0]
@@ -122,14 +122,14 @@ _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
 
 
-class _Piece:
+class _PieceWriter:
     """The instructions of one piece.
 
     Pointers are loaded in a head of their own, which stands before the loop where there is but
     one piece.
     """
 
-    def __init__(self, writer: Writer, number: int) -> None:
+    def __init__(self, writer: LlvmWriter, number: int) -> None:
         self.writer = writer
         self.number = number
         self.head: list[str] = []

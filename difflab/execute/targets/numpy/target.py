@@ -71,7 +71,7 @@ class NumpyTarget:
         buffers = set(self.plan.slots.values())
         held += sum(math.prod(shape) for (shape, _), _ in buffers)
         self.block = min(max(CACHE_BYTES // (8 * max(held, 1)), SMALLEST), LARGEST)
-        self._spaces: list[_Space] = []
+        self._workspaces: list[_NumpyWorkspace] = []
 
     @property
     def source(self) -> str:
@@ -120,15 +120,15 @@ class NumpyTarget:
         turns = count()
 
         def work() -> None:
-            space = self._spaces.pop() if self._spaces else _Space(self.plan)
+            workspace = self._workspaces.pop() if self._workspaces else _NumpyWorkspace(self.plan)
             with np.errstate(all="ignore"):
                 for turn in turns:
                     if turn >= blocks:
                         break
                     start = turn * size
-                    self._block(space, inputs, stores, start, min(points, start + size))
-            space.forget()
-            self._spaces.append(space)
+                    self._block(workspace, inputs, stores, start, min(points, start + size))
+            workspace.forget()
+            self._workspaces.append(workspace)
 
         share_out(work, self._workers(points))
 
@@ -156,7 +156,7 @@ class NumpyTarget:
 
     def _block(
         self,
-        space: _Space,
+        workspace: _NumpyWorkspace,
         inputs: Sequence[Array],
         stores: Sequence[Array],
         start: int,
@@ -165,9 +165,9 @@ class NumpyTarget:
         """Compute the points from `start` to `stop`."""
         part = slice(start, stop)
         direct = {v: self._view(stores[k], key, part) for v, (k, key) in self.plan.direct.items()}
-        space.run(stop - start, [value[part] for value in inputs], direct)
+        workspace.run(stop - start, [value[part] for value in inputs], direct)
         for output, key, value in self.copied:
-            self._view(stores[output], key, part)[...] = space.values[value]
+            self._view(stores[output], key, part)[...] = workspace.values[value]
 
     def _view(self, store: Array, key: tuple[int, ...], part: slice) -> Array:
         index: tuple[int | slice, ...] = (*key, part) if self.numbers else (part,)
@@ -175,7 +175,7 @@ class NumpyTarget:
         return view
 
 
-class _Space:
+class _NumpyWorkspace:
     """The values of one block, and the buffers that some of them are kept in.
 
     Parameters

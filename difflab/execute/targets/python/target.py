@@ -72,7 +72,7 @@ class PythonTarget:
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
         self.parts = self._slices()
-        self._plain = _Writer(program, scalar.plain)
+        self._plain = _PythonWriter(program, scalar.plain)
         self._safe: Callable[[Sequence[float]], Sequence[Any]] | None = None
 
     @cached_property
@@ -97,7 +97,7 @@ class PythonTarget:
     def guarded(self, numbers: Sequence[float]) -> Sequence[Any]:
         """Return what `point` does, where an operation is undefined or overflows."""
         if self._safe is None:
-            writer = _Writer(self.program, scalar.guarded)
+            writer = _PythonWriter(self.program, scalar.guarded)
             self._safe = _compiled(writer.source("point(p)"), writer.names)["point"]
         return self._safe(numbers)
 
@@ -216,7 +216,7 @@ def _compiled(source: str, names: dict[str, Any]) -> dict[str, Any]:
     return namespace
 
 
-class _Writer:
+class _PythonWriter:
     """Statements, each an expression of a bounded number of operations."""
 
     def __init__(self, program: Program, forms: Forms) -> None:

@@ -89,7 +89,7 @@ def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
     tabled = native(f)
     monkeypatch.setattr(tabled, "desk", 0)
     monkeypatch.setattr(desk, "_fill", None)
-    monkeypatch.setattr(tabled, "_at_desk", None)
+    monkeypatch.setattr(tabled, "_short_batch", None)
     for values, batch in [
         ([packed, a], (240,)),
         ([packed[::-3], b[::3]], (80,)),
@@ -102,7 +102,7 @@ def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
             assert left.dtype == right.dtype
             np.testing.assert_array_equal(left, right)
             assert left.strides == right.strides
-    assert len(desk._desks) == 1
+    assert len(desk._batch_workspaces) == 1
 
 
 def test_a_short_batch_is_not_touched_by_what_was_left_of_a_long_one() -> None:
@@ -135,7 +135,7 @@ def test_users_threads_have_desks_each() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert 1 <= len(run._desks) <= 4
+    assert 1 <= len(run._batch_workspaces) <= 4
 
 
 def test_a_short_call_allocates_its_results_only() -> None:

@@ -19,7 +19,7 @@ from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import rolled
 from difflab.execute.targets.llvm.arrays.nests import Module
@@ -63,7 +63,7 @@ class NativeArrays(PointTarget):
         cut = rolled(self.program)
         if sum(segment.period for segment in cut.segments) > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
-        self.layout = Layout(self.program, cut)
+        self.layout = NestLayout(self.program, cut)
         self.module = Module(self.layout, host(), checked=checked())
         self.output_shapes = function.output_shapes
         self.constants = np.array([*self.program.constants, 0.0])
@@ -84,14 +84,14 @@ class NativeArrays(PointTarget):
 
     def space(self) -> Space:
         """Return memory of its own, and the code bound to it."""
-        return _called, _Space(self).run
+        return _called, _NativeWorkspace(self).run
 
 
 def _called(run: Callable[..., Any], *given: Any) -> Any:
     return run(*given)
 
 
-class _Space:
+class _NativeWorkspace:
     """The memory of one call at a time."""
 
     def __init__(self, target: NativeArrays) -> None:

@@ -30,7 +30,7 @@ __all__ = ["instructions"]
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
-class _Plain(Lowering):
+class _SelectLowering(Lowering):
     """Chooses with a choice: machine code needs no bits to be blotted out for that."""
 
     def _blotted(self, condition: Any, value: Any) -> Any:
@@ -58,7 +58,7 @@ def instructions(schedule: Schedule) -> Instructions:
     copy (1,)
     copy (2,) add
     """
-    lowering = _Plain(schedule)
+    lowering = _SelectLowering(schedule)
     lowering.run()
     drop_unused(lowering.program)
     return _Expansion(lowering.program).result

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions, Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import Place, Rolled, Segment
+from difflab.execute.targets.llvm.arrays.loop_detection import ValuePosition, Rolled, Segment
 from difflab.graph.ir import Shape
 
-__all__ = ["Address", "Group", "Layout", "squeezed"]
+__all__ = ["Address", "Group", "NestLayout", "squeezed"]
 
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
 
@@ -36,7 +36,7 @@ class Group(NamedTuple):
 
 
 @dataclass
-class Layout:
+class NestLayout:
     """Groups of every segment, and the memory of their values.
 
     Parameters
@@ -170,7 +170,7 @@ class Layout:
             return Address("constants", known + ref.offset, 0)
         if ref.root < self.program.inputs:
             return Address(f"input {ref.root}", ref.offset, 0)
-        place: Place = self.cut.places[ref.root]
+        place: ValuePosition = self.cut.places[ref.root]
         starts, step = self.starts[place.segment]
         return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
 
