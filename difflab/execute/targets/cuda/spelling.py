@@ -1,8 +1,8 @@
-"""Each universal function in CUDA's language, as an expression over names and numbers.
+"""The CUDA expression of each universal function, over names and literals.
 
-Operands are repeated freely, since they are never expressions themselves. The mathematical
-functions are those of CUDA's library for double precision. Kernels are compiled without
-contraction, so arithmetic is IEEE 754's, operation by operation, as NumPy's is.
+Operands may appear several times, since they are never expressions themselves. The mathematical
+functions are those of CUDA's math library in double precision. Kernels are compiled without
+contraction, so every operation rounds as IEEE 754 requires, as in NumPy.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ __all__ = ["HELPERS", "SPELLINGS", "CudaSpelling"]
 
 
 class CudaSpelling(NamedTuple):
-    """How an operation is written.
+    """The CUDA expression of an operation.
 
     Attributes
     ----------
     template : str
         The expression, over ``{0}``, ``{1}``, ….
     truths : tuple of int
-        The operands that are taken as truth values; the others are numbers.
+        The indices of operands that are truth values; the others are numbers.
     helper : str
         The function in `HELPERS` that it calls.
     """
@@ -31,7 +31,7 @@ class CudaSpelling(NamedTuple):
 
 
 HELPERS = {
-    # The remainder of division by truncation, moved to the divisor's side of zero.
+    # The remainder of truncated division, shifted to the divisor's sign.
     "floored_remainder": """\
 static __device__ __forceinline__ double floored_remainder(const double a, const double b)
 {
@@ -39,7 +39,7 @@ static __device__ __forceinline__ double floored_remainder(const double a, const
     if (r == 0.0) return copysign(0.0, b);
     return (b < 0.0) != (r < 0.0) ? r + b : r;
 }""",
-    # Equal infinities have no difference.
+    # The difference of equal infinities is nan, so equal operands use 0.
     "log_add_exp": """\
 static __device__ __forceinline__ double log_add_exp(const double a, const double b)
 {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ double log_add_exp(const double a, const doubl
     return (a > b ? a : b) + log1p(exp(-fabs(apart)));
 }""",
 }
-"""Functions that kernels bring along."""
+"""Device functions that a kernel defines if it calls them."""
 
 _ALIKE = "cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 sin sinh tan tanh"
 _FUNCTIONS = {
@@ -88,7 +88,7 @@ SPELLINGS: dict[str, CudaSpelling] = {
         for name, function in _FUNCTIONS.items()
     },
     "negative": CudaSpelling("-{0}"),
-    # These hand on the nan that an operand is.
+    # These propagate nan.
     "maximum": CudaSpelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
     "minimum": CudaSpelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
     # The sum with 0 turns -0 into 0.
@@ -103,4 +103,4 @@ SPELLINGS: dict[str, CudaSpelling] = {
     "logical_not": CudaSpelling("!{0}", truths=(0,)),
     "where": CudaSpelling("{0} ? {1} : {2}", truths=(0,)),
 }
-"""Every operation that has a spelling; what has none is left to CuPy."""
+"""The operations that kernels compute; CuPy computes the others."""

@@ -1,9 +1,8 @@
-"""A group of operations as the source of one CUDA kernel.
+"""The CUDA source of one kernel for a group of operations.
 
-A thread computes one element after another, a grid's width apart, so that neighbours read and
-write neighbouring memory. How an operand is read is not known before a call: a number comes by
-value, and an array is read by one stride, or by two where it is a part of a matrix or is spread
-over one.
+Each thread runs a grid-stride loop over elements, so that memory accesses are coalesced. How an
+operand is read is decided at each call: a scalar is passed by value, and an array is read by one
+stride, or by two if it is a part of a matrix or is broadcast to one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["KernelOperand", "Reading", "kernel_source"]
 
 
 class Reading(Enum):
-    """How an operand is read: the parameters it has, and the element that it gives."""
+    """How an operand is read: its parameters, and the expression of an element."""
 
     NUMBER = ("const double {x}", "{x}")
     LINE = ("const {type}* __restrict__ {x}, const long long {x}_step", "{x}[i * {x}_step]")
@@ -42,7 +41,7 @@ class Reading(Enum):
 
 
 class KernelOperand(NamedTuple):
-    """What a kernel takes: an array of numbers or of truth values, or a number.
+    """An operand of a kernel: an array of numbers or of truth values, or a scalar.
 
     Attributes
     ----------
@@ -64,11 +63,11 @@ def kernel_source(
     Parameters
     ----------
     name : str
-        What it is called.
+        The name of the kernel.
     code : Code
-        What is computed.
+        The operations.
     operands : sequence of KernelOperand
-        What it takes: the parameters x0, x1, ….
+        The parameters x0, x1, ….
     truths : sequence of bool
         For each output y0, y1, … whether it is stored as truth values.
 
@@ -124,7 +123,7 @@ def _type(truth: bool) -> str:
 
 
 class _Body:
-    """What is done for the element i."""
+    """Writes the statements that compute element i."""
 
     def __init__(self, code: Code, operands: Sequence[KernelOperand], truths: Sequence[bool]) -> None:
         self.code = code
@@ -142,7 +141,7 @@ class _Body:
         self.angles: set[tuple[int, ...]] = set()
 
     def lines(self) -> list[str]:
-        """Return the statements; what is computed is stored at once."""
+        """Return the statements; each result is stored as soon as it is computed."""
         for value in self.places:
             if value < self.code.inputs or value in self.code.constants:
                 self._store(value)
@@ -155,7 +154,7 @@ class _Body:
         return self.written
 
     def _angle(self, operation: Operation) -> None:
-        """Write sine and cosine of one angle as one call, which reduces it once."""
+        """Write sine and cosine of one angle as one call, which reduces the argument once."""
         args = operation.args
         if args not in self.angles:
             self.angles.add(args)
@@ -179,7 +178,7 @@ class _Body:
         return f"(double)v{value}" if value in self.code.truths else f"v{value}"
 
     def _truth(self, value: int) -> str:
-        """Return a value as a truth value; every number but 0 is true, nan too."""
+        """Return a value as a truth value; every number except 0 is true, nan included."""
         if value in self.code.constants:
             return "true" if self.code.constants[value] else "false"
         return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"
@@ -191,12 +190,12 @@ class _Body:
 
 
 def _results(code: Code, name: str) -> dict[tuple[int, ...], int]:
-    """Return what the operations of that name give, by their operands."""
+    """Return the results of the operations with that name, by their operands."""
     return {op.args: op.result for op in code.operations if op.name == name}
 
 
 def _literal(number: float) -> str:
-    """Return a number so that it is read back bit by bit."""
+    """Return a literal that is read back to the same bits."""
     if math.isnan(number):
         return "__longlong_as_double(0x7ff8000000000000ll)"
     if math.isinf(number):

@@ -1,9 +1,9 @@
 """The target ``numpy``: a planned sequence of universal functions that write into buffers.
 
-A batch is computed in blocks of points that stay in the processor's cache, and threads share
-the blocks, since universal functions release the interpreter's lock. The buffers of a block are
-planned by liveness and kept between calls. A call allocates its results only, save where a row
-is no universal function and NumPy makes an array of its own.
+A batch is computed in blocks of points that fit into the processor's cache. Threads share the
+blocks, since universal functions release the GIL. The buffers of a block are planned by liveness
+and kept between calls. A call allocates only its results, and the arrays of operations that are
+not universal functions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from difflab.graph.ir import Shape
 
 __all__ = ["NumpyTarget"]
 
-CACHE_BYTES = 2 << 20  # of the values of one block: about what a core has of the last-level cache
-SMALLEST, LARGEST = 1024, 32_768  # points in a block; short ones wait for the lock
-WORTH_THREADS = 200_000  # operations on numbers; fewer are done before a thread wakes up
+CACHE_BYTES = 2 << 20  # of the values of one block: about one core's share of the last-level cache
+SMALLEST, LARGEST = 1024, 32_768  # points in a block; short blocks wait for the GIL
+WORTH_THREADS = 200_000  # scalar operations; fewer finish before a thread wakes up
 
 Array = NDArray[Any]
 
@@ -37,12 +37,12 @@ class NumpyTarget:
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The schedule to compile.
     program : Program or None
-        The same on single numbers, where that is possible: then every operation is one on
+        The same as scalar operations, if possible: then every operation is computed on
         vectors of points.
     threads : int
-        How many threads share the blocks of a batch.
+        The number of threads that share the blocks of a batch.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class NumpyTarget:
 
     @property
     def source(self) -> str:
-        """The plan, an operation a line."""
+        """The plan, one operation per line."""
         return self.plan.source()
 
     def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
@@ -87,7 +87,7 @@ class NumpyTarget:
         return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
 
     def _columns(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
-        """Return the inputs' values with the batch as one leading axis."""
+        """Return the inputs' values with one leading batch axis."""
         columns: list[Array] = []
         for value, shape in zip(values, self.input_shapes, strict=True):
             if self.numbers and shape != ():
@@ -97,7 +97,7 @@ class NumpyTarget:
         return columns
 
     def _store(self, output: int, points: int) -> Array:
-        """Return room for a result: number by number in a program, else point by point."""
+        """Return memory for a result: elements first in a program, else points first."""
         shape = self.shapes[output]
         full = (*shape, points) if self.numbers else (points, *shape)
         return np.empty(full, self.dtypes[output])
@@ -106,7 +106,7 @@ class NumpyTarget:
         return list(zip(stores, self.shapes, strict=True))
 
     def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:
-        """Return a result in the shape batch + shape, a number as one."""
+        """Return a result in the shape batch + shape, a 0-d result as a scalar."""
         if not self.numbers:
             return store.reshape(batch + shape)
         if batch == ():
@@ -133,12 +133,12 @@ class NumpyTarget:
         share_out(work, self._workers(points))
 
     def _workers(self, points: int) -> int:
-        """Return how many threads share the blocks of so many points."""
+        """Return how many threads share the blocks of n points."""
         worth = points * len(self.plan.operations) >= WORTH_THREADS
         return min(self.threads, -(-points // self.block)) if worth else 1
 
     def memory_plan(self, points: int) -> MemoryPlan:
-        """Return what so many points need."""
+        """Return the memory of a call with n points."""
         blocks = max(-(-points // self.block), 1)
         size = -(-points // blocks)
         own = [op for op in self.plan.operations if not op.writes and not op.views]
@@ -176,12 +176,12 @@ class NumpyTarget:
 
 
 class _NumpyWorkspace:
-    """The values of one block, and the buffers that some of them are kept in.
+    """The values of one block, and the buffers that hold some of them.
 
     Parameters
     ----------
     plan : Plan
-        What is computed.
+        The plan to run.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -202,7 +202,7 @@ class _NumpyWorkspace:
         ]
 
     def run(self, points: int, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
-        """Compute a block of so many points."""
+        """Compute a block of n points."""
         if points != self.points:
             self._bind(points)
         values = self.values
@@ -216,7 +216,7 @@ class _NumpyWorkspace:
                 values[value] = function(*[values[read] for read in reads])
 
     def _bind(self, points: int) -> None:
-        """Cut the buffers to so many points, and make those that are too small."""
+        """Bind the values to views of n points; enlarge buffers that are too small."""
         self.points = points
         for value, slot in self.plan.slots.items():
             shape, dtype = slot[0]
@@ -227,7 +227,7 @@ class _NumpyWorkspace:
             self.values[value] = found[:size].reshape((points, *shape))
 
     def forget(self) -> None:
-        """Let go of the caller's arrays and of the results."""
+        """Drop the references to the caller's arrays and to the results."""
         values = self.values
         for value in range(self.plan.inputs):
             values[value] = None

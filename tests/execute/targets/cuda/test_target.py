@@ -323,7 +323,7 @@ def test_without_cupy_there_is_a_command(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_reason_source_memory_and_pickles(pretended: Any) -> None:
     fast = dl.compile(seed(), "cupy")
-    assert fast.reason == "cupy: as asked for"
+    assert fast.reason == "cupy: as requested"
     assert fast.source.startswith("// x0 is #0")
     assert fast.memory_plan(10**8).peak_bytes == 24 * 10**8
     assert pickle.loads(pickle.dumps(fast)).source == fast.source

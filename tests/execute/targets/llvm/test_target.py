@@ -369,7 +369,7 @@ def test_what_has_no_machine_code_is_numpys() -> None:
     arrays = dl.compile(dl.parse("x: [3]; cumsum(x)"), "native")
     assert arrays.reason.startswith("numpy: 'cumsum' computes with arrays")
     single = dl.compile(dl.parse("x: [3]; logsumexp(x)"), "native")
-    assert single.reason.startswith("native for one point, as asked for; numpy for more: 'logsum")
+    assert single.reason.startswith("native for one point, as requested; numpy for batches: 'logsum")
     assert single([0.0, 0.0, 0.0]) == pytest.approx(math.log(3.0), rel=1e-15)
     np.testing.assert_allclose(single(np.zeros((2, 3))), [math.log(3.0)] * 2, rtol=1e-15)
     rows = dl.compile(dl.gradient(dl.parse("digamma(x)")), "native")
@@ -382,13 +382,13 @@ def test_small_arrays_are_taken_apart() -> None:
     f = dl.value_and_grad(dl.parse("W: [2, 3]; x: [3]; sum(tanh(W @ x)^2)"), argnums=(0, 1))
     rng = np.random.default_rng(8)
     fast = dl.compile(f, "native")
-    assert fast.reason == "native: as asked for"
+    assert fast.reason == "native: as requested"
     longer = dl.trace(lambda x: np.sum(np.sin(x)), np.ones(1500))
-    assert dl.compile(longer, "native").reason == "native: as asked for"
+    assert dl.compile(longer, "native").reason == "native: as requested"
     assert "native" not in dl.compile(longer).reason
     auto = dl.compile(f)
     least = auto._choice.native_from
-    assert f"native from {least} points, on " in auto.reason
+    assert f"native from {least} points, with " in auto.reason
     assert "fmul" in fast.source
     assert "fmul" not in auto.source
     for batch in [(), (5,), (2, 9)]:
