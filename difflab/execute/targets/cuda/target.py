@@ -177,7 +177,7 @@ def _as_input(cupy: Any, value: Any, name: str) -> Any:
     if np.ndim(value) == 0:
         return float(value)
     raise DeviceError(
-        f"the target 'cupy' computes on a GPU, but '{name}' is on {whereabouts(value)}",
+        f"the target 'cupy' computes on a GPU, but {name} is on {whereabouts(value)}",
         hint=f"cupy.asarray({name}) copies it to the GPU; target 'auto' computes NumPy arrays on the host",
     )
 

@@ -1,9 +1,9 @@
-"""Each universal function in LLVM's language, for numbers and for vectors of them alike.
+"""The LLVM IR of each universal function, for scalars and vectors.
 
-In a template ``{r}`` is the result and ``{r}.…`` what it takes to get there; ``{0}``, ``{1}`` are
-the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` ends the name
-of an intrinsic. Arithmetic is IEEE 754's, operation by operation: nothing is contracted,
-reassociated or taken to be finite.
+In a template ``{r}`` is the result and ``{r}.…`` are intermediate values; ``{0}``, ``{1}`` are the
+operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` is the suffix of an
+intrinsic's name. Every operation rounds as IEEE 754 requires: nothing is contracted, reassociated
+or assumed to be finite.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ __all__ = ["SPELLINGS", "LlvmSpelling"]
 
 
 class LlvmSpelling(NamedTuple):
-    """How an operation is written.
+    """The LLVM IR of an operation.
 
     Attributes
     ----------
     template : str
         Its instructions; empty for a call of `function`.
     function : str
-        The mathematical function that it calls, named as in C.
+        The C name of the mathematical function that it calls.
     truths : tuple of int
-        The operands that are taken as truth values; the others are numbers.
+        The indices of operands that are truth values; the others are numbers.
     """
 
     template: str = ""
@@ -40,7 +40,7 @@ def _intrinsic(name: str) -> LlvmSpelling:
 
 
 def _extreme(relation: str) -> LlvmSpelling:
-    """Return how the larger or smaller of two numbers is written, or nan if one is."""
+    """Return the IR of the larger or smaller of two numbers, which propagates nan."""
     return LlvmSpelling(
         f"""{{r}}.a = fcmp {relation} {{v}} {{0}}, {{1}}
 {{r}}.n = fcmp uno {{v}} {{0}}, {{0}}
@@ -49,7 +49,7 @@ def _extreme(relation: str) -> LlvmSpelling:
     )
 
 
-# The sum with 0 turns -0 into 0 and leaves nan.
+# Adding 0 turns -0 into 0 and propagates nan.
 _SIGN = """{r}.p = fcmp ogt {v} {0}, {zero}
 {r}.n = fcmp olt {v} {0}, {zero}
 {r}.z = fadd {v} {0}, {zero}
@@ -63,7 +63,7 @@ _HEAVISIDE = """{r}.p = fcmp ogt {v} {0}, {zero}
 {r}.b = select {b} {r}.n, {v} {zero}, {v} {r}.a
 {r} = select {b} {r}.p, {v} {one}, {v} {r}.b"""
 
-# The remainder of division by truncation, moved to the divisor's side of zero.
+# The remainder of truncated division, shifted to the divisor's sign.
 _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.z = fcmp oeq {v} {r}.m, {zero}
 {r}.k = call {v} @llvm.copysign{w}({v} {zero}, {v} {1})
@@ -74,7 +74,7 @@ _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.u = select {b} {r}.o, {v} {r}.t, {v} {r}.m
 {r} = select {b} {r}.z, {v} {r}.k, {v} {r}.u"""
 
-# max(a, b) + log1p(exp(-|a - b|)); equal infinities have no difference.
+# max(a, b) + log1p(exp(-|a - b|)); the difference of equal infinities is nan, so equal operands use 0.
 _LOGADDEXP = """{r}.g = fcmp ogt {v} {0}, {1}
 {r}.m = select {b} {r}.g, {v} {0}, {v} {1}
 {r}.d = fsub {v} {0}, {1}
@@ -141,4 +141,4 @@ SPELLINGS: dict[str, LlvmSpelling] = {
     },
     **{name: LlvmSpelling(function=function) for name, function in _FUNCTIONS.items()},
 }
-"""Every operation that has machine code."""
+"""The operations that have machine code."""

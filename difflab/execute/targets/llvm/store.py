@@ -1,9 +1,9 @@
-"""Compiled code kept on disk between runs.
+"""The disk cache of compiled code.
 
 The folder is ``$DIFFLAB_CACHE``, else ``difflab`` in ``$XDG_CACHE_HOME`` or ``~/.cache``;
-``DIFFLAB_CACHE=off`` keeps nothing. An entry is written beside its place and renamed, so that a
-reader sees all of it or nothing, and begins with its checksum: what is damaged is compiled again.
-A folder that others could write to is not used, since what lies in it is run.
+``DIFFLAB_CACHE=off`` disables the cache. An entry is written to a temporary file and renamed, so
+that a reader sees all of it or nothing. It begins with its checksum: a damaged entry is compiled
+again. A folder that other users can write to is not used, since its code would be executed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from difflab.errors import InputError
 
 __all__ = ["folder", "key", "read", "write"]
 
-LARGEST = 256 << 20  # bytes in all entries together
+LARGEST = 256 << 20  # bytes of all entries together
 ENTRIES = 4096
 _DIGEST = hashlib.sha256().digest_size
 _ENDING = ".code"
 
 
 def folder() -> Path | None:
-    """Return where compiled code is kept, or None where it is not to be kept."""
+    """Return the folder of the cache, or None if the cache is disabled."""
     chosen = os.environ.get("DIFFLAB_CACHE", "")
     if chosen.lower() in ("off", "0", "no", "none"):
         return None
@@ -57,7 +57,7 @@ def key(*facts: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return an entry's code; None where it is missing, damaged or not to be trusted."""
+    """Return an entry's code; None if it is missing, damaged or not trusted."""
     directory = folder()
     if directory is None or not _private(directory):
         return None
@@ -67,14 +67,14 @@ def read(name: str) -> bytes | None:
             data = file.read()
         if _checksum(name, data[_DIGEST:]) != data[:_DIGEST]:
             return None
-        os.utime(path)  # what was used last is kept longest
+        os.utime(path)  # for eviction of the least recently used
     except (OSError, InputError):
         return None
     return data[_DIGEST:]
 
 
 def write(name: str, code: bytes) -> None:
-    """Keep an entry; where that cannot be done, it is compiled again the next time."""
+    """Write an entry; if that fails, the code is compiled again the next time."""
     directory = folder()
     if directory is None:
         return
@@ -96,12 +96,12 @@ def write(name: str, code: bytes) -> None:
 
 
 def _checksum(name: str, code: bytes) -> bytes:
-    """Return what an entry begins with: of its name, too, as a copy of another is not this one."""
+    """Return the checksum of an entry's name and code; the name detects copies of other entries."""
     return hashlib.sha256(name.encode() + code).digest()
 
 
 def _private(directory: Path) -> bool:
-    """Whether nobody else can have written what lies in the folder."""
+    """Return whether only this user can write to the folder."""
     try:
         facts = directory.stat()
     except OSError:
@@ -112,7 +112,7 @@ def _private(directory: Path) -> bool:
 
 
 def _trim(directory: Path) -> None:
-    """Remove what was not used for longest, until the rest is within the bounds."""
+    """Remove the least recently used entries until the cache is within its limits."""
     entries = sorted(_entries(directory), reverse=True)
     total = 0
     for number, (_, size, path) in enumerate(entries):
@@ -123,7 +123,7 @@ def _trim(directory: Path) -> None:
 
 
 def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield when each file was last used, its size, and its path."""
+    """Yield the time of last use, the size and the path of each file."""
     with os.scandir(directory) as files:
         for file in files:
             if file.name.endswith((_ENDING, ".part")):
