@@ -180,7 +180,9 @@ def _requested(
     if native is not None:
         return Choice("native: as requested", native_from=0, native=native, point=point)
     if point is not None:
-        return Choice(f"native for one point, as requested; numpy for batches: {why_not}", point=point)
+        return Choice(
+            f"native for one point, as requested; numpy for batches: {why_not}", point=point
+        )
     why = f"{arrays}, and {why_not}{reason}" if arrays else why_not
     return Choice(f"numpy: {why}")
 

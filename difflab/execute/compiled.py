@@ -334,7 +334,7 @@ class Compiled:
         array_module(values, "a compiled function", names)
         if self.target != "auto":
             raise DeviceError(
-                f"the target '{self.target}' computes on the host, but it was called with CuPy arrays",
+                f"the target '{self.target}' computes on the host, but its arrays are CuPy arrays",
                 hint="use target 'auto' or 'cupy', or copy them to the host: array.get()",
             )
         return True

@@ -213,7 +213,12 @@ def surroundings(program: Program) -> Iterator[None]:
                 )
             )
             if NATIVE:
-                sizes = {"WORTH_THREADS": 1, "SHORT_BATCH_BYTES": 1, "BLOCK": 64, "STAGED_BYTES": 1024}
+                sizes = {
+                    "WORTH_THREADS": 1,
+                    "SHORT_BATCH_BYTES": 1,
+                    "BLOCK": 64,
+                    "STAGED_BYTES": 1024,
+                }
                 stack.enter_context(patch.multiple("difflab.execute.targets.llvm.target", **sizes))
         yield
 

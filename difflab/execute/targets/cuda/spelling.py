@@ -96,7 +96,9 @@ SPELLINGS: dict[str, CudaSpelling] = {
     "heaviside": CudaSpelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
     "remainder": CudaSpelling("floored_remainder({0}, {1})", helper="floored_remainder"),
     # SciPy continues the function to -∞ where C does not.
-    "gammaln": CudaSpelling("{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"),
+    "gammaln": CudaSpelling(
+        "{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"
+    ),
     "logaddexp": CudaSpelling("log_add_exp({0}, {1})", helper="log_add_exp"),
     "logical_and": CudaSpelling("{0} && {1}", truths=(0, 1)),
     "logical_or": CudaSpelling("{0} || {1}", truths=(0, 1)),

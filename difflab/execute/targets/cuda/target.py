@@ -172,13 +172,15 @@ def _as_input(cupy: Any, value: Any, name: str) -> Any:
     """Return an input as a float or a float64 device array."""
     if isinstance(value, cupy.ndarray):
         if value.dtype.kind not in "fiub":
-            raise PointError(f"compiled functions accept real numbers, but '{name}' is {value.dtype}")
+            raise PointError(
+                f"compiled functions accept real numbers, but '{name}' is {value.dtype}"
+            )
         return value if value.dtype == np.float64 else value.astype(np.float64)
     if np.ndim(value) == 0:
         return float(value)
     raise DeviceError(
         f"the target 'cupy' computes on a GPU, but {name} is on {whereabouts(value)}",
-        hint=f"cupy.asarray({name}) copies it to the GPU; target 'auto' computes NumPy arrays on the host",
+        hint=f"cupy.asarray({name}) copies it to the GPU; target 'auto' computes on the host",
     )
 
 
@@ -253,7 +255,10 @@ class _CupyCall:
         if not self.stages.numbers:
             shape = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in reads))
         truths = stage.code.truths
-        laid = [self._kernel_argument(value, shape, place in truths) for place, value in enumerate(reads)]
+        laid = [
+            self._kernel_argument(value, shape, place in truths)
+            for place, value in enumerate(reads)
+        ]
         stores = list(self._destinations(stage, shape))
         size = math.prod(shape)
         if size == 0:

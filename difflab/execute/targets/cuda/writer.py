@@ -125,7 +125,9 @@ def _type(truth: bool) -> str:
 class _Body:
     """Writes the statements that compute element i."""
 
-    def __init__(self, code: Code, operands: Sequence[KernelOperand], truths: Sequence[bool]) -> None:
+    def __init__(
+        self, code: Code, operands: Sequence[KernelOperand], truths: Sequence[bool]
+    ) -> None:
         self.code = code
         self.truths = truths
         self.written: list[str] = []

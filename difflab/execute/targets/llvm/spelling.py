@@ -74,7 +74,7 @@ _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.u = select {b} {r}.o, {v} {r}.t, {v} {r}.m
 {r} = select {b} {r}.z, {v} {r}.k, {v} {r}.u"""
 
-# max(a, b) + log1p(exp(-|a - b|)); the difference of equal infinities is nan, so equal operands use 0.
+# max(a, b) + log1p(exp(-|a - b|)); equal operands use 0, since inf - inf is nan.
 _LOGADDEXP = """{r}.g = fcmp ogt {v} {0}, {1}
 {r}.m = select {b} {r}.g, {v} {0}, {v} {1}
 {r}.d = fsub {v} {0}, {1}

@@ -133,7 +133,11 @@ class NativeTarget:
         """Return the outputs at one point, where `numbers` are the flattened inputs."""
         entry, size = self._point
         spaces = self._point_workspaces
-        space = spaces.pop() if spaces else _PointWorkspace.of(len(numbers), len(self.code.outputs), size)
+        space = (
+            spaces.pop()
+            if spaces
+            else _PointWorkspace.of(len(numbers), len(self.code.outputs), size)
+        )
         space.x[:] = numbers
         entry.run(*space.starts, 1)
         flat = space.y.copy()
@@ -266,7 +270,9 @@ class NativeTarget:
         )
         if points <= self.short_batch_points:
             workspace = _ShortBatchWorkspace.of(self, size)
-            rooms = tuple(room.nbytes for room in (*workspace.inputs, *workspace.outputs, *workspace.owned))
+            rooms = tuple(
+                room.nbytes for room in (*workspace.inputs, *workspace.outputs, *workspace.owned)
+            )
             return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
         staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
         blocks = self._blocks(points, staged)

@@ -238,7 +238,9 @@ class _PieceWriter:
         """Return the address of an element of an input or output at the point j."""
         size = self.writer.code.inputs if table == "%x" else len(self.writer.code.outputs)
         if not 0 <= place < size:
-            raise ConsistencyError(f"index {place} is outside of table {table}, which has {size} elements")
+            raise ConsistencyError(
+                f"index {place} is outside of table {table}, which has {size} elements"
+            )
         if self.writer.width == 1:
             return self._address(table, place, f"a{name}")
         if name not in self.pointers:

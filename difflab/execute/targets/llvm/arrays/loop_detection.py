@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions
 
-__all__ = ["ValuePosition", "Rolled", "Segment", "rolled"]
+__all__ = ["Rolled", "Segment", "ValuePosition", "rolled"]
 
 LEAST = 4
 """Pieces that make a loop."""
@@ -147,7 +146,8 @@ class _Roller:
         if place > straight:
             self._close(segments, Segment(straight, place - straight, 1))
         places = {
-            number: ValuePosition(*map(int, self.where[:, order])) for number, order in self.ordinal.items()
+            number: ValuePosition(*map(int, self.where[:, order]))
+            for number, order in self.ordinal.items()
         }
         return Rolled(segments, places, [self._sizes(segment) for segment in segments])
 

@@ -330,7 +330,8 @@ class _Nest:
         width = min(self.module.host.width, 1 << (size.bit_length() - 1))
         whole = size // width
         operands = {
-            key: PointerOperand(pointer, self._inner_stride(*key)) for key, pointer in pointers.items()
+            key: PointerOperand(pointer, self._inner_stride(*key))
+            for key, pointer in pointers.items()
         }
         done = 0
         if whole > _STRAIGHT:
@@ -354,7 +355,9 @@ class _Nest:
             return 0
         return self._strides((step.out, *step.args)[slot], step)[self.axes[-1]]
 
-    def _vector(self, operands: dict[tuple[int, int], PointerOperand], start: str, width: int) -> None:
+    def _vector(
+        self, operands: dict[tuple[int, int], PointerOperand], start: str, width: int
+    ) -> None:
         Vector(self.module, self.steps, operands, start, width).write()
 
 

@@ -147,7 +147,9 @@ class Vector:
             lanes = [f"i32 {lane}" for lane in range(width)]
             kind = f"<{width // 2} x i32>"
             parts = [
-                module.assigned(f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>")
+                module.assigned(
+                    f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>"
+                )
                 for side in (lanes[: width // 2], lanes[width // 2 :])
             ]
             width //= 2
