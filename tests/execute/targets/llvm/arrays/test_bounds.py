@@ -75,7 +75,7 @@ def wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_places_outside_are_found_when_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong_places(monkeypatch)
-    with pytest.raises(ConsistencyError, match="places 8 to 11 of 5 numbers"):
+    with pytest.raises(ConsistencyError, match="indices 8 to 11 of 5 elements"):
         NativeArrays(Schedule.of(STEPS))
     monkeypatch.setattr(Instructions, "check", lambda *args: None)
     with pytest.raises(ConsistencyError, match="comes to 8 to 11 of Address"):
