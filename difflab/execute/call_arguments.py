@@ -1,4 +1,4 @@
-"""What a compiled function is called with, and gives: arrays of float64 and Python's numbers."""
+"""Conversion of a compiled function's arguments and results: float64 arrays, Python floats."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["common_shape", "plain_number", "real"]
 
 
 def common_shape(values: Sequence[Any]) -> Shape | None:
-    """Return the shape of arrays of float64 that all have the same, floats beside them, or None.
+    """Return the common shape of float64 arrays, mixed with floats; None for anything else.
 
-    Such arrays need no look at each: no conversion, no check, no search for a device.
+    Such arguments need no conversion, no check and no search for a device.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def real(value: Any) -> NDArray[np.float64]:
     Raises
     ------
     PointError
-        It holds no real numbers.
+        Its dtype is not real.
 
     Examples
     --------
@@ -56,14 +56,14 @@ def real(value: Any) -> NDArray[np.float64]:
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise PointError(
-            f"compiled functions take real numbers, not {array.dtype}",
+            f"compiled functions accept real numbers, not {array.dtype}",
             hint="call the Function itself",
         )
     return array.astype(np.float64, copy=False)
 
 
 def plain_number(value: Any) -> Any:
-    """Return a number as Python's, as the target for one point does.
+    """Return a scalar as a Python number, as the target for one point does.
 
     Examples
     --------

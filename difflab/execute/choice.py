@@ -1,4 +1,4 @@
-"""Which target computes which calls, and why."""
+"""The choice of a target by the number of points, and its reason."""
 
 from __future__ import annotations
 
@@ -19,53 +19,52 @@ __all__ = [
     "FEW_POINTS",
     "MANY_OPERATIONS",
     "WORTH_COMPILING",
-    "WORTH_TAKING_APART",
+    "WORTH_COMPILING_ARRAYS",
     "Choice",
     "choose",
     "repeated",
 ]
 
 FEW_POINTS = 32
-"""Points up to which Python's floats are faster than setting NumPy's functions off."""
+"""Points up to which Python floats beat NumPy's call overhead."""
 MANY_OPERATIONS = 2_000
-"""Operations from which LLVM compiles as fast as Python, and a point is ten times faster."""
+"""Operations from which LLVM compiles as fast as Python does, and a call is ten times faster."""
 LONG_VECTORS = 1_000
-"""Numbers that vectors hold on average from which NumPy is as fast as machine code."""
+"""Average vector length from which NumPy is as fast as machine code."""
 WORTH_COMPILING = 360
-"""Operations on numbers, in one call, from which some hundred calls pay for LLVM's compiling.
+"""Scalar operations per call above which LLVM compilation pays off after about 100 calls.
 
-LLVM takes 5 milliseconds and some 60 µs an operation; Python's floats take 40 ns for each at
-each point, NumPy a microsecond or more to set each off. Calls are not counted, since the same
-call shall give the same bits.
+LLVM needs 5 ms plus about 60 µs per operation; Python floats need 40 ns per operation and point,
+NumPy 1 µs or more of overhead per operation. Calls are not counted, because the same call must
+give the same bits.
 """
 FEWEST_COMPILED = 8
-"""Points below which many operations are not compiled: LLVM takes a thousand times longer for each.
-"""
-WORTH_TAKING_APART = 400_000
-"""The same for operations on arrays, of which NumPy sets few off."""
+"""Points below which many operations are not compiled: compiling takes LLVM 1,000 times longer."""
+WORTH_COMPILING_ARRAYS = 400_000
+"""The same for array operations, where NumPy makes few calls."""
 
-UNROLLED = 20_000
-"""Operations on numbers that arrays are taken apart into, where machine code is asked for."""
-UNROLLED_BY_ITSELF = 1_000
-"""The same where it is not asked for: what takes milliseconds."""
+UNROLLED_NATIVE = 20_000
+"""Scalar operations that array operations are unrolled to at most, for target "native"."""
+UNROLLED_AUTO = 1_000
+"""The same for target "auto", where unrolling must take only milliseconds."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What computes so many points: `python` up to some, `native` from some, `numpy` between.
+    """Target by number of points: `python` for few, `native` for many, `numpy` in between.
 
     Attributes
     ----------
     reason : str
-        The choice in words.
+        The choice and its reason, as text.
     python_to : int
-        The most points that are computed by Python's floats; -1 for none.
+        The largest number of points computed by Python floats; -1 for none.
     native_from : float
-        The fewest that are computed by machine code; infinite where there is none.
+        The smallest number of points computed by machine code; infinite for none.
     native : NativeTarget or None
-        The machine code, compiled when it is first called.
+        The machine code, compiled at its first call.
     device : bool
-        Whether all is computed by CuPy's kernels.
+        Whether CuPy computes every call.
     point : NativeArrays or None
         Machine code for one point of a function of arrays.
     """
@@ -78,7 +77,7 @@ class Choice:
     point: NativeArrays | None = None
 
     def of(self, points: int) -> str:
-        """Return the target for so many points.
+        """Return the target for n points.
 
         Examples
         --------
@@ -94,10 +93,10 @@ class Choice:
 
 
 def repeated(function: Function, target: str) -> Function:
-    """Return a function with its repetition as vectors, where that is faster.
+    """Return a function with repeated scalar operations as vectors, where that is faster.
 
-    Machine code for every number alone computes short vectors faster than NumPy does, but it
-    takes seconds to make where there are many.
+    Scalar machine code is faster than NumPy on short vectors, but compiling many operations
+    takes seconds.
     """
     if target not in ("auto", "numpy", "cupy"):
         return function
@@ -110,68 +109,68 @@ def repeated(function: Function, target: str) -> Function:
 def choose(
     target: str, schedule: Schedule, program: ScalarProgram | None, arrays: str, threads: int
 ) -> Choice:
-    """Choose what computes a function.
+    """Choose the target of a function.
 
     Parameters
     ----------
     target : str
-        What was asked for.
+        The requested target.
     schedule : Schedule
         The function.
     program : ScalarProgram or None
-        The function on single numbers.
+        The function as scalar operations.
     arrays : str
-        Why there is none.
+        Why there is no `program`.
     threads : int
-        How many threads share a batch.
+        The number of threads that share a batch.
 
     Raises
     ------
     MissingDependencyError
-        Machine code was asked for, and llvmlite is missing or broken; or CuPy is.
+        The target is "native" and llvmlite is missing or broken, or "cupy" and CuPy is missing.
     """
     if target in ("python", "numpy"):
-        return Choice(f"{target}: as asked for", math.inf if target == "python" else -1)
+        return Choice(f"{target}: as requested", math.inf if target == "python" else -1)
     if target == "cupy":
         require("cupy", "gpu")
-        return Choice("cupy: as asked for", device=True)
+        return Choice("cupy: as requested", device=True)
     if target == "native":
         llvm()
-    most = UNROLLED if target == "native" else UNROLLED_BY_ITSELF
+    most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
     native, why_not = _native(schedule, program, most, threads)
     if target == "native":
-        return _asked(schedule, program, arrays, native, why_not)
+        return _requested(schedule, program, arrays, native, why_not)
     if program is not None:
         return _automatic(len(program.steps), native, why_not)
     if native is None:
         return Choice(f"numpy: {arrays}")
-    least, count = _least(native, WORTH_TAKING_APART, FEW_POINTS + 1), native.operations
-    reason = f"numpy: {arrays}; native from {least} points, on {count} operations on numbers"
+    least, count = _least(native, WORTH_COMPILING_ARRAYS, FEW_POINTS + 1), native.operations
+    reason = f"numpy: {arrays}; native from {least} points, with {count} scalar operations"
     return Choice(reason, native_from=least, native=native)
 
 
 def _native(
     schedule: Schedule, program: ScalarProgram | None, most: int, threads: int
 ) -> tuple[NativeTarget | None, str]:
-    """Return the function as machine code, or why there is none."""
+    """Return the function as machine code, or None and the reason."""
     if not available():
         missing = "machine code needs llvmlite: pip install 'difflab[native]'"
         return None, f"no machine code: {fault()}" if installed("llvmlite") else missing
     try:
-        numbers = unrolled(schedule, most) if program is None else program
-        return NativeTarget(numbers, schedule.function.input_shapes, threads), ""
+        scalars = unrolled(schedule, most) if program is None else program
+        return NativeTarget(scalars, schedule.function.input_shapes, threads), ""
     except UnsupportedError as error:
         return None, str(error)
 
 
-def _asked(
+def _requested(
     schedule: Schedule,
     program: ScalarProgram | None,
     arrays: str,
     native: NativeTarget | None,
     why_not: str,
 ) -> Choice:
-    """Choose where machine code was asked for."""
+    """Choose where machine code was requested."""
     point, reason = None, ""
     if program is None:
         try:
@@ -179,25 +178,27 @@ def _asked(
         except UnsupportedError as error:
             reason = f", and {error}"
     if native is not None:
-        return Choice("native: as asked for", native_from=0, native=native, point=point)
+        return Choice("native: as requested", native_from=0, native=native, point=point)
     if point is not None:
-        return Choice(f"native for one point, as asked for; numpy for more: {why_not}", point=point)
-    told = f"{arrays}, and {why_not}{reason}" if arrays else why_not
-    return Choice(f"numpy: {told}")
+        return Choice(
+            f"native for one point, as requested; numpy for batches: {why_not}", point=point
+        )
+    why = f"{arrays}, and {why_not}{reason}" if arrays else why_not
+    return Choice(f"numpy: {why}")
 
 
 def _least(native: NativeTarget, worth: int, fewest: int) -> int:
-    """Return the number of points from which so many operations are done."""
+    """Return the fewest points, at least `fewest`, that need `worth` scalar operations."""
     return max(-(-worth // max(native.operations, 1)), fewest)
 
 
 def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Choice:
-    count = f"since its {operations} operations are all on numbers"
+    count = f"since its {operations} operations are all scalar"
     if native is None:
         reason = f"python up to {FEW_POINTS} points, {count}; numpy for more; {why_not}"
         return Choice(reason, FEW_POINTS)
     if operations >= MANY_OPERATIONS:
-        reason = f"native: its {operations} operations are all on numbers, and many"
+        reason = f"native: its {operations} operations are all scalar, and many"
         return Choice(reason, native_from=0, native=native)
     least = _least(native, WORTH_COMPILING, FEWEST_COMPILED)
     few = min(least - 1, FEW_POINTS)

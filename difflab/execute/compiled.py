@@ -1,4 +1,4 @@
-"""`compile`: a function made ready to be called fast, at one point or at many."""
+"""`compile`: compile a function for fast calls at one point or on a batch."""
 
 from __future__ import annotations
 
@@ -33,66 +33,66 @@ from difflab.primitives import sum_in_order
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
 
 MANY_INPUTS = 256
-"""Inputs that a packed point is not taken apart into, where they are the lanes of vectors."""
-MOST_NUMBERS = 1_000_000
-"""Operations that repetition is taken apart into where Python's numbers are asked for."""
+"""Inputs from which a packed point stays one array, if the function is vectorised over it."""
+MOST_SCALAR_OPERATIONS = 1_000_000
+"""Scalar operations that rolled loops are expanded to at most, for target "python"."""
 TARGETS = ("auto", "python", "numpy", "native", "cupy")
 
 
 def compile(
     f: Function, target: str = "auto", threads: int | None = None, packed: bool = False
 ) -> Compiled:
-    r"""Make a function ready to be called fast.
+    r"""Compile a function for fast calls.
 
     Parameters
     ----------
     f : Function
-        What `parse`, `trace`, `gradient` and the other transforms give.
+        A function returned by `parse`, `trace`, `gradient` or another transform.
     target : {"auto", "python", "numpy", "native", "cupy"}
-        ``"python"`` is straight-line code over `math` for one point; ``"numpy"`` a planned
+        ``"python"``: straight-line code over `math`, for one point. ``"numpy"``: a planned
         sequence of universal functions for batches, and straight-line calls of NumPy and BLAS
-        for one point of arrays; ``"native"`` machine code, for one point of numbers or arrays,
-        or for many of numbers and small arrays, where llvmlite is installed; ``"cupy"`` a CUDA
-        kernel for each group of operations that fuse, for arrays that CuPy keeps on a GPU;
-        ``"auto"`` takes one of them call by call, by the number of points alone, as ``reason``
-        tells: the same call gives the same bits each time.
+        for one point of arrays. ``"native"``: machine code through llvmlite, for one point of
+        scalars or arrays, or for batches of scalars and small arrays. ``"cupy"``: one CUDA
+        kernel per group of fused operations, for CuPy arrays on a GPU. ``"auto"`` selects one
+        of them at each call from the number of points alone, as ``reason`` states: the same
+        call gives the same bits each time.
     threads : int, optional
-        How many threads share a large batch; all processors when None.
+        The number of threads that share a large batch; all processors when None.
     packed : bool
-        Whether the result takes one array ``(n,)`` or ``(N, n)`` of the inputs flattened in
-        order, instead of one value per input.
+        Whether the result accepts one array ``(n,)`` or ``(N, n)`` of all inputs, flattened
+        in order, instead of one value per input.
 
     Returns
     -------
     Compiled
-        Called as `f` is. At one point numbers come as Python's floats. A batch's arrays have
-        the shapes that `f` gives them; the numbers of one entry lie side by side in memory,
-        so ``gradient[:, 0]`` is contiguous.
+        A callable with the signature of `f`. At one point scalars are Python floats. For a
+        batch the arrays have the shapes that `f` returns, stored with the batch axis
+        contiguous: ``gradient[:, 0]`` is contiguous.
 
     Raises
     ------
     InputError
-        `f` is no Function, there is no such target, or `threads` is no positive number.
+        `f` is not a Function, the target is unknown, or `threads` is not a positive integer.
     UnsupportedError
         The target cannot compute this function.
     MissingDependencyError
-        llvmlite, which the target ``"native"`` needs, or CuPy, which ``"cupy"`` needs, is not
+        llvmlite, required by the target ``"native"``, or CuPy, required by ``"cupy"``, is not
         installed.
 
     Notes
     -----
-    Values are those of the Function within 4 units in the last place for every primitive,
-    nan and inf included. Products of matrices and sums may add their n terms in another order
-    than the Function does, which changes a sum by at most n·2⁻⁵² of its terms' magnitudes.
-    In batches the target ``"native"`` takes glibc's vector functions,
-    which err by up to 4 units themselves; where there is no machine code, it is NumPy's and
-    ``reason`` says so. Machine code is kept in ``~/.cache/difflab`` between runs, in
-    ``$DIFFLAB_CACHE`` where that is set, and nowhere where that is ``off``.
+    Values equal those of the Function within 4 ULP for every primitive, nan and inf included.
+    Matrix products and sums may add their n terms in a different order, which changes a sum by
+    at most n·2⁻⁵² times the sum of its terms' magnitudes. For batches the target ``"native"``
+    calls glibc's vector functions, whose own error is up to 4 ULP. If a function has no machine
+    code, NumPy computes it and ``reason`` says so. Machine code is cached in
+    ``~/.cache/difflab``, or in ``$DIFFLAB_CACHE`` if set; ``DIFFLAB_CACHE=off`` disables the
+    cache.
 
     The target ``"cupy"`` launches on CuPy's current stream and copies nothing between host and
-    device: its inputs are CuPy's arrays and numbers, its results CuPy's arrays, at one point too.
-    Values are those of CUDA's functions, which err by up to 10 units in the last place (gamma;
-    erfc 5, most others 2). ``"auto"`` takes it for arrays that are on a GPU.
+    device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.
+    The error of CUDA's functions is up to 10 ULP for gamma, 5 for erfc and 2 for most others.
+    ``"auto"`` selects this target for arrays on a GPU.
 
     Examples
     --------
@@ -109,11 +109,11 @@ def compile(
     if not isinstance(f, Function):
         raise InputError(
             f"a {type(f).__name__} cannot be compiled",
-            hint="compile what dl.parse, dl.trace or dl.gradient gives",
+            hint="compile a function made by dl.parse, dl.trace or dl.gradient",
         )
     check_target(target)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
-        raise InputError(f"threads is a whole number from 1, not {threads!r}")
+        raise InputError(f"threads must be a positive integer, not {threads!r}")
     vectors = repeated(f, target)
     require_flag(packed, "packed", "compile")
     if packed and vectors is not f and len(f.inputs) >= MANY_INPUTS:
@@ -126,17 +126,17 @@ def compile(
     except UnsupportedError as error:
         arrays = error.args[0] if vectors is f else _repetition(f, schedule)
         if target == "python" and sum_in_order in vectors.graph.primitives:
-            program = unrolled(schedule, MOST_NUMBERS)  # what was numbers before it was rolled
+            program = unrolled(schedule, MOST_SCALAR_OPERATIONS)  # scalar before it was rolled
     if target == "python" and program is None:
         raise UnsupportedError(
-            f"the target 'python' computes with numbers, and {arrays}: use target 'numpy'"
+            f"the target 'python' computes with scalars, and {arrays}: use target 'numpy'"
         )
-    kind = Packed if packed else Compiled
+    kind = PackedCompiled if packed else Compiled
     return kind(f, target, threads, schedule, program, arrays).specialised()
 
 
 def check_target(target: str) -> None:
-    """Raise `InputError` where there is no such target.
+    """Raise `InputError` if the target is unknown.
 
     Examples
     --------
@@ -151,21 +151,21 @@ def check_target(target: str) -> None:
 
 
 class Compiled:
-    """A function ready to be called; made by `compile`.
+    """A compiled function; made by `compile`.
 
     Attributes
     ----------
     function : Function
-        What is computed.
+        The function that was compiled.
     target : str
-        What was asked for.
+        The requested target.
 
     Examples
     --------
     >>> import difflab as dl
     >>> fast = dl.compile(dl.parse("x*sin(y)"), target="numpy")
     >>> fast.reason
-    'numpy: as asked for'
+    'numpy: as requested'
     >>> print(fast.source)
     v2 = sin(v1)  # buffer 0
     v3 = multiply(v0, v2)  # result 0
@@ -204,7 +204,7 @@ class Compiled:
         elif first == "native" and self._native is not None and self._arrays is None:
             self._native.prepare()
         elif program is not None:
-            self._numpy  # noqa: B018 - plans now what is planned when first needed otherwise
+            self._numpy  # noqa: B018 - plans now instead of at the first call
 
     def _choose(self) -> None:
         workers = self.threads or available()
@@ -214,9 +214,9 @@ class Compiled:
         self._native = self._choice.native
 
     def _chosen(self, points: int) -> str:
-        """Return the target for so many points, which is another where llvmlite turns out broken.
+        """Return the target for n points; a different one if llvmlite turns out to be broken.
 
-        It is imported when machine code is first needed, and not known to work before.
+        llvmlite is imported when machine code is first needed, and not tested before.
         """
         chosen = self._choice.of(points)
         if chosen == "native" and not works():
@@ -226,7 +226,7 @@ class Compiled:
 
     @property
     def reason(self) -> str:
-        """What computes which calls, and why."""
+        """The target of each number of points, and why it was chosen."""
         device = "_cupy" in vars(self) and not self._choice.device
         return f"{self._choice.reason}{'; cupy for arrays on a GPU' if device else ''}"
 
@@ -241,7 +241,7 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """What is run at a point: Python's source or NumPy's plan; LLVM's or CUDA's for a batch."""
+        """The code of a call: Python source or NumPy's plan at a point, LLVM IR or CUDA source."""
         if self._choice.device:
             return self._cupy.source
         if self._arrays is not None:
@@ -253,18 +253,18 @@ class Compiled:
         return self._numpy.source
 
     def memory_plan(self, points: int | None = None) -> MemoryPlan:
-        """Return what a call needs of memory, at one point or for a batch of so many.
+        """Return the memory that a call needs, at one point or for a batch of `points`.
 
         Parameters
         ----------
         points : int, optional
-            The size of the batch; one point without a batch's axis when None.
+            The size of the batch; one point without a batch axis when None.
 
         Returns
         -------
         MemoryPlan
-            Its ``peak_bytes`` are what a call holds at most beside its inputs. What NumPy's and
-            LAPACK's functions take for themselves is not known to it.
+            Its ``peak_bytes`` are the most that a call holds, inputs excluded. Temporary memory
+            inside NumPy's and LAPACK's functions is not included.
 
         Examples
         --------
@@ -287,7 +287,7 @@ class Compiled:
         return MemoryPlan(len(self.function.outputs), (), 1, 8 * count * self.function.m)
 
     def specialised(self) -> Compiled:
-        """Return this with a call of its own, where the inputs can be its parameters."""
+        """Return this with a generated ``__call__`` if the inputs can be its parameters."""
         if self._arrays is not None and not self.packed:
             _, call = self._arrays.entry(self.function.structure)
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
@@ -296,7 +296,7 @@ class Compiled:
         plain = self.function.structure is None
         entry = self._python.entry(packed=self.packed) if plain else None
         if entry is None:
-            self._python.run  # noqa: B018 - compiled now, not by the first call
+            self._python.run  # noqa: B018 - compiled now, not at the first call
         else:
             self._entry_source, call = entry
             self.__class__ = type(type(self).__name__, (type(self),), {"__call__": call})
@@ -307,7 +307,7 @@ class Compiled:
         return self.general(args, kwargs)
 
     def general(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the outputs for any arguments: checked, converted, named or in batches."""
+        """Return the outputs for any arguments, after checking and converting them."""
         plain = len(args) == self._numbers and not kwargs
         if plain and all(isinstance(arg, float | int) for arg in args):
             results = self._at([float(arg) for arg in args])
@@ -317,15 +317,15 @@ class Compiled:
             return self._results(args, batch)
         while args and args[-1] is None:
             args = args[:-1]
-        given = self.function.arranged(args, kwargs)
-        if self._on_device(given, self.function.inputs):
-            results = self._cupy(given, self.function.inputs, self.function.batch(given))
+        inputs = self.function.arranged(args, kwargs)
+        if self._on_device(inputs, self.function.inputs):
+            results = self._cupy(inputs, self.function.inputs, self.function.batch(inputs))
             return self.function.returned(results)
-        values = [real(value) for value in given]
+        values = [real(value) for value in inputs]
         return self._results(values, self.function.batch(values))
 
     def _on_device(self, values: Sequence[Any], names: Sequence[str]) -> bool:
-        """Whether the values are computed with on a GPU, and not by a target of the host."""
+        """Return whether the call is computed on a GPU."""
         if self._choice.device:
             return True
         cupy = sys.modules.get("cupy")
@@ -334,13 +334,13 @@ class Compiled:
         array_module(values, "a compiled function", names)
         if self.target != "auto":
             raise DeviceError(
-                f"the target '{self.target}' computes on the host, but its arrays are CuPy's",
+                f"the target '{self.target}' computes on the host, but its arrays are CuPy arrays",
                 hint="use target 'auto' or 'cupy', or copy them to the host: array.get()",
             )
         return True
 
     def _at(self, point: Any) -> list[Any] | None:
-        """Return the outputs at a point of numbers, if numbers are what is computed with."""
+        """Return the outputs at a point of scalars; None if the target computes with arrays."""
         if self._python is not None:
             numbers = point if isinstance(point, list) else point.tolist()
             return self._python.shaped(self._python.point(numbers))
@@ -369,7 +369,7 @@ class Compiled:
         return f"<compiled {self.function!r}: {self.reason}>"
 
 
-class Packed(Compiled):
+class PackedCompiled(Compiled):
     """A compiled function of one array of all inputs."""
 
     packed = True
@@ -380,12 +380,12 @@ class Packed(Compiled):
         Raises
         ------
         PointError
-            The last axis does not hold n numbers.
+            The length of the last axis is not n.
         """
         return self.general(points)
 
     def general(self, points: Any, kwargs: Mapping[str, Any] | None = None) -> Any:
-        """Return the outputs at packed points of any kind."""
+        """Return the outputs at packed points of any dtype or sequence type."""
         if self._on_device([points], ["points"]):
             return self._packed_on_device(points)
         packed = real(points)
@@ -404,5 +404,5 @@ class Packed(Compiled):
 
 
 def _repetition(function: Function, schedule: Schedule) -> str:
-    numbers = int((function.graph.opcode >= FIRST_ROW).sum())
-    return f"{numbers:,} operations on numbers are {len(schedule.steps)} on vectors"
+    count = int((function.graph.opcode >= FIRST_ROW).sum())
+    return f"{count:,} scalar operations are {len(schedule.steps)} vector operations"

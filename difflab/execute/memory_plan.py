@@ -1,4 +1,4 @@
-"""What a call of a compiled function needs of memory, as planned."""
+"""The planned memory of a call of a compiled function."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__ = ["MemoryPlan"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """The memory of one call, planned before it.
+    """The memory of one call, planned in advance.
 
     Attributes
     ----------
     values : int
-        How many arrays are computed, results among them.
+        The number of arrays computed, results included.
     buffers : tuple of int
-        The bytes of each buffer that they share.
+        The bytes of each buffer that these arrays share.
     spaces : int
-        How many sets of these buffers work side by side: one a thread.
+        The number of sets of these buffers in use at a time: one per thread.
     results : int
-        The bytes of the results, which are made anew by each call.
+        The bytes of the results, which every call allocates.
     others : int
-        The bytes of arrays that rows which are called whole make anew.
+        The bytes of arrays allocated by operations that cannot write into a buffer.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class MemoryPlan:
 
     @property
     def peak_bytes(self) -> int:
-        """The most that is held at a time, inputs aside."""
+        """The most bytes held at a time, inputs excluded."""
         return sum(self.buffers) * self.spaces + self.others + self.results
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class MemoryPlan:
         if self.spaces > 1:
             held += f" in each of {self.spaces} threads"
         if self.others:
-            held += f", {self.others:,} bytes of their own"
+            held += f", {self.others:,} bytes outside of buffers"
         return (
             f"{counted(self.values, 'array')} in {held} and {self.results:,} bytes of results: "
             f"at most {self.peak_bytes:,} bytes"

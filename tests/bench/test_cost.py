@@ -126,11 +126,6 @@ def picture_rows() -> list[SweepRow]:
                 rows.append({**row, "operations": 100 * work, "call_seconds": 1e-6 * work})
     refused: SweepRow = {"inputs": 2, "outputs": FIXED, "method": "symbolic"}
     refused["status"] = "unsupported"
-        "inputs": 2,
-        "outputs": FIXED,
-        "method": "symbolic",
-        "status": "unsupported",
-    }
     return [*rows, {**refused, "message": "too <large>", "operations": None, "call_seconds": None}]
 
 

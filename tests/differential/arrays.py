@@ -199,7 +199,7 @@ def surroundings(program: Program) -> Iterator[None]:
     """Set bounds and sizes as the program asks."""
     setting = program.setting
     with ExitStack() as stack:
-        few = {"UNROLLED": LONGEST, "UNROLLED_BY_ITSELF": LONGEST}
+        few = {"UNROLLED_NATIVE": LONGEST, "UNROLLED_AUTO": LONGEST}
         stack.enter_context(patch.multiple("difflab.execute.choice", **few))
         if setting.bounds:
             stack.enter_context(patch.dict(os.environ, {"DIFFLAB_CHECK": "bounds"}))
@@ -213,7 +213,12 @@ def surroundings(program: Program) -> Iterator[None]:
                 )
             )
             if NATIVE:
-                sizes = {"WORTH_THREADS": 1, "DESK_BYTES": 1, "BLOCK": 64, "STAGED_BYTES": 1024}
+                sizes = {
+                    "WORTH_THREADS": 1,
+                    "SHORT_BATCH_BYTES": 1,
+                    "BLOCK": 64,
+                    "STAGED_BYTES": 1024,
+                }
                 stack.enter_context(patch.multiple("difflab.execute.targets.llvm.target", **sizes))
         yield
 

@@ -126,7 +126,7 @@ def test_packed_points_of_a_wrong_length_are_refused() -> None:
     [
         ((SEED,), "str cannot be compiled"),
         ((dl.parse("x"), "fortran"), "no target 'fortran'"),
-        ((dl.parse("x"), "numpy", 0), "whole number"),
+        ((dl.parse("x"), "numpy", 0), "positive integer"),
     ],
 )
 def test_wrong_settings_are_refused(arguments: tuple[Any, ...], says: str) -> None:

@@ -145,7 +145,7 @@ def test_the_target_is_the_one_asked_for(method: Automatic) -> None:
 @BOTH
 def test_a_target_that_cannot_is_no_support(method: Automatic) -> None:
     f = trace(lambda x: np.sum(np.sin(x) ** 2), np.ones(3))
-    with pytest.raises(UnsupportedError, match="'python' computes with numbers"):
+    with pytest.raises(UnsupportedError, match="'python' computes with scalars"):
         method.prepare(Problem(f.values, f.n, f.m, f, target="python"))
 
 

@@ -1,1 +1,1 @@
-"""What computes a program: Python's floats, NumPy, LLVM, CUDA."""
+"""The compilation targets: Python floats, NumPy, LLVM and CUDA."""

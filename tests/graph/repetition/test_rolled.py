@@ -295,17 +295,17 @@ def test_compiling_says_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("difflab.execute.choice.available", lambda: False)
     function = dl.parse(rosenbrock(N))
     fast = dl.compile(function)
-    assert fast.reason == "numpy: 7,191 operations on numbers are 9 on vectors"
+    assert fast.reason == "numpy: 7,191 scalar operations are 9 vector operations"
     assert fast(POINT) == function(POINT)
     np.testing.assert_array_equal(fast(np.stack([POINT, -POINT])), function([POINT, -POINT]))
-    assert dl.compile(function, "python").reason == "python: as asked for"
+    assert dl.compile(function, "python").reason == "python: as requested"
 
 
 def test_short_vectors_are_left_to_machine_code() -> None:
     pytest.importorskip("llvmlite")
     assert dl.compile(dl.parse(rosenbrock(300))).reason.startswith("native")
     long = dl.compile(dl.parse(rosenbrock(3000)))
-    assert long.reason == "numpy: 26,991 operations on numbers are 9 on vectors"
+    assert long.reason == "numpy: 26,991 scalar operations are 9 vector operations"
 
 
 def test_a_vector_knows_its_place_in_the_text() -> None:

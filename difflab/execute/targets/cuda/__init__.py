@@ -1,7 +1,7 @@
-"""The target ``cupy``: one CUDA kernel per group of operations that fuse, and CuPy between them.
+"""The target ``cupy``: one CUDA kernel per group of fused operations, and CuPy calls between them.
 
-`execute.ufuncs` turns a group into NumPy's universal functions, `spelling` says each of them in
-CUDA's language, `writer` puts them into a kernel, `stages` finds the groups, and `target` calls.
+`stages` finds the groups, `execute.lower.ufuncs` lowers a group to NumPy's universal functions,
+`spelling` has the CUDA expression of each, `writer` writes the kernel, and `target` launches it.
 """
 
 from difflab.execute.targets.cuda.target import CupyTarget

@@ -1,26 +1,26 @@
-"""Each universal function in CUDA's language, as an expression over names and numbers.
+"""The CUDA expression of each universal function, over names and literals.
 
-Operands are repeated freely, since they are never expressions themselves. The mathematical
-functions are those of CUDA's library for double precision. Kernels are compiled without
-contraction, so arithmetic is IEEE 754's, operation by operation, as NumPy's is.
+Operands may appear several times, since they are never expressions themselves. The mathematical
+functions are those of CUDA's math library in double precision. Kernels are compiled without
+contraction, so every operation rounds as IEEE 754 requires, as in NumPy.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["HELPERS", "SPELLINGS", "Spelling"]
+__all__ = ["HELPERS", "SPELLINGS", "CudaSpelling"]
 
 
-class Spelling(NamedTuple):
-    """How an operation is written.
+class CudaSpelling(NamedTuple):
+    """The CUDA expression of an operation.
 
     Attributes
     ----------
     template : str
         The expression, over ``{0}``, ``{1}``, ….
     truths : tuple of int
-        The operands that are taken as truth values; the others are numbers.
+        The indices of operands that are truth values; the others are numbers.
     helper : str
         The function in `HELPERS` that it calls.
     """
@@ -31,7 +31,7 @@ class Spelling(NamedTuple):
 
 
 HELPERS = {
-    # The remainder of division by truncation, moved to the divisor's side of zero.
+    # The remainder of truncated division, shifted to the divisor's sign.
     "floored_remainder": """\
 static __device__ __forceinline__ double floored_remainder(const double a, const double b)
 {
@@ -39,7 +39,7 @@ static __device__ __forceinline__ double floored_remainder(const double a, const
     if (r == 0.0) return copysign(0.0, b);
     return (b < 0.0) != (r < 0.0) ? r + b : r;
 }""",
-    # Equal infinities have no difference.
+    # The difference of equal infinities is nan, so equal operands use 0.
     "log_add_exp": """\
 static __device__ __forceinline__ double log_add_exp(const double a, const double b)
 {
@@ -47,7 +47,7 @@ static __device__ __forceinline__ double log_add_exp(const double a, const doubl
     return (a > b ? a : b) + log1p(exp(-fabs(apart)));
 }""",
 }
-"""Functions that kernels bring along."""
+"""Device functions that a kernel defines if it calls them."""
 
 _ALIKE = "cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 sin sinh tan tanh"
 _FUNCTIONS = {
@@ -78,29 +78,31 @@ _RELATIONS = {
 }
 _ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 
-SPELLINGS: dict[str, Spelling] = {
+SPELLINGS: dict[str, CudaSpelling] = {
     **{
-        name: Spelling(f"{{0}} {symbol} {{1}}")
+        name: CudaSpelling(f"{{0}} {symbol} {{1}}")
         for name, symbol in (_ARITHMETIC | _RELATIONS).items()
     },
     **{
-        name: Spelling(f"{function}({{0}}, {{1}})" if name in _TWO else f"{function}({{0}})")
+        name: CudaSpelling(f"{function}({{0}}, {{1}})" if name in _TWO else f"{function}({{0}})")
         for name, function in _FUNCTIONS.items()
     },
-    "negative": Spelling("-{0}"),
-    # These hand on the nan that an operand is.
-    "maximum": Spelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
-    "minimum": Spelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
+    "negative": CudaSpelling("-{0}"),
+    # These propagate nan.
+    "maximum": CudaSpelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
+    "minimum": CudaSpelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
     # The sum with 0 turns -0 into 0.
-    "sign": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0} + 0.0"),
-    "heaviside": Spelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
-    "remainder": Spelling("floored_remainder({0}, {1})", helper="floored_remainder"),
+    "sign": CudaSpelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0} + 0.0"),
+    "heaviside": CudaSpelling("{0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0} == 0.0 ? {1} : {0}"),
+    "remainder": CudaSpelling("floored_remainder({0}, {1})", helper="floored_remainder"),
     # SciPy continues the function to -∞ where C does not.
-    "gammaln": Spelling("{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"),
-    "logaddexp": Spelling("log_add_exp({0}, {1})", helper="log_add_exp"),
-    "logical_and": Spelling("{0} && {1}", truths=(0, 1)),
-    "logical_or": Spelling("{0} || {1}", truths=(0, 1)),
-    "logical_not": Spelling("!{0}", truths=(0,)),
-    "where": Spelling("{0} ? {1} : {2}", truths=(0,)),
+    "gammaln": CudaSpelling(
+        "{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"
+    ),
+    "logaddexp": CudaSpelling("log_add_exp({0}, {1})", helper="log_add_exp"),
+    "logical_and": CudaSpelling("{0} && {1}", truths=(0, 1)),
+    "logical_or": CudaSpelling("{0} || {1}", truths=(0, 1)),
+    "logical_not": CudaSpelling("!{0}", truths=(0,)),
+    "where": CudaSpelling("{0} ? {1} : {2}", truths=(0,)),
 }
-"""Every operation that has a spelling; what has none is left to CuPy."""
+"""The operations that kernels compute; CuPy computes the others."""

@@ -1,9 +1,9 @@
-"""The schedule in stages: groups of operations that fuse into a kernel, and calls of CuPy.
+"""Division of a schedule into stages: groups of operations fused into a kernel, and CuPy calls.
 
-Elementwise operations on arrays of one shape fuse, whatever stands between them in the schedule,
-unless what one takes depends on a call that takes what the other gives. So every value has a
-level: the least number of stages that must have run. A group comes in pieces where it would have
-more operations or parameters than a kernel should.
+Elementwise operations on arrays of one shape fuse, even if other operations are between them in
+the schedule, unless one depends on the other through a CuPy call. So every value has a level: the
+minimum number of stages that must run first. A group is split into pieces if it has more
+operations or parameters than a kernel should have.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from difflab.graph.ir import Shape
 __all__ = ["Called", "Fused", "Stages", "Write", "staged"]
 
 MOST_OPERATIONS = 500
-"""Rows in a kernel: what the compiler takes for each grows faster than linearly."""
-PARAMETER_BYTES = 4000  # of the 4096 that every device takes
+"""Operations in a kernel: compile time grows faster than linearly."""
+PARAMETER_BYTES = 4000  # of the 4096 that every device supports
 READ_BYTES, WRITE_BYTES = 32, 8
-_COPIES = 32  # places that a kernel writes one value to
+_COPIES = 32  # output elements that a kernel writes one value to
 
 
 class Write(NamedTuple):
-    """Where a kernel writes a value: an output's cell, or an array of its own where that is None.
+    """Where a kernel writes a value: ``(output, element)``, or a new array if `cell` is None.
 
-    `truth` says whether truth values are stored.
+    `truth` is whether truth values are stored.
     """
 
     value: int
-    place: tuple[int, int] | None
+    cell: tuple[int, int] | None
     truth: bool
 
 
 class Fused(NamedTuple):
-    """A kernel: it reads values, and writes others in the order of the code's outputs."""
+    """A kernel: the values it reads, and those it writes in the order of the code's outputs."""
 
     code: UfuncCode
     reads: tuple[int, ...]
@@ -50,7 +50,7 @@ class Fused(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A row that CuPy computes by itself."""
+    """A primitive that CuPy computes."""
 
     row: Primitive
     args: tuple[int, ...]
@@ -60,13 +60,13 @@ class Called(NamedTuple):
 
 @dataclass
 class Stages:
-    """What is run, in order.
+    """The stages, in order of execution.
 
     Attributes
     ----------
     numbers : bool
         Whether every value is a vector of points: the values 0, 1, … are then the flattened
-        inputs, and an output is made of cells. Otherwise every value is an array.
+        inputs, and an output is an array of values. Otherwise every value is an array.
     inputs : tuple of int
         The values of the inputs.
     known : dict of int to number
@@ -78,7 +78,7 @@ class Stages:
     steps : list of Fused or Called
         The stages.
     dying : list of tuple of int
-        For each stage the values that no later one needs.
+        For each stage the values that no later stage reads.
     """
 
     numbers: bool
@@ -91,7 +91,7 @@ class Stages:
 
 
 def staged(schedule: Schedule, program: ScalarProgram | None) -> Stages:
-    """Put a program's steps on vectors of points into stages, or else a schedule's on arrays.
+    """Return the stages of a program on vectors of points, or else of a schedule on arrays.
 
     Examples
     --------
@@ -154,10 +154,10 @@ class _Stager:
             flat = values.ravel().tolist()
             stages.truths.append(bool(flat) and self.truths.issuperset(flat))
         stages.steps += [s if isinstance(s, Called) else self._typed(s) for s in drafts]
-        self._bury()
+        self._find_last_uses()
 
     def _call(self, step: ScheduledStep) -> Called | None:
-        """Return a step as a call, if it does not fuse."""
+        """Return a step as a CuPy call, if it does not fuse."""
         if not self._is_call(step):
             return None
         if step.row.boolean:
@@ -179,9 +179,9 @@ class _Stager:
         return needed
 
     def _draft(self, piece: Sequence[ScheduledStep], needed: set[int], last: bool) -> Fused:
-        """Return a piece as a kernel, which is yet to be told the types of its outputs.
+        """Return a piece as a kernel; `_typed` sets the types of its outputs later.
 
-        The last one also writes the cells of outputs that are inputs or constants.
+        The last kernel also writes the output elements that are inputs or constants.
         """
         writes: list[Write] = []
         for step in piece:
@@ -193,32 +193,32 @@ class _Stager:
                 writes.append(Write(step.node, None, False))
         if last:
             room = (PARAMETER_BYTES - self._parameters(piece)) // (READ_BYTES + WRITE_BYTES)
-            writes += self._given(max(room, 0))
+            writes += self._pass_through(max(room, 0))
         return self._lowered(piece, writes)
 
-    def _given(self, most: int) -> list[Write]:
-        """Take so many of the cells of outputs that are inputs or constants."""
-        given = self.stages.known.keys() | set(self.stages.inputs)
+    def _pass_through(self, most: int) -> list[Write]:
+        """Return writes of at most `most` output elements that are inputs or constants."""
+        unchanged = self.stages.known.keys() | set(self.stages.inputs)
         writes: list[Write] = []
-        for value in [value for value in self.places if value in given]:
+        for value in [value for value in self.places if value in unchanged]:
             places = self.places.pop(value)
-            taken = places[: most - len(writes)]
-            writes += [Write(value, place, False) for place in taken]
-            if len(taken) < len(places):
-                self.places[value] = places[len(taken) :]
+            written = places[: most - len(writes)]
+            writes += [Write(value, place, False) for place in written]
+            if len(written) < len(places):
+                self.places[value] = places[len(written) :]
         return writes
 
     def _lowered(self, piece: Sequence[ScheduledStep], writes: Sequence[Write]) -> Fused:
-        """Number the values of a piece anew, what it reads first."""
+        """Return a piece as a kernel, whose values are renumbered from the ones it reads."""
         known = self.stages.known
         made = {step.node: step for step in piece}
-        taken = [arg for step in piece for arg in step.args] + [write.value for write in writes]
-        reads = tuple(dict.fromkeys(v for v in taken if v not in made and v not in known))
+        used = [arg for step in piece for arg in step.args] + [write.value for write in writes]
+        reads = tuple(dict.fromkeys(v for v in used if v not in made and v not in known))
         numbers = {value: number for number, value in enumerate(reads)}
-        for value in (*made, *(v for v in dict.fromkeys(taken) if v in known)):
+        for value in (*made, *(v for v in dict.fromkeys(used) if v in known)):
             numbers[value] = len(numbers)
         program = ScalarProgram(len(reads))
-        program.known.update({numbers[v]: known[v] for v in taken if v in known})
+        program.known.update({numbers[v]: known[v] for v in used if v in known})
         for node, row, args, params in piece:
             program.steps.append(
                 ScheduledStep(numbers[node], row, tuple(numbers[a] for a in args), params)
@@ -232,7 +232,7 @@ class _Stager:
         return Fused(code, reads, tuple(writes))
 
     def _typed(self, fused: Fused) -> Fused:
-        """Say what a kernel stores as truth values."""
+        """Set which outputs of a kernel are stored as truth values."""
         writes = [
             Write(value, place, self.stages.truths[place[0]] if place else value in self.truths)
             for value, place, _ in fused.writes
@@ -240,15 +240,15 @@ class _Stager:
         return fused._replace(writes=tuple(writes))
 
     def _copies(self) -> list[Fused]:
-        """Return the kernels that fill the cells of outputs which nothing has written yet."""
+        """Return the kernels that write the remaining output elements."""
         left = [
             Write(value, place, False) for value, places in self.places.items() for place in places
         ]
         size = PARAMETER_BYTES // (READ_BYTES + WRITE_BYTES)
         return [self._lowered((), left[k : k + size]) for k in range(0, len(left), size)]
 
-    def _bury(self) -> None:
-        """Say after which stage each value is not needed any more."""
+    def _find_last_uses(self) -> None:
+        """Set the stage after which each value is dead."""
         stages = self.stages
         last: dict[int, int] = {}
         for number, stage in enumerate(stages.steps):
@@ -262,7 +262,7 @@ class _Stager:
         stages.dying += [tuple(values) for values in dying]
 
     def _is_call(self, step: ScheduledStep) -> bool:
-        """Whether a step has no spelling."""
+        """Return whether CuPy computes a step, because no kernel can."""
         row = step.row
         if row.shape is not None:
             return True
@@ -280,7 +280,7 @@ class _Stager:
         return not self.fuses[row]
 
     def _groups(self) -> Iterator[list[ScheduledStep]]:
-        """Yield calls, and groups of steps that fuse, in an order in which they can run."""
+        """Yield CuPy calls and groups of steps that fuse, in a valid order of execution."""
         levels: dict[int, int] = {}
         fused: set[int] = set()
         groups: dict[tuple[int, bool, Any], list[ScheduledStep]] = {}
@@ -298,7 +298,7 @@ class _Stager:
             yield groups[key]
 
     def _pieces(self, group: list[ScheduledStep]) -> Iterator[list[ScheduledStep]]:
-        """Cut a group where a kernel would be too long or take too many parameters."""
+        """Split a group where a kernel would have too many operations or parameters."""
         waiting = [group[k : k + MOST_OPERATIONS] for k in range(0, len(group), MOST_OPERATIONS)]
         waiting.reverse()
         while waiting:
@@ -310,7 +310,7 @@ class _Stager:
                 waiting += [piece[half:], piece[:half]]
 
     def _parameters(self, piece: Sequence[ScheduledStep]) -> int:
-        """Return how many bytes of parameters a kernel has, if every value is written."""
+        """Return the bytes of parameters of a kernel that writes every value."""
         made = {step.node for step in piece}
         reads = {arg for step in piece for arg in step.args} - made - self.stages.known.keys()
         writes = sum(max(len(self.places.get(node, ())), 1) for node in made)

@@ -1,7 +1,7 @@
-"""Calling the stages on arrays of the device: launches on its current stream, and CuPy's calls.
+"""Execution of the stages on device arrays: launches on the current stream, and CuPy calls.
 
-Nothing is copied between host and device: numbers are parameters of kernels, arrays are read
-where they lie, and results stay there. Kernels are compiled by CuPy, which keeps them on disk.
+Nothing is copied between host and device: scalars are kernel parameters, arrays are read in place,
+and results stay on the device. CuPy compiles the kernels and caches them on disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from difflab.errors import DeviceError, PointError
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda.stages import Called, Fused, staged
-from difflab.execute.targets.cuda.writer import Operand, Reading, kernel_source
+from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from difflab.graph.ir import Shape
 
 __all__ = ["CupyTarget"]
@@ -27,20 +27,20 @@ __all__ = ["CupyTarget"]
 THREADS = 256
 """Threads in a block."""
 MOST_BLOCKS = 65_536
-"""Blocks in a launch: some hundred for each multiprocessor, whose threads go on in a loop."""
+"""Blocks in a launch: hundreds per multiprocessor; threads loop over the remaining elements."""
 OPTIONS = ("--fmad=false",)
-"""What the compiler is told: nothing is contracted."""
+"""Compiler options: no contraction to fused multiply-add."""
 
 
 class CupyTarget:
-    """A function as CUDA kernels, one for each group of operations that fuse.
+    """A function as CUDA kernels, one for each group of fused operations.
 
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The schedule to compile.
     program : ScalarProgram or None
-        The same on single numbers, where that is possible: then all of it is usually one kernel.
+        The same as scalar operations, if possible: it is then usually one kernel.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class CupyTarget:
 
     @property
     def source(self) -> str:
-        """The kernels for arrays that lie in one line, and what CuPy computes between them."""
+        """The kernels for arrays of one stride, and the CuPy calls between them."""
         parts = []
         for number, stage in enumerate(self.stages.steps):
             if isinstance(stage, Called):
@@ -80,35 +80,35 @@ class CupyTarget:
         return repr(known[value]) if value in known else f"#{value}"
 
     def _source(self, number: int, stage: Fused, readings: Sequence[Reading]) -> str:
-        """Return a kernel's source, and above it which values its parameters are."""
+        """Return a kernel's source, below a comment that names the values of its parameters."""
         reads = [f"x{place} is {self._named(value)}" for place, value in enumerate(stage.reads)]
         writes = [
-            f"y{place} is {_cell(write.place) if write.place else self._named(write.value)}"
+            f"y{place} is {_cell(write.cell) if write.cell else self._named(write.value)}"
             for place, write in enumerate(stage.writes)
         ]
         truths = stage.code.truths
-        operands = [Operand(how, place in truths) for place, how in enumerate(readings)]
+        operands = [KernelOperand(how, place in truths) for place, how in enumerate(readings)]
         stored = [write.truth for write in stage.writes]
         text = kernel_source(_name(number), stage.code, operands, stored)
         return f"// {', '.join([*reads, *writes])}\n{text}"
 
     def __call__(self, values: Sequence[Any], names: Sequence[str], batch: Shape) -> list[Any]:
-        """Return the outputs for one number or array of the device per input.
+        """Return the outputs for one scalar or device array per input.
 
         Raises
         ------
         DeviceError
-            An array is not one of CuPy's, or they lie on different devices.
+            An array is not a CuPy array, or arrays are on different devices.
         PointError
-            An array holds no real numbers.
+            An array's dtype is not real.
         """
         cupy = import_module("cupy")
-        given = [_taken(cupy, value, name) for value, name in zip(values, names, strict=True)]
-        devices = {str(value.device): value.device for value in given if _is_array(value)}
+        inputs = [_as_input(cupy, value, name) for value, name in zip(values, names, strict=True)]
+        devices = {str(value.device): value.device for value in inputs if _is_array(value)}
         if len(devices) > 1:
             places = ", ".join(
                 f"{name} is on {device_name(value)}"
-                for name, value in zip(names, given, strict=True)
+                for name, value in zip(names, inputs, strict=True)
                 if _is_array(value)
             )
             raise DeviceError(
@@ -116,10 +116,10 @@ class CupyTarget:
                 hint="copy an array to another device: with cupy.cuda.Device(0): cupy.array(x)",
             )
         with next(iter(devices.values()), nullcontext()):
-            return _Run(self, cupy, batch).results(given)
+            return _CupyCall(self, cupy, batch).results(inputs)
 
     def kernel(self, cupy: Any, number: int, stage: Fused, readings: tuple[Reading, ...]) -> Any:
-        """Return a kernel for operands that are read so, compiled when it is first launched."""
+        """Return the kernel for these readings of its operands, compiled at its first launch."""
         found = self._compiled.get((number, readings))
         if found is None:
             source = self._source(number, stage, readings)
@@ -128,7 +128,7 @@ class CupyTarget:
         return found
 
     def memory_plan(self, points: int) -> MemoryPlan:
-        """Return what so many points need, if every input is given for each of them."""
+        """Return the memory of a call with n points, if every input has the batch axes."""
         stages = self.stages
         sizes: dict[int, int] = {}
         held = most = values = 0
@@ -136,7 +136,7 @@ class CupyTarget:
             if isinstance(stage, Called):
                 made = [] if stage.row.structural else [(stage.value, stage.row.boolean)]
             else:
-                made = [(w.value, w.truth) for w in stage.writes if w.place is None]
+                made = [(w.value, w.truth) for w in stage.writes if w.cell is None]
                 values += len(stage.writes)
             values += isinstance(stage, Called)
             for value, truth in made:
@@ -168,29 +168,31 @@ def _is_array(value: Any) -> bool:
     return not isinstance(value, float)
 
 
-def _taken(cupy: Any, value: Any, name: str) -> Any:
-    """Return an input as a float, or as an array of the device."""
+def _as_input(cupy: Any, value: Any, name: str) -> Any:
+    """Return an input as a float or a float64 device array."""
     if isinstance(value, cupy.ndarray):
         if value.dtype.kind not in "fiub":
-            raise PointError(f"compiled functions take real numbers, but '{name}' is {value.dtype}")
+            raise PointError(
+                f"compiled functions accept real numbers, but '{name}' is {value.dtype}"
+            )
         return value if value.dtype == np.float64 else value.astype(np.float64)
     if np.ndim(value) == 0:
         return float(value)
     raise DeviceError(
-        f"the target 'cupy' computes on the device, but {name} is on {device_name(value)}",
-        hint=f"cupy.asarray({name}) puts it on the device; target 'auto' computes where arrays are",
+        f"the target 'cupy' computes on a GPU, but {name} is on {device_name(value)}",
+        hint=f"cupy.asarray({name}) copies it to the GPU; target 'auto' computes on the host",
     )
 
 
-class _Laid(NamedTuple):
-    """How an operand is read, and with which arguments."""
+class _KernelArgument(NamedTuple):
+    """How an operand is read, and its kernel arguments."""
 
     reading: Reading
     arguments: tuple[Any, ...]
 
 
-class _Run:
-    """One call: the values, as far as they are needed."""
+class _CupyCall:
+    """One call, which holds each value until its last use."""
 
     def __init__(self, target: CupyTarget, cupy: Any, batch: Shape) -> None:
         self.target = target
@@ -201,10 +203,10 @@ class _Run:
         self.values: dict[int, Any] = dict(self.stages.known)
         self.blocks: list[Any] = []
 
-    def results(self, given: Sequence[Any]) -> list[Any]:
+    def results(self, inputs: Sequence[Any]) -> list[Any]:
         """Run the stages and return the outputs."""
         stages = self.stages
-        self._take(given)
+        self._set_inputs(inputs)
         if stages.numbers:
             for values, truth in zip(stages.outputs, stages.truths, strict=True):
                 self.blocks.append(self._empty((values.size, self.points), truth))
@@ -216,16 +218,16 @@ class _Run:
                 self._fused(number, stage)
             for value in dying:
                 del self.values[value]
-        taken = {id(value) for value in given}
-        return [self._result(place, taken) for place in range(len(stages.outputs))]
+        owned = {id(value) for value in inputs}
+        return [self._result(place, owned) for place in range(len(stages.outputs))]
 
-    def _take(self, given: Sequence[Any]) -> None:
-        """Number the inputs' values: in a program one for each of their numbers, over points."""
+    def _set_inputs(self, inputs: Sequence[Any]) -> None:
+        """Set the inputs' values: in a program, one vector of points for each element."""
         if not self.stages.numbers:
-            self.values.update(zip(self.stages.inputs, given, strict=True))
+            self.values.update(zip(self.stages.inputs, inputs, strict=True))
             return
         columns: list[Any] = []
-        for value, shape in zip(given, self.target.input_shapes, strict=True):
+        for value, shape in zip(inputs, self.target.input_shapes, strict=True):
             if not _is_array(value):
                 columns.append(value)
                 continue
@@ -253,8 +255,11 @@ class _Run:
         if not self.stages.numbers:
             shape = np.broadcast_shapes(*(getattr(value, "shape", ()) for value in reads))
         truths = stage.code.truths
-        laid = [self._laid(value, shape, place in truths) for place, value in enumerate(reads)]
-        stores = list(self._stores(stage, shape))
+        laid = [
+            self._kernel_argument(value, shape, place in truths)
+            for place, value in enumerate(reads)
+        ]
+        stores = list(self._destinations(stage, shape))
         size = math.prod(shape)
         if size == 0:
             return
@@ -265,18 +270,18 @@ class _Run:
         blocks = min(-(-size // THREADS), MOST_BLOCKS)
         kernel((blocks,), (THREADS,), (*arguments, *stores, np.int64(size)))
 
-    def _stores(self, stage: Fused, shape: Shape) -> Iterator[Any]:
-        """Yield where a kernel writes, and keep what later stages read."""
+    def _destinations(self, stage: Fused, shape: Shape) -> Iterator[Any]:
+        """Yield the arrays that a kernel writes, and register them as values."""
         for value, place, truth in stage.writes:
             store = self.blocks[place[0]][place[1]] if place else self._empty(shape, truth)
             if value not in self.values:
                 self.values[value] = store
             yield store
 
-    def _laid(self, value: Any, shape: Shape, truth: bool) -> _Laid:
-        """Say how a kernel over `shape` reads a value."""
+    def _kernel_argument(self, value: Any, shape: Shape, truth: bool) -> _KernelArgument:
+        """Return how a kernel over `shape` reads a value."""
         if not isinstance(value, self.cupy.ndarray):
-            return _Laid(Reading.NUMBER, (np.float64(value),))
+            return _KernelArgument(Reading.NUMBER, (np.float64(value),))
         dtype = np.dtype(bool if truth else np.float64)
         array = value if value.dtype == dtype else value.astype(dtype)
         spread = self.cupy.broadcast_to(array, shape)
@@ -287,11 +292,11 @@ class _Run:
         if len(axes) == 2:
             (_, down), (row, across) = axes
             strides = np.int64(row), np.int64(across), np.int64(down)
-            return _Laid(Reading.GRID, (spread, *strides))
-        return _Laid(Reading.LINE, (spread, np.int64(axes[0][1] if axes else 0)))
+            return _KernelArgument(Reading.GRID, (spread, *strides))
+        return _KernelArgument(Reading.LINE, (spread, np.int64(axes[0][1] if axes else 0)))
 
-    def _result(self, place: int, taken: set[int]) -> Any:
-        """Return an output in the shape batch + shape, as an array that nothing else is."""
+    def _result(self, place: int, owned: set[int]) -> Any:
+        """Return an output in the shape batch + shape, as an array that shares no memory."""
         shape, batch = self.target.shapes[place], self.batch
         if self.stages.numbers:
             block = self.blocks[place].reshape(shape + batch)
@@ -300,14 +305,14 @@ class _Run:
         value = self._array(int(self.stages.outputs[place]))
         if value.shape != batch + shape:
             value = self.cupy.broadcast_to(value, batch + shape)
-        if value.base is not None or id(value) in taken:
+        if value.base is not None or id(value) in owned:
             value = value.copy()
-        taken.add(id(value))
+        owned.add(id(value))
         return value
 
 
 def _axes(shape: Shape, strides: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the lengths and strides of an array's axes, joined where they go on evenly.
+    """Return the lengths and strides of an array's axes, merged where they are contiguous.
 
     Examples
     --------

@@ -1,9 +1,8 @@
-"""A group of operations as the source of one CUDA kernel.
+"""The CUDA source of one kernel for a group of operations.
 
-A thread computes one element after another, a grid's width apart, so that neighbours read and
-write neighbouring memory. How an operand is read is not known before a call: a number comes by
-value, and an array is read by one stride, or by two where it is a part of a matrix or is spread
-over one.
+Each thread runs a grid-stride loop over elements, so that memory accesses are coalesced. How an
+operand is read is decided at each call: a scalar is passed by value, and an array is read by one
+stride, or by two if it is a part of a matrix or is broadcast to one.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import NamedTuple
 from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
 from difflab.execute.targets.cuda.spelling import HELPERS, SPELLINGS
 
-__all__ = ["Operand", "Reading", "kernel_source"]
+__all__ = ["KernelOperand", "Reading", "kernel_source"]
 
 
 class Reading(Enum):
-    """How an operand is read: the parameters it has, and the element that it gives."""
+    """How an operand is read: its parameters, and the expression of an element."""
 
     NUMBER = ("const double {x}", "{x}")
     LINE = ("const {type}* __restrict__ {x}, const long long {x}_step", "{x}[i * {x}_step]")
@@ -41,8 +40,8 @@ class Reading(Enum):
         return template.format(x=name)
 
 
-class Operand(NamedTuple):
-    """What a kernel takes: an array of numbers or of truth values, or a number.
+class KernelOperand(NamedTuple):
+    """An operand of a kernel: an array of numbers or of truth values, or a scalar.
 
     Attributes
     ----------
@@ -57,18 +56,18 @@ class Operand(NamedTuple):
 
 
 def kernel_source(
-    name: str, code: UfuncCode, operands: Sequence[Operand], truths: Sequence[bool]
+    name: str, code: UfuncCode, operands: Sequence[KernelOperand], truths: Sequence[bool]
 ) -> str:
     """Return the source of a kernel.
 
     Parameters
     ----------
     name : str
-        What it is called.
+        The name of the kernel.
     code : UfuncCode
-        What is computed.
-    operands : sequence of Operand
-        What it takes: the parameters x0, x1, ….
+        The operations.
+    operands : sequence of KernelOperand
+        The parameters x0, x1, ….
     truths : sequence of bool
         For each output y0, y1, … whether it is stored as truth values.
 
@@ -78,7 +77,7 @@ def kernel_source(
     >>> from difflab.execute.lower.ufuncs import as_ufuncs
     >>> from difflab.execute.lower.schedule import ScalarProgram, Schedule
     >>> code = as_ufuncs(ScalarProgram.of(Schedule.of(dl.parse("x*sin(y)"))), SPELLINGS)
-    >>> print(kernel_source("f", code, [Operand(Reading.LINE)] * 2, [False]))
+    >>> print(kernel_source("f", code, [KernelOperand(Reading.LINE)] * 2, [False]))
     extern "C" __global__ void f(
         const double* __restrict__ x0, const long long x0_step,
         const double* __restrict__ x1, const long long x1_step,
@@ -124,10 +123,10 @@ def _type(truth: bool) -> str:
 
 
 class _Body:
-    """What is done for the element i."""
+    """Writes the statements that compute element i."""
 
     def __init__(
-        self, code: UfuncCode, operands: Sequence[Operand], truths: Sequence[bool]
+        self, code: UfuncCode, operands: Sequence[KernelOperand], truths: Sequence[bool]
     ) -> None:
         self.code = code
         self.truths = truths
@@ -144,7 +143,7 @@ class _Body:
         self.angles: set[tuple[int, ...]] = set()
 
     def lines(self) -> list[str]:
-        """Return the statements; what is computed is stored at once."""
+        """Return the statements; each result is stored as soon as it is computed."""
         for value in self.places:
             if value < self.code.inputs or value in self.code.constants:
                 self._store(value)
@@ -157,7 +156,7 @@ class _Body:
         return self.written
 
     def _angle(self, operation: UfuncStep) -> None:
-        """Write sine and cosine of one angle as one call, which reduces it once."""
+        """Write sine and cosine of one angle as one call, which reduces the argument once."""
         args = operation.args
         if args not in self.angles:
             self.angles.add(args)
@@ -181,7 +180,7 @@ class _Body:
         return f"(double)v{value}" if value in self.code.truths else f"v{value}"
 
     def _truth(self, value: int) -> str:
-        """Return a value as a truth value; every number but 0 is true, nan too."""
+        """Return a value as a truth value; every number except 0 is true, nan included."""
         if value in self.code.constants:
             return "true" if self.code.constants[value] else "false"
         return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"
@@ -193,12 +192,12 @@ class _Body:
 
 
 def _results(code: UfuncCode, name: str) -> dict[tuple[int, ...], int]:
-    """Return what the operations of that name give, by their operands."""
+    """Return the results of the operations with that name, by their operands."""
     return {op.args: op.result for op in code.operations if op.name == name}
 
 
 def _literal(number: float) -> str:
-    """Return a number so that it is read back bit by bit."""
+    """Return a literal that is read back to the same bits."""
     if math.isnan(number):
         return "__longlong_as_double(0x7ff8000000000000ll)"
     if math.isinf(number):

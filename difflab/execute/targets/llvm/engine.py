@@ -1,4 +1,4 @@
-"""Compiling a module's text, and loading what came of it."""
+"""Compilation of LLVM IR, and loading of the machine code."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from difflab.errors import UnsupportedError
 from difflab.execute.targets.llvm import store
 from difflab.execute.targets.llvm.libraries import Host, address, llvm
 
-__all__ = ["Entry", "load"]
+__all__ = ["CompiledModule", "load"]
 
-WELL = 1_000  # operations up to which registers are given out with care, for some 60 µs each
+WELL = 1_000  # operations up to which code is optimised, at about 60 µs each
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
-class Entry:
-    """The function ``run(x, y, v, n)`` of a module, which takes addresses.
+class CompiledModule:
+    """A compiled module with one function, ``run(x, y, v, n)``, called with addresses.
 
-    The interpreter's lock is released while it runs.
+    The GIL is released while it runs.
     """
 
     def __init__(self, engine: Any) -> None:
@@ -28,19 +28,19 @@ class Entry:
         self.run: Callable[[int, int, int, int], None] = _RUN(engine.get_function_address("run"))
 
 
-def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Entry:
-    """Return the module's function, compiled now or in an earlier run.
+def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> CompiledModule:
+    """Return a compiled module, from the cache if possible.
 
     Parameters
     ----------
     text : str
-        The module.
+        The LLVM IR of the module.
     symbols : sequence of str
-        The functions that it takes from libraries.
+        The library functions that it calls.
     host : Host
-        What to compile for.
+        The processor to compile for.
     operations : int
-        How many there are: few are optimised well, many are compiled fast.
+        The number of operations: large modules are compiled without optimisation.
     """
     from difflab import __version__
 
@@ -58,11 +58,11 @@ def load(text: str, symbols: Sequence[str], host: Host, operations: int) -> Entr
         code = machine.emit_object(module)
         store.write(key, code)
     for symbol in symbols:
-        place = address(symbol)
-        if not place:
+        location = address(symbol)
+        if not location:
             raise UnsupportedError(f"no library of this machine has '{symbol}': use target 'numpy'")
-        binding.add_symbol(symbol, place)
+        binding.add_symbol(symbol, location)
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    return Entry(engine)
+    return CompiledModule(engine)

@@ -1,4 +1,4 @@
-"""What machine code of any width shares: types, constants, and functions from libraries."""
+"""Types, constants and library functions of LLVM modules, for vectors of any width."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Functions:
     Parameters
     ----------
     host : Host
-        What the module is written for.
+        The processor to compile for.
 
     Attributes
     ----------
@@ -33,15 +33,15 @@ class Functions:
         self.texts: dict[str, str] = {}
 
     def function(self, name: str, arity: int, width: int) -> str:
-        """Return what computes a mathematical function of vectors of `width`, or of numbers."""
+        """Return the name of a mathematical function on vectors of `width`, or on scalars if 1."""
         scalar = self._scalar(name, arity)
         if width == 1:
             return scalar
         vector = self.host.vector(name, arity, width)
         v = types(width)["v"]
         if vector:
-            taken = ", ".join([v] * arity)
-            self.texts.setdefault(vector, f"declare {v} @{vector}({taken}) #0")
+            arguments = ", ".join([v] * arity)
+            self.texts.setdefault(vector, f"declare {v} @{vector}({arguments}) #0")
             return vector
         lanes = f"lanes{width}.{name}"
         if lanes not in self.texts:
@@ -49,13 +49,13 @@ class Functions:
         return lanes
 
     def called(self, template: str, width: int) -> dict[str, str]:
-        """Return the functions that a template names."""
+        """Return the functions that a template calls."""
         return {name: self.function(name, 1, width) for name in _CALLED.findall(template)}
 
     def _scalar(self, name: str, arity: int) -> str:
         if name not in SCIPY:
-            taken = ", ".join(["double"] * arity)
-            self.texts.setdefault(name, f"declare double @{name}({taken})")
+            arguments = ", ".join(["double"] * arity)
+            self.texts.setdefault(name, f"declare double @{name}({arguments})")
             return name
         self.texts.setdefault(
             f"one.{name}",
@@ -67,7 +67,7 @@ class Functions:
 
     @property
     def symbols(self) -> list[str]:
-        """The functions that the module takes from libraries."""
+        """The library functions that the module calls."""
         declared = (
             line
             for text in self.texts.values()
@@ -78,7 +78,7 @@ class Functions:
 
 
 def _lanes(name: str, scalar: str, arity: int, width: int) -> Iterator[str]:
-    """Yield a function on vectors that calls one on numbers for each lane."""
+    """Yield a vector function that calls a scalar function for each lane."""
     v = types(width)["v"]
     letters = "ab"[:arity]
     parameters = ", ".join(f"{v} %{letter}" for letter in letters)
@@ -87,15 +87,15 @@ def _lanes(name: str, scalar: str, arity: int, width: int) -> Iterator[str]:
     for lane in range(width):
         for letter in letters:
             yield f"%{letter}{lane} = extractelement {v} %{letter}, i32 {lane}"
-        taken = ", ".join(f"double %{letter}{lane}" for letter in letters)
-        yield f"%c{lane} = call double @{scalar}({taken})"
+        arguments = ", ".join(f"double %{letter}{lane}" for letter in letters)
+        yield f"%c{lane} = call double @{scalar}({arguments})"
         yield f"%r{lane} = insertelement {v} {last}, double %c{lane}, i32 {lane}"
         last = f"%r{lane}"
     yield from (f"ret {v} {last}", "}")
 
 
 def types(width: int) -> dict[str, str]:
-    """Return the types and constants that templates name."""
+    """Return the types and constants that templates use."""
     v, b, c = ("double", "i1", "i8")
     if width > 1:
         v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
@@ -109,6 +109,6 @@ def types(width: int) -> dict[str, str]:
 
 
 def constant(value: float, width: int) -> str:
-    """Return a number bit by bit, in each lane of a vector."""
+    """Return the exact literal of a number, in each lane of a vector."""
     text = f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
     return f"splat (double {text})" if width > 1 else text

@@ -1,8 +1,8 @@
-"""Where compiled code finds its mathematics: glibc's vector functions, libm, and SciPy.
+"""The mathematical functions of machine code: glibc's vector functions, libm, and SciPy.
 
-glibc's libmvec computes whole vectors and states errors up to 4 units in the last place. What it
-does not have is libm's, lane by lane; and what SciPy defines, such as the logarithm of the gamma
-function, is SciPy's own code.
+glibc's libmvec computes whole vectors with errors of at most 4 ULP. Functions that it lacks are
+libm's, called lane by lane. Functions that SciPy defines, such as the logarithm of the gamma
+function, are SciPy's own code.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SCIPY = {
     "gamma": "__pyx_fuse_1gamma",
     "lgamma": "gammaln",
 }
-"""What is taken from SciPy, by the name under which it gives its C code away."""
+"""Functions of SciPy, by the names in ``scipy.special.cython_special.__pyx_capi__``."""
 
-# The letter of each instruction set in the names of the vector functions, what the processor
-# must have for it, and how many numbers a register holds.
+# For each instruction set: its letter in the names of the vector functions, the required processor
+# features, and the number of float64 lanes of a register.
 _SETS = (("e", ("avx512f", "avx512dq"), 8), ("d", ("avx2", "fma"), 4), ("b", ("sse2",), 2))
 _LIBM = {"linux": "libm.so.6", "darwin": "libSystem.dylib", "win32": "ucrtbase.dll"}
 
@@ -54,7 +54,7 @@ def llvm() -> ModuleType:
         machine = binding.Target.from_default_triple().create_target_machine(opt=0, jit=True)
         engine = binding.create_mcjit_compiler(binding.parse_assembly(_TRIAL), machine)
         engine.finalize_object()
-    except Exception as error:  # a library that does not fit the processor or itself
+    except Exception as error:  # for example llvmlite built for another processor
         broken = f"broken: {described(error)}"
         raise MissingDependencyError("llvmlite", extra="native", fault=broken) from error
     return binding
@@ -62,7 +62,7 @@ def llvm() -> ModuleType:
 
 @cache
 def fault() -> str:
-    """Return why there is no machine code, by compiling some; empty where there is."""
+    """Return why llvmlite does not work, tested by compiling; empty if it works."""
     try:
         llvm()
     except MissingDependencyError as error:
@@ -72,31 +72,31 @@ def fault() -> str:
 
 @cache
 def works() -> bool:
-    """Return whether machine code can be compiled; where it cannot, a warning says why, once."""
+    """Return whether machine code can be compiled; if not, warn once with the reason."""
     reason = fault()
     if reason:
-        warnings.warn(f"{reason}; computed without machine code", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{reason}; computing without machine code", RuntimeWarning, stacklevel=2)
     return not reason
 
 
 def available() -> bool:
-    """Return whether llvmlite is there, as far as is known without importing it."""
+    """Return whether llvmlite is installed and not known to be broken, without importing it."""
     tried = fault.cache_info().currsize > 0
     return installed("llvmlite") and not (tried and fault())
 
 
 @dataclass(frozen=True)
 class Host:
-    """What code is compiled for.
+    """The processor that code is compiled for.
 
     Attributes
     ----------
     cpu, features : str
-        The processor, as LLVM names it.
+        LLVM's names of the processor and its features.
     width : int
-        How many points are computed at once.
+        The number of points computed at once.
     letter : str
-        The instruction set in the names of libmvec's functions; empty where there is none.
+        The instruction set in the names of libmvec's functions; empty without libmvec.
     """
 
     cpu: str
@@ -105,7 +105,7 @@ class Host:
     letter: str
 
     def vector(self, function: str, arity: int, width: int) -> str:
-        """Return the name of libmvec's `function` on vectors of `width`, or nothing."""
+        """Return the name of libmvec's `function` on vectors of `width`, empty if it has none."""
         letter = next((letter for letter, _, lanes in _SETS if lanes == width), "")
         name = f"_ZGV{letter}N{width}{'v' * arity}_{function}"
         known = self.letter and letter and function not in SCIPY and _symbol("libmvec.so.1", name)
@@ -124,9 +124,9 @@ def host() -> Host:
 
 
 def address(name: str) -> int:
-    """Return where a function of libmvec, libm or SciPy (``scipy.lgamma``) is; 0 for nowhere."""
+    """Return the address of a function of libmvec, libm or SciPy (``scipy.lgamma``); 0 if none."""
     if name.startswith("scipy."):
-        return _given_away(SCIPY[name.removeprefix("scipy.")])
+        return _scipy_address(SCIPY[name.removeprefix("scipy.")])
     return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)
 
 
@@ -149,8 +149,8 @@ def _symbol(library: str, name: str) -> int:
 
 
 @cache
-def _given_away(name: str) -> int:
-    """Return the address of a function ``double (double, int)`` of SciPy's."""
+def _scipy_address(name: str) -> int:
+    """Return the address of a function ``double (double, int)`` of SciPy."""
     capsule = import_module("scipy.special.cython_special").__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p

@@ -1,29 +1,29 @@
-"""Each universal function in LLVM's language, for numbers and for vectors of them alike.
+"""The LLVM IR of each universal function, for scalars and vectors.
 
-In a template ``{r}`` is the result and ``{r}.…`` what it takes to get there; ``{0}``, ``{1}`` are
-the operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` ends the name
-of an intrinsic. Arithmetic is IEEE 754's, operation by operation: nothing is contracted,
-reassociated or taken to be finite.
+In a template ``{r}`` is the result and ``{r}.…`` are intermediate values; ``{0}``, ``{1}`` are the
+operands; ``{v}`` and ``{b}`` are the types of numbers and truth values; ``{w}`` is the suffix of an
+intrinsic's name. Every operation rounds as IEEE 754 requires: nothing is contracted, reassociated
+or assumed to be finite.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["SPELLINGS", "Spelling"]
+__all__ = ["SPELLINGS", "LlvmSpelling"]
 
 
-class Spelling(NamedTuple):
-    """How an operation is written.
+class LlvmSpelling(NamedTuple):
+    """The LLVM IR of an operation.
 
     Attributes
     ----------
     template : str
         Its instructions; empty for a call of `function`.
     function : str
-        The mathematical function that it calls, named as in C.
+        The C name of the mathematical function that it calls.
     truths : tuple of int
-        The operands that are taken as truth values; the others are numbers.
+        The indices of operands that are truth values; the others are numbers.
     """
 
     template: str = ""
@@ -31,17 +31,17 @@ class Spelling(NamedTuple):
     truths: tuple[int, ...] = ()
 
 
-def _binary(instruction: str) -> Spelling:
-    return Spelling(f"{{r}} = {instruction} {{v}} {{0}}, {{1}}")
+def _binary(instruction: str) -> LlvmSpelling:
+    return LlvmSpelling(f"{{r}} = {instruction} {{v}} {{0}}, {{1}}")
 
 
-def _intrinsic(name: str) -> Spelling:
-    return Spelling(f"{{r}} = call {{v}} @llvm.{name}{{w}}({{v}} {{0}})")
+def _intrinsic(name: str) -> LlvmSpelling:
+    return LlvmSpelling(f"{{r}} = call {{v}} @llvm.{name}{{w}}({{v}} {{0}})")
 
 
-def _extreme(relation: str) -> Spelling:
-    """Return how the larger or smaller of two numbers is written, or nan if one is."""
-    return Spelling(
+def _extreme(relation: str) -> LlvmSpelling:
+    """Return the IR of the larger or smaller of two numbers, which propagates nan."""
+    return LlvmSpelling(
         f"""{{r}}.a = fcmp {relation} {{v}} {{0}}, {{1}}
 {{r}}.n = fcmp uno {{v}} {{0}}, {{0}}
 {{r}}.c = or {{b}} {{r}}.a, {{r}}.n
@@ -49,7 +49,7 @@ def _extreme(relation: str) -> Spelling:
     )
 
 
-# The sum with 0 turns -0 into 0 and leaves nan.
+# Adding 0 turns -0 into 0 and propagates nan.
 _SIGN = """{r}.p = fcmp ogt {v} {0}, {zero}
 {r}.n = fcmp olt {v} {0}, {zero}
 {r}.z = fadd {v} {0}, {zero}
@@ -63,8 +63,8 @@ _HEAVISIDE = """{r}.p = fcmp ogt {v} {0}, {zero}
 {r}.b = select {b} {r}.n, {v} {zero}, {v} {r}.a
 {r} = select {b} {r}.p, {v} {one}, {v} {r}.b"""
 
-# The remainder of division by truncation, moved to the divisor's side of zero. The last line is for
-# LLVM 22: its code generator folds the remainder of a vector of zeros to zero, whatever divides.
+# The remainder of truncated division, shifted to the divisor's sign. The last line works around
+# LLVM 22, whose code generator folds the remainder of a vector of zeros to zero for any divisor.
 _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.z = fcmp oeq {v} {r}.m, {zero}
 {r}.k = call {v} @llvm.copysign{w}({v} {zero}, {v} {1})
@@ -77,7 +77,7 @@ _REMAINDER = """{r}.m = frem {v} {0}, {1}
 {r}.n = fcmp ueq {v} {1}, {zero}
 {r} = select {b} {r}.n, {v} {nan}, {v} {r}.v"""
 
-# max(a, b) + log1p(exp(-|a - b|)); equal infinities have no difference.
+# max(a, b) + log1p(exp(-|a - b|)); equal operands use 0, since inf - inf is nan.
 _LOGADDEXP = """{r}.g = fcmp ogt {v} {0}, {1}
 {r}.m = select {b} {r}.g, {v} {0}, {v} {1}
 {r}.d = fsub {v} {0}, {1}
@@ -117,12 +117,12 @@ _FUNCTIONS = {
     },
 }
 
-SPELLINGS: dict[str, Spelling] = {
+SPELLINGS: dict[str, LlvmSpelling] = {
     "add": _binary("fadd"),
     "subtract": _binary("fsub"),
     "multiply": _binary("fmul"),
     "divide": _binary("fdiv"),
-    "negative": Spelling("{r} = fneg {v} {0}"),
+    "negative": LlvmSpelling("{r} = fneg {v} {0}"),
     "absolute": _intrinsic("fabs"),
     "sqrt": _intrinsic("sqrt"),
     "floor": _intrinsic("floor"),
@@ -130,18 +130,18 @@ SPELLINGS: dict[str, Spelling] = {
     "rint": _intrinsic("rint"),
     "maximum": _extreme("ogt"),
     "minimum": _extreme("olt"),
-    "sign": Spelling(_SIGN),
-    "heaviside": Spelling(_HEAVISIDE),
-    "remainder": Spelling(_REMAINDER),
-    "logaddexp": Spelling(_LOGADDEXP),
-    "logical_and": Spelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
-    "logical_or": Spelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
-    "logical_not": Spelling("{r} = xor {b} {0}, {true}", truths=(0,)),
-    "where": Spelling("{r} = select {b} {0}, {v} {1}, {v} {2}", truths=(0,)),
+    "sign": LlvmSpelling(_SIGN),
+    "heaviside": LlvmSpelling(_HEAVISIDE),
+    "remainder": LlvmSpelling(_REMAINDER),
+    "logaddexp": LlvmSpelling(_LOGADDEXP),
+    "logical_and": LlvmSpelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
+    "logical_or": LlvmSpelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
+    "logical_not": LlvmSpelling("{r} = xor {b} {0}, {true}", truths=(0,)),
+    "where": LlvmSpelling("{r} = select {b} {0}, {v} {1}, {v} {2}", truths=(0,)),
     **{
-        name: Spelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
+        name: LlvmSpelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
         for name, relation in _RELATIONS.items()
     },
-    **{name: Spelling(function=function) for name, function in _FUNCTIONS.items()},
+    **{name: LlvmSpelling(function=function) for name, function in _FUNCTIONS.items()},
 }
-"""Every operation that has machine code."""
+"""The operations that have machine code."""

@@ -1,9 +1,9 @@
-"""Compiled code kept on disk between runs.
+"""The disk cache of compiled code.
 
 The folder is ``$DIFFLAB_CACHE``, else ``difflab`` in ``$XDG_CACHE_HOME`` or ``~/.cache``;
-``DIFFLAB_CACHE=off`` keeps nothing. An entry is written beside its place and renamed, so that a
-reader sees all of it or nothing, and begins with its checksum: what is damaged is compiled again.
-A folder that others could write to is not used, since what lies in it is run.
+``DIFFLAB_CACHE=off`` disables the cache. An entry is written to a temporary file and renamed, so
+that a reader sees all of it or nothing. It begins with its checksum: a damaged entry is compiled
+again. A folder that other users can write to is not used, since its code would be executed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from difflab.errors import InputError
 
 __all__ = ["folder", "key", "read", "write"]
 
-LARGEST = 256 << 20  # bytes in all entries together
+LARGEST = 256 << 20  # bytes of all entries together
 ENTRIES = 4096
 _DIGEST = hashlib.sha256().digest_size
 _ENDING = ".code"
 
 
 def folder() -> Path | None:
-    """Return where compiled code is kept, or None where it is not to be kept."""
+    """Return the folder of the cache, or None if the cache is disabled."""
     chosen = os.environ.get("DIFFLAB_CACHE", "")
     if chosen.lower() in ("off", "0", "no", "none"):
         return None
@@ -57,53 +57,53 @@ def key(*facts: str) -> str:
 
 
 def read(name: str) -> bytes | None:
-    """Return an entry's code; None where it is missing, damaged or not to be trusted."""
-    place = folder()
-    if place is None or not _private(place):
+    """Return an entry's code; None if it is missing, damaged or not trusted."""
+    directory = folder()
+    if directory is None or not _private(directory):
         return None
-    path = place / (name + _ENDING)
+    path = directory / (name + _ENDING)
     try:
         with open_regular(path) as file:
             data = file.read()
         if _checksum(name, data[_DIGEST:]) != data[:_DIGEST]:
             return None
-        os.utime(path)  # what was used last is kept longest
+        os.utime(path)  # for eviction of the least recently used
     except (OSError, InputError):
         return None
     return data[_DIGEST:]
 
 
 def write(name: str, code: bytes) -> None:
-    """Keep an entry; where that cannot be done, it is compiled again the next time."""
-    place = folder()
-    if place is None:
+    """Write an entry; if that fails, the code is compiled again the next time."""
+    directory = folder()
+    if directory is None:
         return
     with suppress(OSError):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _private(place):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _private(directory):
             return
-        handle, name_beside = tempfile.mkstemp(dir=place, suffix=".part")
+        handle, name_beside = tempfile.mkstemp(dir=directory, suffix=".part")
         beside = Path(name_beside)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_checksum(name, code) + code)
-            beside.replace(place / (name + _ENDING))
+            beside.replace(directory / (name + _ENDING))
         except BaseException:
             with suppress(OSError):
                 beside.unlink()
             raise
-        _trim(place)
+        _trim(directory)
 
 
 def _checksum(name: str, code: bytes) -> bytes:
-    """Return what an entry begins with: of its name, too, as a copy of another is not this one."""
+    """Return the checksum of an entry's name and code; the name detects copies of other entries."""
     return hashlib.sha256(name.encode() + code).digest()
 
 
-def _private(place: Path) -> bool:
-    """Whether nobody else can have written what lies in the folder."""
+def _private(directory: Path) -> bool:
+    """Return whether only this user can write to the folder."""
     try:
-        facts = place.stat()
+        facts = directory.stat()
     except OSError:
         return False
     if not hasattr(os, "geteuid"):
@@ -111,9 +111,9 @@ def _private(place: Path) -> bool:
     return facts.st_uid == os.geteuid() and not facts.st_mode & 0o022
 
 
-def _trim(place: Path) -> None:
-    """Remove what was not used for longest, until the rest is within the bounds."""
-    entries = sorted(_entries(place), reverse=True)
+def _trim(directory: Path) -> None:
+    """Remove the least recently used entries until the cache is within its limits."""
+    entries = sorted(_entries(directory), reverse=True)
     total = 0
     for number, (_, size, path) in enumerate(entries):
         total += size
@@ -122,9 +122,9 @@ def _trim(place: Path) -> None:
                 path.unlink()
 
 
-def _entries(place: Path) -> Iterator[tuple[float, int, Path]]:
-    """Yield when each file was last used, its size, and its path."""
-    with os.scandir(place) as files:
+def _entries(directory: Path) -> Iterator[tuple[float, int, Path]]:
+    """Yield the time of last use, the size and the path of each file."""
+    with os.scandir(directory) as files:
         for file in files:
             if file.name.endswith((_ENDING, ".part")):
                 with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Calling machine code: at one point, or at a batch in blocks that threads share."""
+"""Calls of machine code: at one point, or on a batch in blocks that threads share."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.bounds import check_rows, checked
 from difflab.execute.targets.llvm.libraries import Host, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.writer import Writer
+from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.execute.workers import share_out
 from difflab.graph.ir import Shape
 
 __all__ = ["NativeTarget"]
 
-BLOCK = 65_536  # points between two looks at what the user may have interrupted
-STAGED_BYTES = 2 << 20  # of the inputs of a block that have to be laid side by side
-DESK_BYTES = 128 << 10  # of inputs and outputs that are copied sooner than looked up
-WORTH_THREADS = 2_000_000  # operations on numbers; fewer are done before a thread wakes up
+BLOCK = 65_536  # points of a block; KeyboardInterrupt is checked between blocks
+STAGED_BYTES = 2 << 20  # of the inputs of a block that are copied to contiguous memory
+SHORT_BATCH_BYTES = 128 << 10  # of inputs and outputs of a batch short enough to be copied
+WORTH_THREADS = 2_000_000  # scalar operations; fewer finish before a thread wakes up
 SMALL = 1_000  # operations that compile within milliseconds
-FEW = 256  # points that more operations than that are computed for one by one
+FEW = 256  # points below which more than SMALL operations run point by point
 
 Array = NDArray[Any]
 
@@ -38,20 +38,20 @@ Array = NDArray[Any]
 class NativeTarget:
     """A program as machine code.
 
-    Every operation is IEEE 754's and none is contracted, so nan, inf and branches are NumPy's.
-    Mathematical functions are glibc's vector functions where there are any, which err by up to
-    4 units in the last place, and libm's else.
+    Every operation rounds as IEEE 754 requires and none is contracted, so nan, inf and branches
+    agree with NumPy. Mathematical functions are glibc's vector functions where they exist, with
+    errors of at most 4 ULP, and libm's otherwise.
 
     Parameters
     ----------
     program : ScalarProgram
-        What is computed.
+        The program to compile.
     input_shapes : sequence of tuple
         The shape of each input at one point.
     threads : int
-        How many threads share the blocks of a batch.
+        The number of threads that share the blocks of a batch.
     machine : Host, optional
-        What to compile for; this machine when None.
+        The processor to compile for; that of this machine when None.
 
     Raises
     ------
@@ -78,8 +78,8 @@ class NativeTarget:
         self.kinds = [bool if dtype.kind == "b" else float for dtype in self.dtypes]
         self._vector = len(self.kinds) == 1 and len(self.shapes[0]) == 1 and self.kinds[0] is float
         self._memories: list[Array] = []
-        self._spaces: list[_Space] = []
-        self._desks: list[_Desk] = []
+        self._point_workspaces: list[_PointWorkspace] = []
+        self._batch_workspaces: list[_ShortBatchWorkspace] = []
 
     def _boolean(self, part: slice) -> bool:
         values = self.code.outputs[part]
@@ -87,53 +87,57 @@ class NativeTarget:
 
     @cached_property
     def machine(self) -> Host:
-        """What is compiled for."""
+        """The processor that code is compiled for."""
         return self._machine or host()
 
     @property
     def operations(self) -> int:
-        """How many operations there are at a point."""
+        """The number of operations at a point."""
         return len(self.code.operations)
 
     def prepare(self) -> None:
-        """Compile now what would be compiled by the first call."""
+        """Compile now instead of at the first call."""
         self._point  # noqa: B018 - compiles
         if self.operations <= SMALL:
             self._batch  # noqa: B018
 
     @property
     def source(self) -> str:
-        """The code for a batch, in LLVM's language."""
+        """The LLVM IR for a batch."""
         return self._writer(self.machine.width).text()
 
-    def _writer(self, width: int) -> Writer:
+    def _writer(self, width: int) -> LlvmWriter:
         truths = [
             width > 1 and dtype.kind == "b"
             for dtype, part in zip(self.dtypes, self.parts, strict=True)
             for _ in range(part.start, part.stop)
         ]
-        return Writer(self.code, self.machine, width, truths)
+        return LlvmWriter(self.code, self.machine, width, truths)
 
     @cached_property
-    def _point(self) -> tuple[engine.Entry, int]:
+    def _point(self) -> tuple[engine.CompiledModule, int]:
         return self._loaded(1)
 
     @cached_property
-    def _batch(self) -> tuple[engine.Entry, int]:
+    def _batch(self) -> tuple[engine.CompiledModule, int]:
         return self._loaded(self.machine.width)
 
-    def _loaded(self, width: int) -> tuple[engine.Entry, int]:
-        """Return the code, and how much memory it needs to pass values on."""
+    def _loaded(self, width: int) -> tuple[engine.CompiledModule, int]:
+        """Return the code, and the size of its memory for intermediate values."""
         writer = self._writer(width)
         text = writer.text()
         entry = engine.load(text, writer.symbols, self.machine, self.operations)
         return entry, writer.memory
 
     def point(self, numbers: Sequence[float] | NDArray[np.float64]) -> list[Any]:
-        """Return the outputs at one point, given as the flattened inputs."""
+        """Return the outputs at one point, where `numbers` are the flattened inputs."""
         entry, size = self._point
-        spaces = self._spaces
-        space = spaces.pop() if spaces else _Space.of(len(numbers), len(self.code.outputs), size)
+        spaces = self._point_workspaces
+        space = (
+            spaces.pop()
+            if spaces
+            else _PointWorkspace.of(len(numbers), len(self.code.outputs), size)
+        )
         space.x[:] = numbers
         entry.run(*space.starts, 1)
         flat = space.y.copy()
@@ -154,8 +158,8 @@ class NativeTarget:
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
         short = self.operations > SMALL and points < FEW
-        if 0 < points <= self.desk and not short:
-            stores = self._at_desk(values, batch, points)
+        if 0 < points <= self.short_batch_points and not short:
+            stores = self._short_batch(values, batch, points)
         else:
             rows = [
                 point_by_point(value, shape, batch)
@@ -175,29 +179,30 @@ class NativeTarget:
         ]
 
     @cached_property
-    def desk(self) -> int:
-        """The most points whose inputs and outputs are copied; at least a vector's width."""
+    def short_batch_points(self) -> int:
+        """The most points of a batch that is copied to a workspace; at least a vector's width."""
         size = sum(math.prod(shape) for shape in (*self.input_shapes, *self.shapes))
-        return max(DESK_BYTES // (8 * max(size, 1)), self.machine.width)
+        return max(SHORT_BATCH_BYTES // (8 * max(size, 1)), self.machine.width)
 
-    def _at_desk(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
-        """Compute so few points that looking up where their numbers lie would take longest."""
+    def _short_batch(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
+        """Compute a batch so short that copying it is faster than making pointer tables."""
         entry, size = self._batch
-        desks = self._desks
-        desk = desks.pop() if desks else _Desk.of(self, size)
-        for room, value, shape in zip(desk.inputs, values, self.input_shapes, strict=True):
+        workspaces = self._batch_workspaces
+        workspace = workspaces.pop() if workspaces else _ShortBatchWorkspace.of(self, size)
+        for room, value, shape in zip(workspace.inputs, values, self.input_shapes, strict=True):
             aligned = shape == () and len(batch) == 1
             room[:, :points] = value if aligned else point_by_point(value, shape, batch).T
-        # A vector is computed whole, by what an earlier call left where the batch is shorter.
+        # A whole vector is computed; lanes beyond the batch hold the values of an earlier call.
         count = max(points, self.machine.width)
-        self._check(desk.owned[0], desk.inputs, desk.owned[1], desk.outputs, count)
-        entry.run(*desk.starts, count)
-        stores = [room[:, :points].copy() for room in desk.outputs]
-        desks.append(desk)
+        tables = workspace.owned
+        self._check(tables[0], workspace.inputs, tables[1], workspace.outputs, count)
+        entry.run(*workspace.starts, count)
+        stores = [room[:, :points].copy() for room in workspace.outputs]
+        workspaces.append(workspace)
         return stores
 
     def _one_by_one(self, rows: Sequence[Array], batch: Shape) -> list[Any]:
-        """Compute so few points that code for vectors would take longer to compile."""
+        """Compute a batch so short that compiling vector code would take longer."""
         found = [self.point(point) for point in np.concatenate(rows, axis=1)]
         return [
             np.array([results[place] for results in found], dtype).reshape(batch + shape)
@@ -205,7 +210,7 @@ class NativeTarget:
         ]
 
     def _memory(self, size: int) -> Array:
-        """Return memory of at least that many numbers, which is no other thread's."""
+        """Return memory of at least `size` elements, which no other thread uses."""
         found = self._memories.pop() if self._memories else np.empty(0)
         return found if len(found) >= size else np.empty(size)
 
@@ -229,7 +234,7 @@ class NativeTarget:
                     self._check(x, [*rows, stage], y, stores, stop - start)
                     entry.run(_start(x), _start(y), _start(memory), stop - start)
             except BaseException:
-                stopped.append(True)  # the other threads need not go on
+                stopped.append(True)  # stops the other threads
                 raise
             self._memories.append(memory)
 
@@ -238,16 +243,16 @@ class NativeTarget:
     def _check(
         self, x: Array, inputs: Sequence[Array], y: Array, outputs: Sequence[Array], points: int
     ) -> None:
-        """Hold the tables to the arrays that they are of, where accesses are checked."""
+        """Check the pointer tables against their arrays, in checked mode."""
         if not self._checked:
             return
         if points < self.machine.width:
-            raise ConsistencyError(f"{points} points are less than a vector")
+            raise ConsistencyError(f"{points} points are fewer than the lanes of a vector")
         check_rows(x, points, inputs)
         check_rows(y, points, outputs)
 
     def _blocks(self, points: int, staged: int) -> int:
-        """Return into how many blocks so many points are cut."""
+        """Return the number of blocks of a batch of n points."""
         least = 4 * self.machine.width  # so that halves are no shorter than a vector
         longest = min(BLOCK, max(STAGED_BYTES // (8 * max(staged, 1)), least))
         return -(-points // (2 * longest)) * 2 if points > longest else 1
@@ -257,15 +262,17 @@ class NativeTarget:
         return min(self.threads, blocks) if worth else 1
 
     def memory_plan(self, points: int) -> MemoryPlan:
-        """Return what so many points need, where only array inputs are laid side by side anew."""
+        """Return the memory of n points, if array inputs alone have to be copied."""
         _, size = self._batch
         results = sum(
             points * math.prod(shape) * dtype.itemsize
             for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
         )
-        if points <= self.desk:
-            desk = _Desk.of(self, size)
-            rooms = tuple(room.nbytes for room in (*desk.inputs, *desk.outputs, *desk.owned))
+        if points <= self.short_batch_points:
+            workspace = _ShortBatchWorkspace.of(self, size)
+            rooms = tuple(
+                room.nbytes for room in (*workspace.inputs, *workspace.outputs, *workspace.owned)
+            )
             return MemoryPlan(self.operations, tuple(filter(None, rooms)), 1, results)
         staged = sum(math.prod(shape) for shape in self.input_shapes if shape)
         blocks = self._blocks(points, staged)
@@ -274,8 +281,8 @@ class NativeTarget:
         return MemoryPlan(self.operations, buffers, self._workers(points, blocks), results)
 
 
-class _Space(NamedTuple):
-    """Inputs, outputs and memory of one point, and where they are: asking takes its time."""
+class _PointWorkspace(NamedTuple):
+    """Inputs, outputs and memory of one point, with their addresses, which are slow to look up."""
 
     x: Array
     y: Array
@@ -283,14 +290,14 @@ class _Space(NamedTuple):
     starts: tuple[int, int, int]
 
     @classmethod
-    def of(cls, inputs: int, outputs: int, size: int) -> _Space:
-        """Make room for so many numbers."""
+    def of(cls, inputs: int, outputs: int, size: int) -> _PointWorkspace:
+        """Allocate arrays of these sizes."""
         arrays = np.empty(inputs), np.empty(outputs), np.empty(size)
         return cls(*arrays, (_start(arrays[0]), _start(arrays[1]), _start(arrays[2])))
 
 
-class _Desk(NamedTuple):
-    """Inputs, outputs and memory of a short batch, and where the tables of them are."""
+class _ShortBatchWorkspace(NamedTuple):
+    """Inputs, outputs and memory of a short batch, with the addresses of their pointer tables."""
 
     inputs: list[Array]
     outputs: list[Array]
@@ -298,10 +305,10 @@ class _Desk(NamedTuple):
     owned: tuple[Array, ...]
 
     @classmethod
-    def of(cls, target: NativeTarget, size: int) -> _Desk:
-        """Make room for as many points as the target computes at its desk."""
-        # Rows a power of two apart would share the same few lines of the cache.
-        width = target.desk + 8 * (1 + target.desk % 2)
+    def of(cls, target: NativeTarget, size: int) -> _ShortBatchWorkspace:
+        """Allocate arrays for the longest short batch of a target."""
+        # Rows a power of two apart would map to the same few cache sets.
+        width = target.short_batch_points + 8 * (1 + target.short_batch_points % 2)
         counts = [math.prod(shape) for shape in target.input_shapes]
         inputs = [np.ones((count, width)) for count in counts]
         outputs = [
@@ -314,9 +321,9 @@ class _Desk(NamedTuple):
 
 
 class _Inputs(NamedTuple):
-    """Where the numbers of each input lie, number by number.
+    """The addresses of each element of the inputs.
 
-    Numbers of successive points that do not lie side by side are copied there, block by block.
+    Elements that are not contiguous over points are copied to contiguous memory, per block.
     """
 
     starts: NDArray[np.int64]
@@ -326,7 +333,7 @@ class _Inputs(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Array]) -> _Inputs:
-        """Look at inputs of the shape ``(points, numbers)``."""
+        """Return the addresses for inputs of shape ``(points, elements)``."""
         width = sum(row.shape[1] for row in rows)
         found = cls(np.zeros(width, np.int64), np.zeros(width, np.int64), [], 0)
         place = staged = 0
@@ -342,7 +349,7 @@ class _Inputs(NamedTuple):
         return found._replace(staged=staged)
 
     def table(self, stage: Array, start: int, stop: int) -> NDArray[np.int64]:
-        """Return where each number of the points from `start` to `stop` begins."""
+        """Return the address of each element for the points from `start` to `stop`."""
         table = self.starts + start * self.steps
         for place, first, row in self.copied:
             size = row.shape[1]
@@ -353,24 +360,24 @@ class _Inputs(NamedTuple):
 
 
 class _Outputs(NamedTuple):
-    """Where the numbers of each output are to be written."""
+    """The addresses of each element of the outputs."""
 
     starts: NDArray[np.int64]
     steps: NDArray[np.int64]
 
     @classmethod
     def of(cls, stores: Sequence[Array]) -> _Outputs:
-        """Look at results of the shape ``(numbers, points)``."""
+        """Return the addresses for results of shape ``(elements, points)``."""
         parts = [_start(store) + store.strides[0] * np.arange(len(store)) for store in stores]
         steps = [np.full(len(store), store.itemsize) for store in stores]
         return cls(np.concatenate(parts), np.concatenate(steps))
 
     def table(self, start: int) -> NDArray[np.int64]:
-        """Return where each number is written from the point `start` on."""
+        """Return the address of each element from the point `start` on."""
         return self.starts + start * self.steps
 
 
 def _start(array: Array) -> int:
-    """Return the address of an array's first number."""
+    """Return the address of an array's first element."""
     address: int = array.__array_interface__["data"][0]
     return address

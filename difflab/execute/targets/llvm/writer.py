@@ -1,10 +1,10 @@
-"""Operations as an LLVM module: one function for a run of points, or for one point.
+"""The LLVM module of a program: one function for a block of points, or for one point.
 
 The function is ``run(x, y, v, n)``. For one point, x and y are the flattened inputs and outputs.
-For n points, they are tables of pointers to the points of each, and the loop takes a vector of
-points at a time; the last vector ends with the last point and may compute some points again, so
-n is at least a vector's width. More operations than fit in one function come in pieces, which
-pass values on in the memory v.
+For n points, they are tables of pointers, one for each element, and the loop computes one vector
+of points per iteration. The last vector ends with the last point and may recompute some points, so
+n is at least a vector's width. Too many operations for one function are split into pieces, which
+share values through the memory v.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from difflab.execute.targets.llvm.functions import Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
-__all__ = ["PIECE", "Writer"]
+__all__ = ["PIECE", "LlvmWriter"]
 
 PIECE = 1000
-"""Operations in one function: what LLVM takes for each grows faster than linearly."""
+"""Operations in one function: LLVM's compile time grows faster than linearly."""
 
 
-class Writer:
+class LlvmWriter:
     """Writes a module.
 
     Parameters
     ----------
     code : UfuncCode
-        What is computed.
+        The operations.
     host : Host
-        What it is written for.
+        The processor to compile for.
     width : int
-        1 for one point, else how many points are computed at once.
+        1 for one point, else the number of points computed at once.
     truths : sequence of bool
-        For each output whether it is stored as a truth value, a byte; numbers otherwise.
+        For each output whether it is stored as a truth value (a byte) instead of a number.
     """
 
     def __init__(self, code: UfuncCode, host: Host, width: int, truths: Sequence[bool]) -> None:
@@ -54,14 +54,14 @@ class Writer:
 
     @property
     def memory(self) -> int:
-        """The numbers that the memory v holds, once the text is written."""
+        """The size of the memory v in elements; valid after `text`."""
         return len(self.slots) * self.width
 
     def text(self) -> str:
         """Return the module."""
         if len(self.pieces) > 1:
             self._share()
-        bodies = [_Piece(self, number).lines() for number in range(len(self.pieces))]
+        bodies = [_PieceWriter(self, number).lines() for number in range(len(self.pieces))]
         lines: list[str] = []
         if len(bodies) == 1:
             head, body = bodies[0]
@@ -75,7 +75,7 @@ class Writer:
         return "\n".join([*lines, *self.functions.texts.values(), self._attributes()])
 
     def _run(self, head: Sequence[str], body: Sequence[str]) -> Iterator[str]:
-        """Yield the function that is called."""
+        """Yield the function ``run``."""
         yield "define void @run(ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %n) #0 {"
         if self.width == 1:
             yield "%j = add i64 0, 0"
@@ -103,7 +103,7 @@ class Writer:
         )
 
     def _share(self) -> None:
-        """Give each value that a later piece reads a place in the memory."""
+        """Assign an index in the memory to each value that a later piece reads."""
         home: dict[int, int] = {}
         for number, piece in enumerate(self.pieces):
             for result, _, args in piece:
@@ -114,7 +114,7 @@ class Writer:
 
     @property
     def symbols(self) -> list[str]:
-        """The functions that the module takes from libraries."""
+        """The library functions that the module calls."""
         return self.functions.symbols
 
 
@@ -122,14 +122,14 @@ _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
 
 
-class _Piece:
-    """The instructions of one piece.
+class _PieceWriter:
+    """Writes the instructions of one piece.
 
-    Pointers are loaded in a head of their own, which stands before the loop where there is but
-    one piece.
+    Pointers are loaded in a separate head, which is placed before the loop if there is only one
+    piece.
     """
 
-    def __init__(self, writer: Writer, number: int) -> None:
+    def __init__(self, writer: LlvmWriter, number: int) -> None:
         self.writer = writer
         self.number = number
         self.head: list[str] = []
@@ -194,7 +194,7 @@ class _Piece:
         return found
 
     def _bit(self, value: int) -> str:
-        """Return a value as a truth value; every number but 0 is true, nan too."""
+        """Return a value as a truth value; every number except 0 is true, nan included."""
         found = self.bits.get(value)
         if found is None:
             types = self.writer.types
@@ -209,7 +209,7 @@ class _Piece:
         return found
 
     def _loaded(self, value: int) -> str:
-        """Load an input, or what another piece has computed."""
+        """Load an input, or a value computed by another piece."""
         writer = self.writer
         if value < writer.code.inputs:
             address = self._cell("%x", value, f"x{value}", "double")
@@ -235,10 +235,12 @@ class _Piece:
         return f"{self.writer.types['v']} {self._number(value)}"
 
     def _cell(self, table: str, place: int, name: str, kind: str) -> str:
-        """Return the address of an input's or an output's numbers at the point j."""
+        """Return the address of an element of an input or output at the point j."""
         size = self.writer.code.inputs if table == "%x" else len(self.writer.code.outputs)
         if not 0 <= place < size:
-            raise ConsistencyError(f"place {place} of {size} in the table {table}")
+            raise ConsistencyError(
+                f"index {place} is outside of table {table}, which has {size} elements"
+            )
         if self.writer.width == 1:
             return self._address(table, place, f"a{name}")
         if name not in self.pointers:

@@ -1,9 +1,8 @@
-"""Calling array programs at one point.
+"""Calls of array programs at one point.
 
-The buffers that operations write into, the views of them and all that depends on no input are
-prepared, so that a call does nothing but the work: it checks its arguments, runs the operations
-with an output each, and allocates its results. A space, which is one set of buffers, serves one
-call at a time; calls of several threads have a space each.
+The buffers that operations write into, their views and all constants are prepared in advance. A
+call only checks its arguments, runs the operations and allocates its results. A workspace, which
+is one set of buffers, serves one call at a time; concurrent calls use one workspace each.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class ArrayTarget(PointTarget):
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The schedule to compile.
 
     Examples
     --------
@@ -55,7 +54,7 @@ class ArrayTarget(PointTarget):
         self.writer = SourceWriter(self.layout)
 
     def memory_plan(self) -> MemoryPlan:
-        """Return what a call holds."""
+        """Return the memory of a call."""
         return self.layout.memory_plan()
 
     @property
@@ -67,8 +66,8 @@ class ArrayTarget(PointTarget):
     def _make(self) -> Callable[..., Callable[..., tuple[Any, ...]]]:
         return self.writer.factory()
 
-    def workspace(self) -> Workspace:
-        """Return buffers of their own, and the code bound to them."""
+    def space(self) -> Workspace:
+        """Return new buffers, and the code bound to them."""
         cells = self.layout.cells()
         run = self._make([cells[number] for number in self.writer.prepared])
         # NumPy's error state is a context variable: entering a context that ignores errors

@@ -1,9 +1,9 @@
 """The target ``numpy``: a planned sequence of universal functions that write into buffers.
 
-A batch is computed in blocks of points that stay in the processor's cache, and threads share
-the blocks, since universal functions release the interpreter's lock. The buffers of a block are
-planned by liveness and kept between calls. A call allocates its results only, save where a row
-is no universal function and NumPy makes an array of its own.
+A batch is computed in blocks of points that fit into the processor's cache. Threads share the
+blocks, since universal functions release the GIL. The buffers of a block are planned by liveness
+and kept between calls. A call allocates only its results, and the arrays of operations that are
+not universal functions.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from difflab.graph.ir import Shape
 
 __all__ = ["NumpyTarget"]
 
-CACHE_BYTES = 2 << 20  # of the values of one block: about what a core has of the last-level cache
-SMALLEST, LARGEST = 1024, 32_768  # points in a block; short ones wait for the lock
-WORTH_THREADS = 200_000  # operations on numbers; fewer are done before a thread wakes up
+CACHE_BYTES = 2 << 20  # of the values of one block: about one core's share of the last-level cache
+SMALLEST, LARGEST = 1024, 32_768  # points in a block; short blocks wait for the GIL
+WORTH_THREADS = 200_000  # scalar operations; fewer finish before a thread wakes up
 
 Array = NDArray[Any]
 
@@ -43,12 +43,12 @@ class NumpyTarget:
     Parameters
     ----------
     schedule : Schedule
-        What is computed.
+        The schedule to compile.
     program : ScalarProgram or None
-        The same on single numbers, where that is possible: then every operation is one on
+        The same as scalar operations, if possible: then every operation is computed on
         vectors of points.
     threads : int
-        How many threads share the blocks of a batch.
+        The number of threads that share the blocks of a batch.
 
     Examples
     --------
@@ -77,11 +77,11 @@ class NumpyTarget:
         buffers = set(self.plan.slots.values())
         held += sum(math.prod(shape) for (shape, _), _ in buffers)
         self.block = min(max(CACHE_BYTES // (8 * max(held, 1)), SMALLEST), LARGEST)
-        self._spaces: list[_Space] = []
+        self._workspaces: list[_NumpyWorkspace] = []
 
     @property
     def source(self) -> str:
-        """The plan, an operation a line."""
+        """The plan, one operation per line."""
         return self.plan.source()
 
     def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
@@ -93,7 +93,7 @@ class NumpyTarget:
         return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
 
     def _columns(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
-        """Return the inputs' values with the batch as one leading axis."""
+        """Return the inputs' values with one leading batch axis."""
         columns: list[Array] = []
         for value, shape in zip(values, self.input_shapes, strict=True):
             if self.numbers and shape != ():
@@ -103,7 +103,7 @@ class NumpyTarget:
         return columns
 
     def _store(self, output: int, points: int) -> Array:
-        """Return room for a result: number by number in a program, else point by point."""
+        """Return memory for a result: elements first in a program, else points first."""
         shape = self.shapes[output]
         full = (*shape, points) if self.numbers else (points, *shape)
         return np.empty(full, self.dtypes[output])
@@ -112,7 +112,7 @@ class NumpyTarget:
         return list(zip(stores, self.shapes, strict=True))
 
     def _shaped(self, store: Array, shape: Shape, batch: Shape) -> Any:
-        """Return a result in the shape batch + shape, a number as one."""
+        """Return a result in the shape batch + shape, a 0-d result as a scalar."""
         if not self.numbers:
             return store.reshape(batch + shape)
         if batch == ():
@@ -126,25 +126,25 @@ class NumpyTarget:
         turns = count()
 
         def work() -> None:
-            space = self._spaces.pop() if self._spaces else _Space(self.plan)
+            workspace = self._workspaces.pop() if self._workspaces else _NumpyWorkspace(self.plan)
             with np.errstate(all="ignore"):
                 for turn in turns:
                     if turn >= blocks:
                         break
                     start = turn * size
-                    self._block(space, inputs, stores, start, min(points, start + size))
-            space.forget()
-            self._spaces.append(space)
+                    self._block(workspace, inputs, stores, start, min(points, start + size))
+            workspace.forget()
+            self._workspaces.append(workspace)
 
         share_out(work, self._workers(points))
 
     def _workers(self, points: int) -> int:
-        """Return how many threads share the blocks of so many points."""
+        """Return how many threads share the blocks of n points."""
         worth = points * len(self.plan.operations) >= WORTH_THREADS
         return min(self.threads, -(-points // self.block)) if worth else 1
 
     def memory_plan(self, points: int) -> MemoryPlan:
-        """Return what so many points need."""
+        """Return the memory of a call with n points."""
         blocks = max(-(-points // self.block), 1)
         size = -(-points // blocks)
         own = [op for op in self.plan.operations if not op.writes and not op.views]
@@ -162,7 +162,7 @@ class NumpyTarget:
 
     def _block(
         self,
-        space: _Space,
+        workspace: _NumpyWorkspace,
         inputs: Sequence[Array],
         stores: Sequence[Array],
         start: int,
@@ -171,9 +171,9 @@ class NumpyTarget:
         """Compute the points from `start` to `stop`."""
         part = slice(start, stop)
         direct = {v: self._view(stores[k], key, part) for v, (k, key) in self.plan.direct.items()}
-        space.run(stop - start, [value[part] for value in inputs], direct)
+        workspace.run(stop - start, [value[part] for value in inputs], direct)
         for output, key, value in self.copied:
-            self._view(stores[output], key, part)[...] = space.values[value]
+            self._view(stores[output], key, part)[...] = workspace.values[value]
 
     def _view(self, store: Array, key: tuple[int, ...], part: slice) -> Array:
         index: tuple[int | slice, ...] = (*key, part) if self.numbers else (part,)
@@ -181,13 +181,13 @@ class NumpyTarget:
         return view
 
 
-class _Space:
-    """The values of one block, and the buffers that some of them are kept in.
+class _NumpyWorkspace:
+    """The values of one block, and the buffers that hold some of them.
 
     Parameters
     ----------
-    plan : BufferPlan
-        What is computed.
+    plan : Plan
+        The plan to run.
     """
 
     def __init__(self, plan: BufferPlan) -> None:
@@ -208,7 +208,7 @@ class _Space:
         ]
 
     def run(self, points: int, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
-        """Compute a block of so many points."""
+        """Compute a block of n points."""
         if points != self.points:
             self._bind(points)
         values = self.values
@@ -222,7 +222,7 @@ class _Space:
                 values[value] = function(*[values[read] for read in reads])
 
     def _bind(self, points: int) -> None:
-        """Cut the buffers to so many points, and make those that are too small."""
+        """Bind the values to views of n points; enlarge buffers that are too small."""
         self.points = points
         for value, slot in self.plan.slots.items():
             shape, dtype = slot[0]
@@ -233,7 +233,7 @@ class _Space:
             self.values[value] = found[:size].reshape((points, *shape))
 
     def forget(self) -> None:
-        """Let go of the caller's arrays and of the results."""
+        """Drop the references to the caller's arrays and to the results."""
         values = self.values
         for value in range(self.plan.inputs):
             values[value] = None

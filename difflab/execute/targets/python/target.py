@@ -1,9 +1,9 @@
 """The target ``python``: straight-line source over `math`, for one point at a time.
 
-The source is written from the graph alone: every name in it is a number of the schedule, never
-a name of the user's. The plain code is run first; where `math` raises, the guarded code gives
-nan and inf as NumPy does. Large graphs come in pieces, since CPython's compiler takes more than
-linear time over one long function.
+The source is generated from the graph alone: every name in it is an index of the schedule, never
+a name of the user's. The plain code runs first; if `math` raises, the guarded code returns
+nan and inf as NumPy does. Large graphs are split into several functions, since CPython's compiler
+needs more than linear time for one long function.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from difflab.graph.ir import Shape
 
 __all__ = ["PythonTarget"]
 
-_PIECE = 400  # statements in one function
-_LONGEST = 12  # operations in one expression
-_SHORT = 6  # numbers that are put into an array one by one
-_DIRECT = 8  # inputs that are parameters of a function's own
-_PLACE = re.compile(r"\{(\d)\}")
-# One pair of brackets around everything, with at most two more levels inside.
+_PIECE = 400  # statements per function
+_LONGEST = 12  # operations per expression
+_SHORT = 6  # elements of an array that is filled element by element
+_DIRECT = 8  # inputs that are parameters of a generated method
+_PLACEHOLDER = re.compile(r"\{(\d)\}")
+# One pair of brackets around the whole expression, with at most two more levels inside.
 _INNER = r"(?:[^()]|\((?:[^()]|\([^()]*\))*\))*"
 _CLOSED = re.compile(rf"\w*\({_INNER}\)")
 
@@ -49,7 +49,7 @@ class PythonTarget:
     Parameters
     ----------
     program : ScalarProgram
-        What is computed.
+        The program to compile.
     input_shapes : sequence of tuple
         The shape of each input at one point.
 
@@ -72,17 +72,17 @@ class PythonTarget:
         self.input_shapes = input_shapes
         self.shapes: list[Shape] = [cells.shape for cells in program.outputs]
         self.parts = self._slices()
-        self._plain = _Writer(program, scalar.plain)
+        self._plain = _PythonWriter(program, scalar.plain)
         self._safe: Callable[[Sequence[float]], Sequence[Any]] | None = None
 
     @cached_property
     def source(self) -> str:
-        """The code for one point, given as the flattened inputs."""
+        """The code for one point, whose parameter is the flattened inputs."""
         return self._plain.source("point(p)")
 
     @cached_property
     def run(self) -> Callable[[Sequence[float]], Sequence[Any]]:
-        """The code itself, which raises where an operation is undefined or overflows."""
+        """The compiled plain code, which raises if an operation is undefined or overflows."""
         found: Callable[..., Any] = _compiled(self.source, self._plain.names)["point"]
         return found
 
@@ -95,14 +95,14 @@ class PythonTarget:
         return flat
 
     def guarded(self, numbers: Sequence[float]) -> Sequence[Any]:
-        """Return what `point` does, where an operation is undefined or overflows."""
+        """Return the flattened outputs where an operation is undefined or overflows."""
         if self._safe is None:
-            writer = _Writer(self.program, scalar.guarded)
+            writer = _PythonWriter(self.program, scalar.guarded)
             self._safe = _compiled(writer.source("point(p)"), writer.names)["point"]
         return self._safe(numbers)
 
     def shaped(self, flat: Sequence[Any]) -> list[Any]:
-        """Return the flattened outputs as one number or array per output."""
+        """Return the flattened outputs as one scalar or array per output."""
         return [
             np.array(flat[part]).reshape(shape) if shape else flat[part.start]
             for shape, part in zip(self.shapes, self.parts, strict=True)
@@ -125,9 +125,9 @@ class PythonTarget:
         ]
 
     def entry(self, *, packed: bool) -> tuple[str, Callable[..., Any]] | None:
-        """Return source and code of a method that takes floats at once, the rest to `general`.
+        """Return source and code of a method for float arguments that falls back to `general`.
 
-        None where it would have too many inputs or operations, or inputs that are arrays.
+        None if it would have too many inputs or operations, or if inputs are arrays.
         """
         inputs = self.program.inputs
         if self._plain.pieces > 1 or not 0 < inputs <= _DIRECT:
@@ -168,7 +168,7 @@ class PythonTarget:
     def _returned(self, results: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the lines that fill the arrays among the outputs, and the outputs.
 
-        A short array is made fastest by writing its numbers one by one.
+        A short array is filled fastest element by element.
         """
         lines: list[str] = []
         parts: list[str] = []
@@ -188,13 +188,13 @@ class PythonTarget:
         return lines, parts
 
     def _boolean(self, part: slice) -> bool:
-        """Whether there is a truth value among the outputs' numbers."""
+        """Return whether an element of an output is a truth value."""
         truths = {cell for cell, row, _, _ in self.program.steps if row.boolean}
         truths |= {cell for cell, value in self.program.known.items() if isinstance(value, bool)}
         return not truths.isdisjoint(self._plain.flat[part])
 
     def _slices(self) -> list[slice]:
-        """Return where each output lies in the flattened results."""
+        """Return the slice of each output in the flattened results."""
         stops = np.cumsum([math.prod(shape) for shape in self.shapes], dtype=int).tolist()
         return [slice(a, b) for a, b in zip([0, *stops], stops, strict=False)]
 
@@ -212,11 +212,11 @@ def _flattened(values: Sequence[Any]) -> list[float]:
 def _compiled(source: str, names: dict[str, Any]) -> dict[str, Any]:
     namespace = dict(names)
     code = compile(source, "<difflab.compile>", "exec", dont_inherit=True)
-    exec(code, namespace)  # noqa: S102 - the source holds the table's templates and numbers alone
+    exec(code, namespace)  # noqa: S102 - the source contains only templates of the table and numbers
     return namespace
 
 
-class _Writer:
+class _PythonWriter:
     """Statements, each an expression of a bounded number of operations."""
 
     def __init__(self, program: ScalarProgram, forms: Forms) -> None:
@@ -232,11 +232,11 @@ class _Writer:
         self.pieces = max(1, -(-len(self.statements) // _PIECE))
 
     def _form(self, row: Primitive) -> list[str]:
-        """Return the row's template cut at its places, which are the odd entries."""
+        """Return the row's template split at its placeholders, which are the odd entries."""
         if row not in self.forms:
             template, names = self._read(row)
             self.names.update(names)
-            self.forms[row] = _PLACE.split(template)
+            self.forms[row] = _PLACEHOLDER.split(template)
         return self.forms[row]
 
     def _write(self) -> None:
@@ -261,7 +261,7 @@ class _Writer:
                 self.statements.append((cell, parts))
 
     def _uses(self) -> dict[int, int]:
-        """Count how often each cell is written."""
+        """Return how many times each cell appears in the source."""
         uses: dict[int, int] = {}
         for _, row, args, _ in self.program.steps:
             for text in self._form(row)[1::2]:
@@ -284,14 +284,14 @@ class _Writer:
         return "".join([part if isinstance(part, str) else names[part] for part in parts])
 
     def _leaf(self, cell: int) -> str | None:
-        """Return how a constant is written."""
+        """Return the literal of a constant."""
         value = self.program.known.get(cell)
         if value is None:
             return None
         return f"({value!r})" if isinstance(value, float) and str(value)[0] == "-" else repr(value)
 
     def body(self) -> tuple[list[str], list[str]]:
-        """Return the only piece's statements, and the expressions of the results."""
+        """Return the statements of a program of one piece, and the expressions of the results."""
         names = {cell: f"a{cell}" for cell in range(self.program.inputs)}
         names.update({cell: self._leaf(cell) or "" for cell in self.program.known})
         lines = []
@@ -314,7 +314,7 @@ class _Writer:
         return "\n".join([f"def {head}:", *(f"    {line}" for line in body)])
 
     def _in_pieces(self, head: str) -> Iterator[str]:
-        """Yield pieces that pass their values on in a list, then the function that runs them."""
+        """Yield functions that share values in a list, then the function that calls them."""
         results = [(cell, self.inlined.get(cell, [cell])) for cell in self.flat]
         writes = [*self.statements, *((-1, parts) for _, parts in results)]
         home = {cell: place // _PIECE for place, (cell, _) in enumerate(self.statements)}
@@ -343,7 +343,7 @@ class _Writer:
         yield "    return r"
 
     def _shared(self, writes: Sequence[tuple[int, Parts]], home: dict[int, int]) -> dict[int, int]:
-        """Give each cell that another piece reads a place in the list."""
+        """Assign a list index to each cell that another piece reads."""
         shared: dict[int, int] = {}
         for place, (_, parts) in enumerate(writes):
             for part in parts:

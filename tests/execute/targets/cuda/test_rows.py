@@ -16,7 +16,7 @@ from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
 from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.execute.targets.cuda.stages import Called
 from difflab.execute.targets.cuda.target import OPTIONS
-from difflab.execute.targets.cuda.writer import Operand, Reading, kernel_source
+from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
 from tests.support import standin
 from tests.support.standin_cuda import compile_together, warm
@@ -59,7 +59,7 @@ def test_every_operation_is_numpys(xp: Any) -> None:
                 expected = np.where(size < 1e-300, -np.log(size), expected)
         if expected.dtype == bool:
             code.truths.add(arity)
-        operands = [Operand(Reading.LINE)] * arity
+        operands = [KernelOperand(Reading.LINE)] * arity
         source = kernel_source("f", code, operands, [expected.dtype == bool])
         cases[name] = source, points, expected
     if xp is standin:

@@ -157,7 +157,7 @@ def test_many_inputs_come_in_pieces() -> None:
     for stage in made.stages.steps:
         assert isinstance(stage, Fused)
         assert 16 * len(stage.reads) + 8 * len(stage.writes) + 8 <= 4096
-    assert {w.place for s in made.stages.steps for w in s.writes if w.place} == {
+    assert {w.cell for s in made.stages.steps for w in s.writes if w.cell} == {
         (0, 0),
         *((1, place) for place in range(300)),
     }

@@ -13,7 +13,7 @@ import pytest
 
 import difflab as dl
 from difflab.errors import DeviceError, MissingDependencyError, PointError
-from difflab.execute.targets.cuda.target import MOST_BLOCKS, THREADS, _Run
+from difflab.execute.targets.cuda.target import MOST_BLOCKS, THREADS, _CupyCall
 from tests.core.test_devices import MATRIX, MOVED
 from tests.support import standin, standin_cuda
 
@@ -251,13 +251,13 @@ def test_results_are_arrays_of_their_own(xp: Any) -> None:
 
 def test_values_are_let_go_after_their_last_use(xp: Any, monkeypatch: Any) -> None:
     held_there: list[int] = []
-    fused = _Run._fused
+    fused = _CupyCall._fused
 
     def counted(self: Any, *args: Any) -> None:
         held_there.append(len(self.values) - len(self.stages.known))
         fused(self, *args)
 
-    monkeypatch.setattr(_Run, "_fused", counted)
+    monkeypatch.setattr(_CupyCall, "_fused", counted)
     text = "x"
     for _ in range(6):
         text = f"tanh(W@{text})"
@@ -323,7 +323,7 @@ def test_without_cupy_there_is_a_command(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_reason_source_memory_and_pickles(pretended: Any) -> None:
     fast = dl.compile(seed(), "cupy")
-    assert fast.reason == "cupy: as asked for"
+    assert fast.reason == "cupy: as requested"
     assert fast.source.startswith("// x0 is #0")
     assert fast.memory_plan(10**8).peak_bytes == 24 * 10**8
     assert pickle.loads(pickle.dumps(fast)).source == fast.source

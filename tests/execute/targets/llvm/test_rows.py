@@ -19,7 +19,7 @@ from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep, as_ufuncs
 from difflab.execute.targets.llvm import NativeTarget, engine
 from difflab.execute.targets.llvm.libraries import Host, address, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
-from difflab.execute.targets.llvm.writer import Writer
+from difflab.execute.targets.llvm.writer import LlvmWriter
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -91,7 +91,7 @@ def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
         if expected.dtype == bool:
             code.truths.add(arity)
         truth = [expected.dtype == bool]
-        writer = Writer(code, machine, machine.width, truth)
+        writer = LlvmWriter(code, machine, machine.width, truth)
         entry = engine.load(writer.text(), writer.symbols, machine, operations)
         found = np.empty_like(expected)
         starts = [np.array([a.ctypes.data for a in arrays]) for arrays in (points, [found])]

@@ -85,11 +85,11 @@ def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
         return np.stack([w[0] * y, np.sin(w[1])]), w[0] < y, w[0] + y
 
     f = dl.trace(three, np.ones(2), 1.0)
-    desk = native(f)
+    short = native(f)
     tabled = native(f)
-    monkeypatch.setattr(tabled, "desk", 0)
-    monkeypatch.setattr(desk, "_fill", None)
-    monkeypatch.setattr(tabled, "_at_desk", None)
+    monkeypatch.setattr(tabled, "short_batch_points", 0)
+    monkeypatch.setattr(short, "_fill", None)
+    monkeypatch.setattr(tabled, "_short_batch", None)
     for values, batch in [
         ([packed, a], (240,)),
         ([packed[::-3], b[::3]], (80,)),
@@ -98,11 +98,11 @@ def test_what_is_copied_to_a_desk_gives_what_is_looked_up(
         ([packed.reshape(4, 60, 2), b[:60]], (4, 60)),
         ([packed[:8], a[:8]], (8,)),
     ]:
-        for left, right in zip(desk(values, batch), tabled(values, batch), strict=True):
+        for left, right in zip(short(values, batch), tabled(values, batch), strict=True):
             assert left.dtype == right.dtype
             np.testing.assert_array_equal(left, right)
             assert left.strides == right.strides
-    assert len(desk._desks) == 1
+    assert len(short._batch_workspaces) == 1
 
 
 def test_a_short_batch_is_not_touched_by_what_was_left_of_a_long_one() -> None:
@@ -117,7 +117,7 @@ def test_a_short_batch_is_not_touched_by_what_was_left_of_a_long_one() -> None:
     same(first, kept)
 
 
-def test_users_threads_have_desks_each() -> None:
+def test_each_user_thread_has_its_own_workspace() -> None:
     run = native(seed())
     inputs = [points(300 + k) for k in range(4)]
     expected = [run(values, (300 + k,)) for k, values in enumerate(inputs)]
@@ -135,7 +135,7 @@ def test_users_threads_have_desks_each() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert 1 <= len(run._desks) <= 4
+    assert 1 <= len(run._batch_workspaces) <= 4
 
 
 def test_a_short_call_allocates_its_results_only() -> None:
@@ -369,7 +369,9 @@ def test_what_has_no_machine_code_is_numpys() -> None:
     arrays = dl.compile(dl.parse("x: [3]; cumsum(x)"), "native")
     assert arrays.reason.startswith("numpy: 'cumsum' computes with arrays")
     single = dl.compile(dl.parse("x: [3]; logsumexp(x)"), "native")
-    assert single.reason.startswith("native for one point, as asked for; numpy for more: 'logsum")
+    assert single.reason.startswith(
+        "native for one point, as requested; numpy for batches: 'logsum"
+    )
     assert single([0.0, 0.0, 0.0]) == pytest.approx(math.log(3.0), rel=1e-15)
     np.testing.assert_allclose(single(np.zeros((2, 3))), [math.log(3.0)] * 2, rtol=1e-15)
     rows = dl.compile(dl.gradient(dl.parse("digamma(x)")), "native")
@@ -382,13 +384,13 @@ def test_small_arrays_are_taken_apart() -> None:
     f = dl.value_and_grad(dl.parse("W: [2, 3]; x: [3]; sum(tanh(W @ x)^2)"), argnums=(0, 1))
     rng = np.random.default_rng(8)
     fast = dl.compile(f, "native")
-    assert fast.reason == "native: as asked for"
+    assert fast.reason == "native: as requested"
     longer = dl.trace(lambda x: np.sum(np.sin(x)), np.ones(1500))
-    assert dl.compile(longer, "native").reason == "native: as asked for"
+    assert dl.compile(longer, "native").reason == "native: as requested"
     assert "native" not in dl.compile(longer).reason
     auto = dl.compile(f)
     least = auto._choice.native_from
-    assert f"native from {least} points, on " in auto.reason
+    assert f"native from {least} points, with " in auto.reason
     assert "fmul" in fast.source
     assert "fmul" not in auto.source
     for batch in [(), (5,), (2, 9)]:

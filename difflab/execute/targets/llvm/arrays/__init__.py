@@ -1,7 +1,7 @@
-"""Machine code for one point of a function of arrays: nests of loops over numbers in memory.
+"""Machine code for one point of a function of arrays: loop nests over elements in memory.
 
-`expansion` says each operation as a nest, `rolling` finds the turns of a recurrence, `groups`
-fuses neighbours and gives values their memory, `nests` writes the module.
+`expansion` lowers each operation to a nest, `loop_detection` finds the iterations of a recurrence,
+`groups` fuses neighbours and assigns memory to values, and `nests` writes the module.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import rolled
 from difflab.execute.targets.llvm.arrays.nests import Module
@@ -63,7 +63,7 @@ class NativeArrays(PointTarget):
         cut = rolled(self.program)
         if sum(segment.period for segment in cut.segments) > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
-        self.layout = Layout(self.program, cut)
+        self.layout = NestLayout(self.program, cut)
         self.module = Module(self.layout, host(), checked=checked())
         self.output_shapes = function.output_shapes
         self.constants = np.array([*self.program.constants, 0.0])
@@ -74,30 +74,30 @@ class NativeArrays(PointTarget):
 
     @property
     def source(self) -> str:
-        """LLVM's text."""
+        """The LLVM IR."""
         return self.text
 
     def memory_plan(self) -> MemoryPlan:
-        """Return what a call holds."""
+        """Return the memory of a call."""
         results = 8 * sum(math.prod(shape) for shape in self.output_shapes)
         return MemoryPlan(len(self.program.code), (8 * self.layout.room,), 1, results)
 
-    def workspace(self) -> Workspace:
-        """Return memory of its own, and the code bound to it."""
-        return _called, _Space(self).run
+    def space(self) -> Workspace:
+        """Return new memory, and the code bound to it."""
+        return _called, _NativeWorkspace(self).run
 
 
-def _called(run: Callable[..., Any], *given: Any) -> Any:
-    return run(*given)
+def _called(run: Callable[..., Any], *args: Any) -> Any:
+    return run(*args)
 
 
-class _Space:
+class _NativeWorkspace:
     """The memory of one call at a time."""
 
     def __init__(self, target: NativeArrays) -> None:
         program = target.program
         self.target = target
-        self.table = np.zeros(program.inputs + 1, dtype=np.uintp)  # the last is for a fault
+        self.table = np.zeros(program.inputs + 1, dtype=np.uintp)  # the last reports a fault
         self.memory = np.zeros(target.layout.room + 1)
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
         parts = (self.table, target.constants, self.memory)
@@ -107,10 +107,10 @@ class _Space:
             for ref, shape in zip(program.outputs, target.output_shapes, strict=True)
         ]
 
-    def run(self, *given: Any) -> tuple[Any, ...]:
+    def run(self, *args: Any) -> tuple[Any, ...]:
         """Return the results for one float or array per input."""
         arrays = []
-        for place, (value, box) in enumerate(zip(given, self.boxes, strict=True)):
+        for place, (value, box) in enumerate(zip(args, self.boxes, strict=True)):
             if box is not None:
                 box[0] = value
             array = np.ascontiguousarray(value) if box is None else box
@@ -128,7 +128,7 @@ class _Space:
         )
 
     def _owned(self, place: int, arrays: Sequence[Array] | None) -> Any:
-        """Return a result that is the caller's own."""
+        """Return a result that shares no memory."""
         program = self.target.program
         ref, view = program.outputs[place], self.results[place]
         if view is None:
@@ -139,7 +139,7 @@ class _Space:
         return view.item() if view.ndim == 0 else view.copy()
 
     def _view(self, ref: Ref, shape: tuple[int, ...], given: Array | None) -> Any:
-        """Return a result's numbers where they lie."""
+        """Return a view of a result in memory."""
         address = self.target.layout.address(ref)
         base = {"values": self.memory, "constants": self.target.constants}.get(address.memory)
         if base is None:

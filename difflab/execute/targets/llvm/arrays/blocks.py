@@ -12,14 +12,14 @@ from difflab.execute.targets.llvm.spelling import SPELLINGS
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.nests import Module
 
-__all__ = ["Block"]
+__all__ = ["BlockedNest"]
 
 _ROWS = 4
 _REGISTERS = 24  # of 32 that hold results, where vectors are widest; half of them elsewhere
 Piece = tuple[int, int]
 
 
-class Block:
+class BlockedNest:
     """Writes the nest of one instruction whose results are each joined of many.
 
     Parameters
@@ -164,7 +164,7 @@ class Block:
         v = kinds["v"]
         if self.fused and self.step.into == "add":
             typed = ", ".join(f"{v} {number}" for number in (*terms, there))
-            return module.given(f"call {v} @llvm.fma{kinds['w']}({typed})")
+            return module.assigned(f"call {v} @llvm.fma{kinds['w']}({typed})")
         term = terms[0]
         if self.step.name != COPY:
             term = module.name()

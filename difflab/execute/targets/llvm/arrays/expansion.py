@@ -1,7 +1,6 @@
-"""An array program as loops over numbers in memory: each instruction one operation, one nest.
+"""ArrayLowering of an array program to loop nests: one operation and one nest per instruction.
 
-What only moves numbers becomes copies; sums, extremes and products of arrays accumulate into what
-they give.
+Data movement becomes copies; sums, extremes and matrix products accumulate into their results.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ __all__ = ["instructions"]
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
-class _Plain(ArrayLowering):
-    """Chooses with a choice: machine code needs no bits to be blotted out for that."""
+class _SelectLowering(ArrayLowering):
+    """Selects by `select`; no bit masks are needed."""
 
     def _masked(self, condition: Any, value: Any) -> Any:
         zero = np.float64(0.0)
@@ -39,12 +38,12 @@ class _Plain(ArrayLowering):
 
 
 def instructions(schedule: Schedule) -> Instructions:
-    """Return a schedule's operations as nests.
+    """Return a schedule's operations as loop nests.
 
     Raises
     ------
     UnsupportedError
-        An operation is not made of those that have machine code.
+        An operation has no machine code.
 
     Examples
     --------
@@ -58,7 +57,7 @@ def instructions(schedule: Schedule) -> Instructions:
     copy (1,)
     copy (2,) add
     """
-    lowering = _Plain(schedule)
+    lowering = _SelectLowering(schedule)
     lowering.run()
     drop_unused(lowering.program)
     return _Expansion(lowering.program).result
@@ -109,7 +108,7 @@ class _Expansion:
     def _made(self, number: int, shape: Shape, dtype: Any) -> Ref:
         """Make room for a value."""
         if dtype not in (FLOAT, BOOL):
-            raise UnsupportedError(f"machine code computes with no {dtype}")
+            raise UnsupportedError(f"machine code does not support {dtype}")
         self.result.sizes[number] = math.prod(shape)
         if dtype == BOOL:
             self.result.truths.add(number)
@@ -122,7 +121,7 @@ class _Expansion:
         ref, shape = self.refs[number]
         missing = len(domain) - len(shape)
         if any(size not in (1, own) for size, own in zip(shape, domain[missing:], strict=True)):
-            raise ConsistencyError(f"numbers of the shape {shape} are read over {domain}")
+            raise ConsistencyError(f"an operand of shape {shape} cannot be broadcast to {domain}")
         strides = [
             0 if size == 1 else stride for size, stride in zip(shape, ref.strides, strict=True)
         ]
@@ -145,7 +144,7 @@ class _Expansion:
         self._emit(name, op.shape, self._made(op.number, op.shape, op.dtype), args)
 
     def _table(self, op: Op, name: str) -> None:
-        """Compute what has no spelling of its own from what has."""
+        """Compute an operation without machine code from others."""
         args = [self._spread(number, op.shape) for number in op.reads]
         if name != "isfinite":
             raise UnsupportedError(f"'{name}' has no machine code")
@@ -180,7 +179,7 @@ class _Expansion:
         name = ufunc.__name__
         ref, shape = self.refs[op.reads[0]]
         if name not in _NEUTRAL:
-            raise UnsupportedError(f"machine code reduces with no '{name}'")
+            raise UnsupportedError(f"machine code has no reduction by '{name}'")
         reduced = range(len(shape)) if axes is None else axes
         kept = iter(contiguous(tuple(s for a, s in enumerate(shape) if a not in reduced)))
         strides = tuple([0 if a in reduced else next(kept) for a in range(len(shape))])
@@ -197,7 +196,7 @@ class _Expansion:
         whole: Ref,
         shape: Shape,
     ) -> None:
-        """Join results to what leaves them as they are."""
+        """Accumulate results, starting from the neutral element."""
         neutral = self._spread(self._literal(_NEUTRAL[into]), (math.prod(shape),))
         self._emit(COPY, (math.prod(shape),), Ref(whole.root, 0, (1,)), [neutral])
         self._emit(name, domain, out, args, into)
@@ -249,7 +248,7 @@ class _Expansion:
         name, _ = op.detail
         ref, shape = self.refs[op.reads[0]]
         if name == "view":
-            raise UnsupportedError("machine code does not look at the bits of numbers")
+            raise UnsupportedError("machine code does not reinterpret bits")
         if name == "broadcast":
             self.refs[op.number] = self._spread(op.reads[0], op.shape), op.shape
             return
@@ -314,7 +313,7 @@ class _Expansion:
             self._emit(COPY, shape, target, [source], "add" if gaps and place else "")
 
     def _packed(self, op: Op) -> None:
-        """Write all numbers one after the other."""
+        """Write all elements one after the other."""
         out = self._made(op.number, op.shape, FLOAT)
         start = 0
         for number in op.reads:
@@ -334,7 +333,7 @@ class _Expansion:
             raise UnsupportedError(f"'{row.name}' has no machine code for arrays")
 
     def _put(self, op: Op, places: Sequence[int], size: int, axis: int, rank: int) -> None:
-        """Add the parts along an axis to the places that they were taken from."""
+        """Scatter-add the parts along an axis."""
         ref, shape = self.refs[op.reads[0]]
         axis = axis % len(shape)
         out = self._made(op.number, op.shape, FLOAT)

@@ -1,8 +1,8 @@
-"""Which instructions share a nest, and what has to be kept in memory.
+"""Grouping of instructions into shared nests, and the memory of values.
 
 Neighbours over one domain are computed point by point together, and what only they read stays in
 registers. Every value that is kept has memory of its own; the turns of a loop lie one after the
-other, so that a place is a number plus a step a turn.
+other, so that an address is an offset plus a step per iteration.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions, Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import Place, Rolled, Segment
+from difflab.execute.targets.llvm.arrays.loop_detection import Rolled, Segment, ValuePosition
 from difflab.graph.ir import Shape
 
-__all__ = ["Address", "Group", "Layout", "squeezed"]
+__all__ = ["Address", "Group", "NestLayout", "squeezed"]
 
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
 
 
 class Address(NamedTuple):
-    """A place in memory: which, from where on, and the step from turn to turn of a loop."""
+    """An address: which memory, the offset, and the step per iteration of a loop."""
 
     memory: str
     start: int
@@ -36,7 +36,7 @@ class Group(NamedTuple):
 
 
 @dataclass
-class Layout:
+class NestLayout:
     """Groups of every segment, and the memory of their values.
 
     Parameters
@@ -145,7 +145,7 @@ class Layout:
         step = starts[1].start - here.start if starts else 0
         wanted = [Address(here.memory, here.start + turn * step, 0) for turn in range(len(starts))]
         if starts != wanted:
-            raise ConsistencyError(f"an operand in {here.memory} moves unevenly")
+            raise ConsistencyError(f"an operand in {here.memory} moves by different steps")
         return here._replace(step=step)
 
     def capacity(self, memory: str) -> int:
@@ -170,7 +170,7 @@ class Layout:
             return Address("constants", known + ref.offset, 0)
         if ref.root < self.program.inputs:
             return Address(f"input {ref.root}", ref.offset, 0)
-        place: Place = self.cut.places[ref.root]
+        place: ValuePosition = self.cut.places[ref.root]
         starts, step = self.starts[place.segment]
         return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
 

@@ -1,6 +1,6 @@
-"""What an array program is to machine code: operations, each on all points of a nest of loops.
+"""The instructions of machine code for arrays: operations on all points of a loop nest.
 
-Views are how an operand is read: a place, and a step along each axis of the nest.
+A view is a way to read an operand: an offset, and a stride along each axis of the nest.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ COPY = "copy"
 
 
 class Ref(NamedTuple):
-    """Numbers of a value: the place of the first, and steps along the axes of a nest."""
+    """Elements of a value: the offset of the first, and strides along the axes of a nest."""
 
     root: int
     offset: int
     strides: tuple[int, ...]
 
     def reach(self, domain: Shape) -> tuple[int, int]:
-        """Return the first and the last place that a nest of at least one point comes to.
+        """Return the first and the last index that a nest of at least one point accesses.
 
         Examples
         --------
@@ -50,7 +50,7 @@ class Instruction(NamedTuple):
     args : tuple of Ref
         What is read.
     into : str
-        With what a result is joined to what is there already: ``"add"``, ``"maximum"``,
+        How a result is accumulated into its destination: ``"add"``, ``"maximum"``,
         ``"minimum"``; empty where it is stored.
     truth : bool
         Whether the result is a truth value.
@@ -75,7 +75,7 @@ class Instructions:
     code : list of Instruction
         The operations.
     sizes : dict of int to int
-        How many numbers each value has.
+        The number of elements of each value.
     known : dict of int to int
         Values that depend on no input: where they begin in `constants`.
     constants : list of float
@@ -101,20 +101,20 @@ class Instructions:
         self.code.append(step)
 
     def check(self, ref: Ref, domain: Shape, what: str) -> None:
-        """Raise `ConsistencyError` where a nest comes to a place outside of a value.
+        """Raise `ConsistencyError` if a nest accesses an index outside of a value.
 
         Examples
         --------
         >>> Instructions(1, sizes={0: 6}).check(Ref(0, 1, (3, 1)), (2, 3), "copy")
         Traceback (most recent call last):
             ...
-        difflab.errors.ConsistencyError: copy over (2, 3) comes to the places 1 to 6 of 6 numbers
+        difflab.errors.ConsistencyError: copy over (2, 3) accesses indices 1 to 6 of 6 elements
         """
         if 0 in domain:
             return
         low, high = ref.reach(domain)
         if low < 0 or high >= self.sizes[ref.root]:
             raise ConsistencyError(
-                f"{what} over {domain} comes to the places {low} to {high} "
-                f"of {self.sizes[ref.root]} numbers"
+                f"{what} over {domain} accesses indices {low} to {high} "
+                f"of {self.sizes[ref.root]} elements"
             )

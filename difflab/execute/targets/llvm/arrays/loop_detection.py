@@ -13,18 +13,15 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions
 
-__all__ = ["Place", "Rolled", "Segment", "rolled"]
+__all__ = ["Rolled", "Segment", "ValuePosition", "rolled"]
 
 LEAST = 4
 """Pieces that make a loop."""
 _WINDOW = 8  # instructions that are compared to find how long a piece is
 _PERIODS = 12  # lengths of pieces that are tried
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Segment:
     count: int
 
 
-class Place(NamedTuple):
+class ValuePosition(NamedTuple):
     """Where a value is made: which segment, which of its piece's values, which piece."""
 
     segment: int
@@ -52,14 +49,14 @@ class Rolled:
     ----------
     segments : list of Segment
         All instructions, in order.
-    places : dict of int to Place
+    places : dict of int to ValuePosition
         Where each value is made.
     sizes : list of list of int
         For each segment the sizes of the values of a piece.
     """
 
     segments: list[Segment]
-    places: dict[int, Place]
+    places: dict[int, ValuePosition]
     sizes: list[list[int]]
 
 
@@ -149,7 +146,8 @@ class _Roller:
         if place > straight:
             self._close(segments, Segment(straight, place - straight, 1))
         places = {
-            number: Place(*map(int, self.where[:, order])) for number, order in self.ordinal.items()
+            number: ValuePosition(*map(int, self.where[:, order]))
+            for number, order in self.ordinal.items()
         }
         return Rolled(segments, places, [self._sizes(segment) for segment in segments])
 

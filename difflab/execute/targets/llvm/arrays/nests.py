@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from difflab.execute.targets.llvm.arrays.blocks import Block
-from difflab.execute.targets.llvm.arrays.groups import Address, Group, Layout, squeezed
+from difflab.execute.targets.llvm.arrays.blocks import BlockedNest
+from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout, squeezed
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment
-from difflab.execute.targets.llvm.arrays.vectors import Operand, Vector
+from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector
 from difflab.execute.targets.llvm.functions import Functions, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -39,7 +39,7 @@ class Module:
 
     Parameters
     ----------
-    layout : Layout
+    layout : NestLayout
         What is computed.
     host : Host
         What it is written for.
@@ -49,7 +49,7 @@ class Module:
         behind the inputs' addresses.
     """
 
-    def __init__(self, layout: Layout, host: Host, *, checked: bool = False) -> None:
+    def __init__(self, layout: NestLayout, host: Host, *, checked: bool = False) -> None:
         self.layout = layout
         self.host = host
         self.checked = checked
@@ -97,7 +97,7 @@ class Module:
         self._names += 1
         return f"%t{self._names}"
 
-    def given(self, text: str) -> str:
+    def assigned(self, text: str) -> str:
         """Write what gives a value, and return its name."""
         name = self.name()
         self.lines.append(f"{name} = {text}")
@@ -129,11 +129,11 @@ class Module:
         v, last = types(width)["v"], "poison"
         for lane in range(width if stride else 1):
             number = self.load(self.moved(pointer, lane * stride))
-            last = self.given(f"insertelement {v} {last}, double {number}, i32 {lane}")
+            last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
         if stride:
             return last
         zeros = f"<{width} x i32> zeroinitializer"
-        return self.given(f"shufflevector {v} {last}, {v} poison, {zeros}")
+        return self.assigned(f"shufflevector {v} {last}, {v} poison, {zeros}")
 
     # --- memory -----------------------------------------------------------------------------
 
@@ -143,8 +143,8 @@ class Module:
         if stride == 0 or offset == 0:
             return pointer
         if isinstance(count, str) and stride != 1:
-            offset = self.given(f"mul i64 {count}, {stride}")
-        name = self.given(f"getelementptr double, ptr {pointer}, i64 {offset}")
+            offset = self.assigned(f"mul i64 {count}, {stride}")
+        name = self.assigned(f"getelementptr double, ptr {pointer}, i64 {offset}")
         if pointer in self.regions:
             self.regions[name] = self.regions[pointer]
         return name
@@ -152,7 +152,7 @@ class Module:
     def load(self, pointer: str, width: int = 1) -> str:
         """Return the numbers that lie side by side from a place on."""
         self._check(pointer, width)
-        return self.given(f"load {types(width)['v']}, ptr {pointer}, align 8")
+        return self.assigned(f"load {types(width)['v']}, ptr {pointer}, align 8")
 
     def store(self, number: str, pointer: str, width: int = 1) -> None:
         """Write numbers side by side from a place on."""
@@ -163,7 +163,7 @@ class Module:
         """Return a pointer that is held to a region wherever it is moved, where that is asked."""
         if not self.checked:
             return pointer
-        name = self.given(f"getelementptr double, ptr {pointer}, i64 0")
+        name = self.assigned(f"getelementptr double, ptr {pointer}, i64 0")
         self.regions[name] = region
         return name
 
@@ -174,10 +174,10 @@ class Module:
         start, size, user = self.regions[pointer]
         self.accesses.append(user)
         number = len(self.accesses)
-        here, there = (self.given(f"ptrtoint ptr {name} to i64") for name in (pointer, start))
-        offset = self.given(f"sub i64 {here}, {there}")
+        here, there = (self.assigned(f"ptrtoint ptr {name} to i64") for name in (pointer, start))
+        offset = self.assigned(f"sub i64 {here}, {there}")
         # Unsigned, so that what lies before the start is too large as well.
-        inside = self.given(f"icmp ult i64 {offset}, {8 * max(size - width + 1, 0)}")
+        inside = self.assigned(f"icmp ult i64 {offset}, {8 * max(size - width + 1, 0)}")
         self.add(f"br i1 {inside}, label %fine{number}, label %bad{number}")
         self.add(f"bad{number}:")
         self.add(f"store i64 {number}, ptr %fault, align 8")
@@ -193,7 +193,7 @@ class Module:
         if segment.count == 1:
             return
         for counter in self.loop(1, segment.count, 1):
-            self.turn = self.given(f"sub i64 {counter}, 1")
+            self.turn = self.assigned(f"sub i64 {counter}, 1")
             self._pieces(segment, groups, 1)
         self.turn = ""
         self.bases.clear()
@@ -218,8 +218,8 @@ class Module:
         if step:
             key = (memory, step)
             if key not in self.bases:
-                moved = self.given(f"mul i64 {self.turn}, {step}")
-                self.bases[key] = self.given(f"getelementptr double, ptr {base}, i64 {moved}")
+                moved = self.assigned(f"mul i64 {self.turn}, {step}")
+                self.bases[key] = self.assigned(f"getelementptr double, ptr {base}, i64 {moved}")
             base = self.bases[key]
         return self.moved(base, start)
 
@@ -272,13 +272,13 @@ class _Nest:
         size = layout.program.sizes[ref.root]
         return module.within(pointer, Region(module.pointer(root), size, user))
 
-    def _block(self) -> Block | None:
+    def _block(self) -> BlockedNest | None:
         """Return how a nest of one instruction on several axes may be written in blocks."""
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or (step.name != COPY and not _plain(step)):
             return None
         strides = [self._strides(ref, step) for ref in (step.out, *step.args)]
-        return Block(self.module, step, self.domain, strides, self.axes[-1])
+        return BlockedNest(self.module, step, self.domain, strides, self.axes[-1])
 
     def _in_memory(self, slot: int, ref: Ref, step: Instruction) -> bool:
         """Whether an operand is read from memory, or a result written there."""
@@ -320,7 +320,7 @@ class _Nest:
                 step = self.steps[place]
                 stride = self._strides((step.out, *step.args)[slot], step)[axis]
                 if stride and stride not in steps:
-                    steps[stride] = module.given(f"mul i64 {counter}, {stride}")
+                    steps[stride] = module.assigned(f"mul i64 {counter}, {stride}")
                 moved[place, slot] = module.moved(pointer, steps[stride]) if stride else pointer
             self._outer(rest, moved)
 
@@ -330,7 +330,8 @@ class _Nest:
         width = min(self.module.host.width, 1 << (size.bit_length() - 1))
         whole = size // width
         operands = {
-            key: Operand(pointer, self._inner_stride(*key)) for key, pointer in pointers.items()
+            key: PointerOperand(pointer, self._inner_stride(*key))
+            for key, pointer in pointers.items()
         }
         done = 0
         if whole > _STRAIGHT:
@@ -354,7 +355,9 @@ class _Nest:
             return 0
         return self._strides((step.out, *step.args)[slot], step)[self.axes[-1]]
 
-    def _vector(self, operands: dict[tuple[int, int], Operand], start: str, width: int) -> None:
+    def _vector(
+        self, operands: dict[tuple[int, int], PointerOperand], start: str, width: int
+    ) -> None:
         Vector(self.module, self.steps, operands, start, width).write()
 
 

@@ -1,4 +1,4 @@
-"""The steps between numbers of arrays in memory, and of their views."""
+"""The strides of arrays and of their views."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["contiguous", "reshaped", "runs", "seen"]
 
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
-    """Return the steps of numbers side by side."""
+    """Return the strides of a contiguous array."""
     strides = [1] * len(shape)
     for axis in range(len(shape) - 2, -1, -1):
         strides[axis] = strides[axis + 1] * shape[axis + 1]
@@ -23,15 +23,15 @@ def contiguous(shape: Shape) -> tuple[int, ...]:
 def seen(
     shape: Shape, strides: Sequence[int], view: ViewSpec
 ) -> tuple[int, tuple[int, ...], Shape]:
-    """Return where a view of numbers begins among them, its steps and its shape.
+    """Return the offset, strides and shape of a view.
 
-    Reckoned from the view alone: no array is made to be looked at, since NumPy gives a copy for
-    some keys, whose address says nothing.
+    Computed from the key alone: NumPy returns a copy for some keys, whose address would be
+    meaningless.
 
     Raises
     ------
     ConsistencyError
-        The key picks what the numbers do not have.
+        The key is out of bounds.
 
     Examples
     --------
@@ -45,14 +45,14 @@ def seen(
         turned = tuple([shape[axis] for axis in detail])
         return 0, tuple([strides[axis] for axis in detail]), turned
     if name != "index":
-        raise ConsistencyError(f"a view '{name}' has no steps of its own")
+        raise ConsistencyError(f"a view '{name}' has no strides")
     return _indexed(shape, strides, detail)
 
 
 def _indexed(
     shape: Shape, strides: Sequence[int], key: Sequence[Any]
 ) -> tuple[int, tuple[int, ...], Shape]:
-    """Return the first place, the steps and the shape of what a key picks."""
+    """Return the offset, strides and shape of the elements that a key selects."""
     axes = iter(zip(shape, strides, strict=True))
     named = sum(entry is not None and entry is not Ellipsis for entry in key)
     if named > len(shape):
@@ -78,7 +78,7 @@ def _indexed(
 
 
 def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, ...] | None:
-    """Return the steps of a reshaped view, None where numbers have to be moved.
+    """Return the strides of a reshaped view; None if elements have to be copied.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def reshaped(shape: Shape, strides: Sequence[int], wanted: Shape) -> tuple[int, 
 
 
 def runs(places: Sequence[int]) -> list[tuple[int, int, int, int]]:
-    """Return places as evenly spaced runs: ``(start, first place, step, count)``."""
+    """Return indices as evenly spaced runs: ``(start, first index, step, count)``."""
     found: list[tuple[int, int, int, int]] = []
     start = 0
     while start < len(places):

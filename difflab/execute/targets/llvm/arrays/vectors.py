@@ -12,10 +12,10 @@ from difflab.execute.targets.llvm.spelling import SPELLINGS
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.nests import Module
 
-__all__ = ["Operand", "Vector"]
+__all__ = ["PointerOperand", "Vector"]
 
 
-class Operand(NamedTuple):
+class PointerOperand(NamedTuple):
     """A pointer that a nest has made for an operand, and its step along the innermost axis."""
 
     pointer: str
@@ -31,7 +31,7 @@ class Vector:
         What is written to.
     steps : sequence of Instruction
         What is computed.
-    operands : mapping of (int, int) to Operand
+    operands : mapping of (int, int) to PointerOperand
         What lies in memory, by the place of an instruction and of its operand; 0 is its result.
     start : str
         The first point.
@@ -43,7 +43,7 @@ class Vector:
         self,
         module: Module,
         steps: Sequence[Instruction],
-        operands: Mapping[tuple[int, int], Operand],
+        operands: Mapping[tuple[int, int], PointerOperand],
         start: str,
         width: int,
     ) -> None:
@@ -89,7 +89,7 @@ class Vector:
         if spelling.function:
             function = self.module.functions.function(spelling.function, len(keys), self.width)
             typed = ", ".join([f"{v} {operand}" for operand in operands])
-            name = self.module.given(f"call {v} @{function}({typed})")
+            name = self.module.assigned(f"call {v} @{function}({typed})")
         else:
             name = self.module.name()
             called = self.module.functions.called(spelling.template, self.width)
@@ -99,13 +99,13 @@ class Vector:
     def _number(self, key: object) -> str:
         if key not in self.numbers:
             text = f"uitofp {self.types['b']} {self.bits[key]} to {self.types['v']}"
-            self.numbers[key] = self.module.given(text)
+            self.numbers[key] = self.module.assigned(text)
         return self.numbers[key]
 
     def _bit(self, key: object) -> str:
         if key not in self.bits:
             v, zero = self.types["v"], self.types["zero"]
-            self.bits[key] = self.module.given(f"fcmp une {v} {self._number(key)}, {zero}")
+            self.bits[key] = self.module.assigned(f"fcmp une {v} {self._number(key)}, {zero}")
         return self.bits[key]
 
     # --- memory -----------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Vector:
             return self.module.moved(pointer, int(self.start) + lane, stride)
         return self.module.moved(self.module.moved(pointer, self.start, stride), lane, stride)
 
-    def _put(self, step: Instruction, operand: Operand) -> None:
+    def _put(self, step: Instruction, operand: PointerOperand) -> None:
         """Store a result, or join it to what is there."""
         pointer, stride = operand
         width, number = self.width, self._number(step.out.root)
@@ -127,7 +127,7 @@ class Vector:
             self._join(step, number, self._at(pointer, stride), width)
             return
         for lane in range(width):
-            one = self.module.given(f"extractelement {self.types['v']} {number}, i32 {lane}")
+            one = self.module.assigned(f"extractelement {self.types['v']} {number}, i32 {lane}")
             self._join(step, one, self._at(pointer, stride, lane), 1)
 
     def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
@@ -137,7 +137,7 @@ class Vector:
         self.module.store(number, place, width)
 
     def _first(self, number: str) -> str:
-        return self.module.given(f"extractelement {self.types['v']} {number}, i32 0")
+        return self.module.assigned(f"extractelement {self.types['v']} {number}, i32 0")
 
     def _folded(self, into: str, number: str) -> str:
         """Return the sum or extreme of a vector's numbers, joined in pairs."""
@@ -147,12 +147,14 @@ class Vector:
             lanes = [f"i32 {lane}" for lane in range(width)]
             kind = f"<{width // 2} x i32>"
             parts = [
-                module.given(f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>")
+                module.assigned(
+                    f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>"
+                )
                 for side in (lanes[: width // 2], lanes[width // 2 :])
             ]
             width //= 2
             number = self._joined(into, half, *parts)
-        return module.given(f"extractelement <1 x double> {number}, i32 0")
+        return module.assigned(f"extractelement <1 x double> {number}, i32 0")
 
     def _joined(self, into: str, v: str, left: str, right: str) -> str:
         name = self.module.name()

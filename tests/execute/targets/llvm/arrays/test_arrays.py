@@ -17,7 +17,7 @@ pytest.importorskip("llvmlite")
 
 from difflab.execute.targets.llvm import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.loop_detection import rolled
 from difflab.execute.targets.llvm.arrays.strides import reshaped
 
@@ -167,7 +167,7 @@ def test_steps_are_turns_of_loops_forward_and_backward() -> None:
     def size(steps: int) -> tuple[int, int, int]:
         program = instructions(Schedule.of(dl.gradient(recurrent(steps)[0])))
         cut = rolled(program)
-        layout = Layout(program, cut)
+        layout = NestLayout(program, cut)
         turns = sum(segment.count * segment.period for segment in cut.segments)
         assert turns == len(program.code)
         return sum(segment.period for segment in cut.segments), turns, layout.room

@@ -16,7 +16,7 @@ pytest.importorskip("llvmlite")
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.targets.llvm import NativeArrays, NativeTarget
 from difflab.execute.targets.llvm.arrays import expansion
-from difflab.execute.targets.llvm.arrays.groups import Layout
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Instructions
 from difflab.execute.targets.llvm.arrays.strides import contiguous, seen
 
@@ -75,7 +75,7 @@ def wrong_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_places_outside_are_found_when_code_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong_places(monkeypatch)
-    with pytest.raises(ConsistencyError, match="places 8 to 11 of 5 numbers"):
+    with pytest.raises(ConsistencyError, match="indices 8 to 11 of 5 elements"):
         NativeArrays(Schedule.of(STEPS))
     monkeypatch.setattr(Instructions, "check", lambda *args: None)
     with pytest.raises(ConsistencyError, match="comes to 8 to 11 of Address"):
@@ -86,7 +86,7 @@ def test_places_outside_are_found_by_the_code(monkeypatch: pytest.MonkeyPatch) -
     wrong_places(monkeypatch)
     monkeypatch.setenv("DIFFLAB_CHECK", "bounds")
     monkeypatch.setattr(Instructions, "check", lambda *args: None)
-    monkeypatch.setattr(Layout, "check", lambda *args: None)
+    monkeypatch.setattr(NestLayout, "check", lambda *args: None)
     target = NativeArrays(Schedule.of(STEPS))
     with pytest.raises(ConsistencyError, match=r"would leave its arrays: multiply over \(4,\)"):
         target([np.ones(5)])
