@@ -42,8 +42,8 @@ def argument_positions(argnums: Argnums, count: int, what: str) -> tuple[tuple[i
             ) from None
         if not -count <= number < count:
             raise InputError(
-                f"argnums of {what} names argument {number}, but the call has {count} positional "
-                f"argument{'' if count == 1 else 's'}",
+                f"argnums of {what} names argument {number}, but only {count} positional "
+                f"argument{' exists' if count == 1 else 's exist'}",
                 hint="argnums counts positional arguments from 0",
             )
         found.append(number % count)

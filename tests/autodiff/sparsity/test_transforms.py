@@ -262,7 +262,7 @@ def test_bad_calls_say_what_to_do() -> None:
         dl.sparse_jacobian(lambda x: x)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="sparse_hessian needs a function with one output number"):
         dl.sparse_hessian(broyden(5))
-    with pytest.raises(PointError, match="floats or complex"):
+    with pytest.raises(PointError, match="floating-point or complex"):
         dl.sparse_jacobian(dl.parse("x^2"))(_symbol())
 
 
