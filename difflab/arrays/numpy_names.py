@@ -348,7 +348,7 @@ def alternative_to(name: str) -> str:
     known = {function.__name__ for function in ARRAY_FUNCTIONS}
     known |= rows_by_numpy_name().keys() | UFUNCS.keys()
     if name in known:
-        return f"numpy.{name} is supported without out=, where=, dtype= and initial="
+        return f"numpy.{name} is supported as a function, without out=, where=, dtype= and initial="
     near = get_close_matches(name, [*known, *WRITTEN], 1, 0.75)
     if not near:
         return "write it with the functions that difflab.arrays and the table of primitives have"
