@@ -117,7 +117,7 @@ def test_an_array_is_not_taken_number_by_number(target: str) -> None:
 
 
 def test_packed_points_of_a_wrong_length_are_refused() -> None:
-    with pytest.raises(PointError, match="2 numbers"):
+    with pytest.raises(PointError, match="2 elements"):
         compile(seed(), packed=True)([1.0, 2.0, 3.0])
 
 

@@ -66,7 +66,7 @@ class ArrayTarget(PointTarget):
     def _make(self) -> Callable[..., Callable[..., tuple[Any, ...]]]:
         return self.writer.factory()
 
-    def space(self) -> Workspace:
+    def workspace(self) -> Workspace:
         """Return new buffers, and the code bound to them."""
         cells = self.layout.cells()
         run = self._make([cells[number] for number in self.writer.prepared])

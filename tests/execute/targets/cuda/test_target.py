@@ -130,7 +130,7 @@ def test_packed_points(xp: Any) -> None:
     w = dl.gradient(dl.parse("w: [3]; w[0]*sin(w[1]) + w[2]^2"))
     agree(dl.compile(w, "cupy", packed=True)(xp.asarray(MATRIX)), w(MATRIX), xp)
     agree(dl.compile(w, "cupy")(xp.asarray(MATRIX)), w(MATRIX), xp)
-    with pytest.raises(PointError, match="2 numbers"):
+    with pytest.raises(PointError, match="2 elements"):
         fast(xp.asarray(np.ones(3)))
     with pytest.raises(DeviceError, match="points is on the host"):
         fast(points)

@@ -82,7 +82,7 @@ class NativeArrays(PointTarget):
         results = 8 * sum(math.prod(shape) for shape in self.output_shapes)
         return MemoryPlan(len(self.program.code), (8 * self.layout.room,), 1, results)
 
-    def space(self) -> Workspace:
+    def workspace(self) -> Workspace:
         """Return new memory, and the code bound to it."""
         return _called, _NativeWorkspace(self).run
 
