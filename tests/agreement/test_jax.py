@@ -22,6 +22,7 @@ from tests.support.cases import (
     by_name,
     choice,
     ours,
+    reciprocal,
     weights_like,
 )
 
@@ -93,6 +94,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "layer_norm": lambda x, w, b: normalised(x, -1) * w + b,
     "leaky_relu": nn.leaky_relu,
     "gelu": lambda x: nn.gelu(x, approximate=False),
+    **reciprocal(jnp),
     "mse": lambda x, y: jnp.mean((x - y) ** 2),
     "cross_entropy": lambda x: -jnp.mean(nn.log_softmax(x)[jnp.arange(4), jnp.array(CLASSES)]),
     "cross_entropy of shares": lambda x: -jnp.sum(SHARES * nn.log_softmax(x)) / 4,

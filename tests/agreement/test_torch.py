@@ -21,6 +21,7 @@ from tests.support.cases import (
     by_name,
     choice,
     ours,
+    reciprocal,
     weights_like,
 )
 
@@ -78,6 +79,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "layer_norm": lambda x, w, b: nn.layer_norm(x, (3,), w, b),
     "leaky_relu": nn.leaky_relu,
     "gelu": nn.gelu,
+    **reciprocal(torch),
     "mse": nn.mse_loss,
     "cross_entropy": lambda x: nn.cross_entropy(x, torch.tensor(CLASSES)),
     "cross_entropy of shares": lambda x: nn.cross_entropy(x, shares),

@@ -14,6 +14,7 @@ import numpy as np
 
 import difflab as dl
 from difflab import arrays, primitives
+from difflab.arrays import trigonometric
 
 RNG = np.random.default_rng(11)
 
@@ -102,6 +103,29 @@ CASES: dict[str, Case] = {
 
 # Positions have no derivative: values alone are compared.
 WITHOUT_DERIVATIVE = {"argmax"}
+
+SMALL, BIG = np.linspace(0.15, 0.95, 9), np.linspace(1.1, 3.0, 9)
+CASES |= {
+    name: Case(getattr(arrays, name), (BIG if name in ("asec", "acsc", "acoth") else SMALL,))
+    for name in trigonometric.__all__
+}
+
+
+def reciprocal(xp: Any) -> dict[str, Callable[..., Any]]:
+    """Return the functions of `arrays.trigonometric` by their definitions over an array module."""
+    return {
+        "sec": lambda x: 1 / xp.cos(x),
+        "csc": lambda x: 1 / xp.sin(x),
+        "cot": lambda x: 1 / xp.tan(x),
+        "csch": lambda x: 1 / xp.sinh(x),
+        "coth": lambda x: 1 / xp.tanh(x),
+        "asec": lambda x: xp.arccos(1 / x),
+        "acsc": lambda x: xp.arcsin(1 / x),
+        "acot": lambda x: xp.arctan(1 / x),
+        "asech": lambda x: xp.arccosh(1 / x),
+        "acsch": lambda x: xp.arcsinh(1 / x),
+        "acoth": lambda x: xp.arctanh(1 / x),
+    }
 
 
 def _row(name: str) -> Case:

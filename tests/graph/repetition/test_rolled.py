@@ -262,7 +262,7 @@ def test_inputs_that_are_numbers_are_lanes_of_a_packed_point() -> None:
         value, gradient = fast(point)
         np.testing.assert_array_equal(value, function.values(point)[..., 0])
         np.testing.assert_allclose(gradient, slope, rtol=1e-12, atol=1e-12)
-    with pytest.raises(dl.errors.PointError, match="801 numbers"):
+    with pytest.raises(dl.errors.PointError, match="801 elements"):
         fast(points[0, 1:])
 
 
