@@ -11,7 +11,7 @@ from typing import Any
 
 from difflab.core.wording import counted
 from difflab.report.comparison.plots import inline_svg
-from difflab.report.comparison.view import ComparisonView, MethodRow, view
+from difflab.report.comparison.view import ComparisonView, DisplayedRow, view
 from difflab.report.style import FAMILIES, PLAIN, seconds, shorten
 
 __all__ = ["document", "fragment", "index", "page", "style", "summary"]
@@ -184,7 +184,7 @@ def _head(headings: Sequence[str]) -> str:
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
 
 
-def _line(row: MethodRow) -> str:
+def _line(row: DisplayedRow) -> str:
     name, outcome, *figures = row.cells
     colour = FAMILIES.get(row.family, PLAIN).colour
     cells = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.report.canvas import FAINT, INK, saved, style
 from difflab.report.comparison.labels import place_labels
-from difflab.report.comparison.view import ComparisonView, MethodRow, view
+from difflab.report.comparison.view import ComparisonView, DisplayedRow, view
 from difflab.report.style import FAMILIES, PLAIN, FamilyStyle, count, seconds, shorten
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _title(canvas: Figure, shown: ComparisonView) -> None:
         )
 
 
-def _family(row: MethodRow) -> FamilyStyle:
+def _family(row: DisplayedRow) -> FamilyStyle:
     return FAMILIES.get(row.family, PLAIN)
 
 
@@ -111,14 +111,14 @@ def _height(ulps: float | None, top: float) -> float:
     return max(ulps, _EXACT)
 
 
-def _top(rows: Sequence[MethodRow]) -> float:
+def _top(rows: Sequence[DisplayedRow]) -> float:
     """Return the end of the error axis: a decade above the largest finite error."""
     finite = [row.max_ulp_error for row in rows if row.max_ulp_error is not None]
     largest = max((ulps for ulps in finite if math.isfinite(ulps)), default=1.0)
     return float(10.0 ** math.ceil(math.log10(max(largest, 10.0)) + 0.5))
 
 
-def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _accuracy_against_cost(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     drawn = [row for row in rows if row.call is not None and row.computed]
     times = [row.call for row in drawn if row.call is not None] or [1e-6]
     top = _top(drawn)
@@ -135,7 +135,7 @@ def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> None:
     place_labels(axes, points, [shorten(row.name, 20) for row in drawn], INK)
 
 
-def _mark(axes: Axes, point: tuple[float, float], row: MethodRow) -> None:
+def _mark(axes: Axes, point: tuple[float, float], row: DisplayedRow) -> None:
     """Draw one method; a wrong one is crossed out, which does not depend on colour."""
     family = _family(row)
     axes.plot(*point, family.marker, color=family.colour, ms=8, mec=INK, mew=0.5, zorder=3)
@@ -143,7 +143,7 @@ def _mark(axes: Axes, point: tuple[float, float], row: MethodRow) -> None:
         axes.plot(*point, "x", color=INK, ms=13, mew=1.4, zorder=4)
 
 
-def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
+def _error_axis(axis: Axis, rows: Sequence[DisplayedRow], top: float) -> None:
     """Set up an axis of errors: exact, then decades of units in the last place."""
     last = round(math.log10(top))
     powers = range(0, last, max(1, math.ceil(last / 8)))
@@ -178,7 +178,7 @@ def _ticks(axis: Axis, ticks: dict[float, str]) -> None:
     axis.grid(visible=True)
 
 
-def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _legend(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -211,7 +211,7 @@ def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
     )
 
 
-def _times(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _times(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     """Draw two bars for every method: the time to prepare faint, the time to call solid."""
     timed = [row for row in rows if row.call is not None or row.prepare is not None]
     times = [t for row in timed for t in (row.prepare, row.call) if t]
@@ -228,7 +228,7 @@ def _times(axes: Axes, rows: Sequence[MethodRow]) -> None:
     _bars(axes, bars, low)
 
 
-def _sizes(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _sizes(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     """Draw the operations of a call if known, else the size of the derivative."""
     sized = [row for row in rows if row.operations or row.size.get("dag")]
     largest = max((row.operations or row.size.get("dag") or 1 for row in sized), default=1)
@@ -261,7 +261,7 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
     axes.grid(visible=False, axis="y")
 
 
-def _errors(axes: Axes, rows: Sequence[MethodRow]) -> None:
+def _errors(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     """Draw the error of every method, one line each."""
     drawn = [row for row in rows if row.computed]
     top = _top(drawn)

@@ -9,7 +9,7 @@ from difflab.lab.side_by_side import SideBySide
 from difflab.report.comparison import csv as spreadsheets
 from difflab.report.comparison.html import document, style, summary
 from difflab.report.comparison.markdown import block, cells, literal
-from difflab.report.comparison.view import ComparisonView, MethodRow, view
+from difflab.report.comparison.view import ComparisonView, DisplayedRow, view
 from difflab.report.passes import SHOWN_REWRITES, rewrites_text
 from difflab.report.style import ABSENT, OUTCOMES, clean, error
 from difflab.report.terminal import WIDTH, draw
@@ -70,11 +70,13 @@ def _heading(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
     return grid
 
 
-def _pairs(plain: ComparisonView, stable: ComparisonView) -> list[tuple[MethodRow, MethodRow]]:
+def _pairs(
+    plain: ComparisonView, stable: ComparisonView
+) -> list[tuple[DisplayedRow, DisplayedRow]]:
     return list(zip(plain.rows, stable.rows, strict=True))
 
 
-def _cells(left: MethodRow, right: MethodRow) -> tuple[str, ...]:
+def _cells(left: DisplayedRow, right: DisplayedRow) -> tuple[str, ...]:
     figures = [error(row.max_ulp_error) if row.computed else ABSENT for row in (left, right)]
     return left.name, left.outcome, figures[0], right.outcome, figures[1]
 

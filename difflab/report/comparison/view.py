@@ -17,14 +17,14 @@ from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES
 from difflab.report.style import ABSENT, clean, count, error, exact, pretty, seconds, shorten
 
-__all__ = ["ComparisonView", "MethodRow", "number", "record_of", "view"]
+__all__ = ["ComparisonView", "DisplayedRow", "number", "record_of", "view"]
 
 SHOWN_ENTRIES = 6
 SHOWN_EXPRESSION = 280
 
 
 @dataclass(frozen=True)
-class MethodRow:
+class DisplayedRow:
     """The result of one method: raw values for plots, and `cells` of text for tables."""
 
     name: str
@@ -79,7 +79,7 @@ class ComparisonView:
     derivative_name: str
     derivative: Sequence[tuple[str, str]]
     referee: str
-    rows: Sequence[MethodRow]
+    rows: Sequence[DisplayedRow]
     notes: Sequence[tuple[str, str]]
     sentence: str
     environment: Sequence[tuple[str, str]]
@@ -131,7 +131,7 @@ def view(comparison: Any) -> ComparisonView:
     )
 
 
-def _notes(rows: Sequence[MethodRow]) -> list[tuple[str, str]]:
+def _notes(rows: Sequence[DisplayedRow]) -> list[tuple[str, str]]:
     """Return every message once, with the names of all its methods."""
     names: dict[str, list[str]] = {}
     for row in rows:
@@ -149,9 +149,9 @@ def _recommendation(comparison: Any) -> str:
     return recommend(comparison)
 
 
-def _row(method: Mapping[str, Any]) -> MethodRow:
+def _row(method: Mapping[str, Any]) -> DisplayedRow:
     status = method["status"]
-    return MethodRow(
+    return DisplayedRow(
         name=clean(method["name"]),
         family=clean(method["family"]),
         outcome=clean(method["verdict"] if status == "ok" else status),
