@@ -106,7 +106,9 @@ class PeerRun:
         self.make(getattr(torch, name)(self.values[a], torch.from_numpy(array)))
 
     def power(self, a: int, exponent: float) -> None:
-        self.make(self.values[a] ** exponent)
+        x = self.values[a]
+        # PyTorch takes the root for 1/2, which is -0 at -0; IEEE's power is 0 there.
+        self.make((x + 0.0 if exponent == 0.5 else x) ** exponent)
 
     def reduce(self, a: int, name: str, axis: Any, keepdims: bool) -> None:
         x = self.values[a]
