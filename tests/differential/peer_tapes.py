@@ -242,10 +242,11 @@ THEIRS: dict[str, Any] = (
         name: getattr(torch, name)
         for name in (
             *("sin", "tanh", "exp", "cos", "square", "negative", "absolute", "sqrt", "log"),
-            *("arctan", "sign", "reciprocal", "expm1", "log1p", "relu", "sigmoid"),
+            *("arctan", "sign", "reciprocal", "expm1", "log1p", "sigmoid"),
         )
     }
     | {
+        "relu": lambda x: torch.relu(x) + 0.0,
         "softmax": lambda x: x.reshape(-1).softmax(0),
         "cumsum": lambda x: x.reshape(-1).cumsum(0),
     }
