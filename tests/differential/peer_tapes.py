@@ -107,8 +107,9 @@ class PeerRun:
 
     def power(self, a: int, exponent: float) -> None:
         x = self.values[a]
-        # PyTorch takes the root for 1/2, which is -0 at -0; IEEE's power is 0 there.
-        self.make((x + 0.0 if exponent == 0.5 else x) ** exponent)
+        if exponent == 0.5:  # PyTorch takes the root: -0 at -0, nan at -∞; IEEE's power is 0, ∞
+            x = torch.where(x == -np.inf, -x, x) + 0.0
+        self.make(x**exponent)
 
     def reduce(self, a: int, name: str, axis: Any, keepdims: bool) -> None:
         x = self.values[a]
