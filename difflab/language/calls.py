@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflab import arrays
+from difflab.arrays import trigonometric
 from difflab.errors import ShapeError
 from difflab.graph.node import Node
 from difflab.primitives import maximum, minimum
@@ -132,12 +133,6 @@ def _table(*calls: ArrayCall) -> Mapping[str, ArrayCall]:
     return {call.name: call for call in calls}
 
 
-RECIPROCALS = (
-    *("sec", "csc", "cot", "csch", "coth"),
-    *("asec", "acsc", "acot", "asech", "acsch", "acoth"),
-)
-"""Functions of `arrays.trigonometric`, under their own names."""
-
 CALLS: Mapping[str, ArrayCall] = _table(
     _reduction("sum", arrays.sum),
     _reduction("prod", arrays.prod),
@@ -172,7 +167,7 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("leaky_relu", arrays.leaky_relu, 1),
     _plain("gelu", arrays.gelu, 1),
     _plain("mse", arrays.mse, 2),
-    *(_plain(name, getattr(arrays, name), 1) for name in RECIPROCALS),
+    *(_plain(name, getattr(arrays, name), 1) for name in trigonometric.__all__),
     ArrayCall("cross_entropy", _cross_entropy, 1, 2, "the classes"),
     _plain("layer_norm", arrays.layer_norm, 1, 3),
     _plain("batch_norm", arrays.batch_norm, 1, 3),

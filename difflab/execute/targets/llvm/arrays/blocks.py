@@ -102,7 +102,7 @@ class BlockedNest:
                 self._block(left, rows, rest[start : start + most])
 
     def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
-        """Return pointers that are so many points further along an axis."""
+        """Return pointers advanced by a number of points along an axis."""
         return [
             self.module.moved(pointer, count, strides[axis]) if count != "0" else pointer
             for pointer, strides in zip(pointers, self.strides, strict=True)
@@ -175,7 +175,7 @@ class BlockedNest:
 
 
 def _pieces(size: int, width: int) -> Iterator[Piece]:
-    """Yield vectors that hold so many numbers, each once: ``(start, width)``."""
+    """Yield ``(start, width)`` of vectors that cover `size` elements without overlap."""
     start = 0
     while start < size:
         while width > size - start:

@@ -138,7 +138,7 @@ class Module:
     # --- memory -----------------------------------------------------------------------------
 
     def moved(self, pointer: str, count: int | str, stride: int = 1) -> str:
-        """Return a pointer so many steps further: a number of them, or what holds one."""
+        """Return a pointer advanced by `count` strides: an integer, or a name that holds one."""
         offset = count if isinstance(count, str) else count * stride
         if stride == 0 or offset == 0:
             return pointer
