@@ -96,7 +96,9 @@ def test_results_are_fresh_and_inputs_are_left_alone() -> None:
 def outputs_of_all_kinds(x: Any) -> list[Any]:
     y = np.exp(x)
     two = 2 * np.ones(3) + 0 * x
-    return [x, x, x.T, y, y, np.reshape(y, -1), two, y[0], y[0, 0], np.sum(y, 0), y @ x.T]
+    z = np.cumsum(x, axis=1)  # by a kernel, which allocates its result
+    views = [x, x, x.T, y, y, np.reshape(y, -1), two, y[0], y[0, 0]]
+    return [*views, np.sum(y, 0), y @ x.T, z, z, np.reshape(z, -1)]
 
 
 def test_no_two_outputs_share_memory() -> None:

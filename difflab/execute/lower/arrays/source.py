@@ -124,8 +124,10 @@ class SourceWriter:
             op = self.layout.made.get(number)
             return f"{'bool' if op is not None and op.dtype == BOOL else 'float'}({name})"
         below = self.layout.below(number)
-        if below in self.layout.fresh and below not in self.returned:
-            self.returned.add(below)
+        if below in self.returned:
+            return f"{name}.copy()"
+        self.returned.add(below)
+        if below in self.layout.fresh:
             return name
         op = self.layout.made.get(below)
         if op is not None and op.form == OpForm.KERNEL and below == number:
