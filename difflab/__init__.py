@@ -6,6 +6,7 @@ Functions, from text and from Python
     Function             a computational graph with named inputs and outputs
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
+    jit                  a Python callable, traced and compiled when it is called
     count                its sizes: tree, DAG, operations
     stabilise            rewrite what overflows or cancels
     arrays               array functions to write traced code with
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     )
     from difflab.errors import DifflabError
     from difflab.execute import compile
+    from difflab.execute.jit.jit import jit
     from difflab.graph.counts import count
     from difflab.graph.custom.function import CustomFunction
     from difflab.graph.function import Function, evaluate
@@ -116,6 +118,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linearize",
     "memory",
@@ -157,6 +160,7 @@ _HOMES = {
     "jacfwd": "difflab.autodiff",
     "jacobian": "difflab.autodiff",
     "jacrev": "difflab.autodiff",
+    "jit": "difflab.execute.jit.jit",
     "jvp": "difflab.autodiff",
     "linearize": "difflab.autodiff",
     "memory": "difflab.eager",

@@ -235,8 +235,15 @@ class Node(Idioms):
 
     item = __float__
     __int__ = __float__
-    __index__ = __float__
     __complex__ = __float__
+
+    def __index__(self) -> NoReturn:
+        raise at_users_line(
+            TraceError,
+            f"{NO_NUMBER}, so it is neither an index nor a number of turns",
+            "make it a constant of the trace: close over it, or name its position in"
+            " static_argnums of dl.jit",
+        )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise at_users_line(

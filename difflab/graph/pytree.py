@@ -1,4 +1,4 @@
-"""Trees of tuples, lists and dicts as a list of leaves and a structure, and back.
+"""Trees of tuples, lists, dicts and dataclasses as a list of leaves and a structure, and back.
 
 Nothing here recurses: a structure is its tokens in depth-first order.
 """
@@ -6,12 +6,12 @@ Nothing here recurses: a structure is its tokens in depth-first order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from difflab.errors import InputError
 
-__all__ = ["LEAF", "Structure", "flatten", "is_container", "unflatten"]
+__all__ = ["LEAF", "Structure", "flatten", "is_container", "leaf_paths", "token_keys", "unflatten"]
 
 Token = tuple[Any, ...]
 _LEAF: Token = ("leaf",)
@@ -51,8 +51,19 @@ LEAF = Structure((_LEAF,))
 
 
 def is_container(value: Any) -> bool:
-    """Whether `value` is an inner vertex: a tuple, list, dict or None."""
-    return value is None or isinstance(value, tuple | list) or type(value) is dict
+    """Whether `value` is an inner vertex: a tuple, list, dict, dataclass or None."""
+    kind = type(value)
+    return (
+        value is None
+        or isinstance(value, tuple | list)
+        or kind is dict
+        or _is_users_dataclass(kind)
+    )
+
+
+def _is_users_dataclass(kind: type) -> bool:
+    """Whether instances are trees; difflab's own dataclasses, such as `Function`, are values."""
+    return hasattr(kind, "__dataclass_fields__") and not kind.__module__.startswith("difflab.")
 
 
 def flatten(tree: Any) -> tuple[list[Any], Structure]:
@@ -64,7 +75,8 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     Parameters
     ----------
     tree : Any
-        Tuples (also named ones), lists, dicts and None around leaves of any other kind.
+        Tuples (also named ones), lists, dicts, instances of dataclasses and None around leaves
+        of any other kind.
 
     Returns
     -------
@@ -116,7 +128,44 @@ def _opened(value: Any) -> tuple[Token, Iterable[Any]]:
         except TypeError:
             keys = tuple(value)
         return (dict, keys), [value[key] for key in keys]
-    return (type(value), len(value)), value
+    if isinstance(value, tuple | list):
+        return (type(value), len(value)), value
+    names = tuple(field.name for field in fields(value))
+    return (type(value), names), [getattr(value, name) for name in names]
+
+
+def token_keys(token: Token) -> Sequence[Any]:
+    """Return the keys, positions or field names of a container's children, in order.
+
+    Examples
+    --------
+    >>> [list(token_keys(token)) for token in flatten({"a": (1.0, 2.0)})[1].tokens]
+    [['a'], [0, 1], [], []]
+    """
+    if len(token) == 1:
+        return ()
+    keys = token[1]
+    return range(keys) if isinstance(keys, int) else keys
+
+
+def leaf_paths(structure: Structure) -> list[str]:
+    """Return the Python expression of each leaf, to be appended to the name of the tree.
+
+    Examples
+    --------
+    >>> leaf_paths(flatten({"layers": [1.0, (2.0, None)]})[1])
+    ["['layers'][0]", "['layers'][1][0]"]
+    """
+    found = []
+    pending = [""]
+    for token in structure.tokens:
+        path = pending.pop()
+        if token == _LEAF:
+            found.append(path)
+        is_field = _is_users_dataclass(token[0]) if isinstance(token[0], type) else False
+        keys = reversed(token_keys(token))
+        pending += [f"{path}.{key}" if is_field else f"{path}[{key!r}]" for key in keys]
+    return found
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
@@ -137,10 +186,19 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
         elif token == _NONE:
             built.append(None)
         elif kind is dict:
-            keys = token[1]
-            built.append({key: built.pop() for key in keys})
-        else:
+            built.append({key: built.pop() for key in token[1]})
+        elif isinstance(token[1], int):
             children = [built.pop() for _ in range(token[1])]
             named = hasattr(kind, "_fields")
             built.append(kind(*children) if named else kind(children))
+        else:
+            built.append(_instance(kind, {name: built.pop() for name in token[1]}))
     return built[0]
+
+
+def _instance(kind: type, values: dict[str, Any]) -> Any:
+    """Return an instance of a dataclass, without ``__init__``: it may check or convert values."""
+    instance = object.__new__(kind)
+    for name, value in values.items():
+        object.__setattr__(instance, name, value)
+    return instance

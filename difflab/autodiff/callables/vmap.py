@@ -14,7 +14,7 @@ from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.node import Node, innermost_trace
-from difflab.graph.pytree import LEAF, Structure, flatten, unflatten
+from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
 
 __all__ = ["vmap"]
 
@@ -133,7 +133,7 @@ def _axes(axes: Any, structure: Structure, what: str) -> list[int | None]:
         elif token[0] == "none":
             continue
         elif entry is None or _is_axis(entry):
-            pending += [entry] * (len(token[1]) if token[0] is dict else token[1])
+            pending += [entry] * len(token_keys(token))
         else:
             pending += reversed(_entries(entry, token, what))
     return found
@@ -144,8 +144,11 @@ def _entries(entry: Any, token: tuple[Any, ...], what: str) -> list[Any]:
     if token[0] is dict:
         if isinstance(entry, dict) and entry.keys() == set(token[1]):
             return [entry[key] for key in token[1]]
-    elif isinstance(entry, tuple | list) and len(entry) == token[1]:
-        return list(entry)
+    elif isinstance(entry, tuple | list):
+        if len(entry) == token[1]:
+            return list(entry)
+    elif type(entry) is token[0]:  # a dataclass
+        return [getattr(entry, name) for name in token[1]]
     raise InputError(
         f"{what} has {entry!r} where a tree of the same structure is required",
         hint="give an axis, None, or a tree of these",

@@ -1,0 +1,1 @@
+"""`jit`: Python functions that are traced and compiled when they are called."""

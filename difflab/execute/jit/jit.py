@@ -1,0 +1,266 @@
+"""`jit`: a Python function, traced and compiled for each kind of arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import Any
+
+from difflab.autodiff.recording import as_value, record
+from difflab.core.place import user_location
+from difflab.core.wording import counted
+from difflab.errors import InputError
+from difflab.execute.compiled import Compiled, check_target, compile
+from difflab.execute.jit.reads import Reads
+from difflab.execute.jit.signature import MISS, Call, LeafType, matcher
+from difflab.graph.checks import require_callable
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
+from difflab.graph.node import Node
+
+__all__ = ["JitTrace", "Jitted", "jit"]
+
+MOST_TRACES = 256
+"""Traces of one function that are kept; the one that was used longest ago is dropped."""
+
+
+def jit(
+    fn: Callable[..., Any], static_argnums: int | Sequence[int] = (), target: str = "auto"
+) -> Jitted:
+    r"""Return `fn` compiled: it is traced at its first call, and again when it must be.
+
+    The trace of a call is used again for arguments of the same trees, shapes, dtypes and static
+    values, as long as nothing else that `fn` can read has changed: global variables, variables
+    of enclosing functions, defaults, and the attributes of objects among them. Otherwise the
+    function is traced anew, so that it computes what `fn` computes.
+
+    Parameters
+    ----------
+    fn : callable
+        Code written with NumPy. Its arguments are trees (tuples, named tuples, lists, dicts,
+        dataclasses) of real numbers and arrays, and so is its result. It runs only while it is
+        traced: side effects and random numbers are not repeated by later calls.
+    static_argnums : int or sequence of int
+        The positions of arguments that are constants of a trace, such as the number of turns of
+        a loop. They need a hash.
+    target : {"auto", "python", "numpy", "native", "cupy"}
+        As in `compile`.
+
+    Returns
+    -------
+    Jitted
+        A callable with the signature of `fn`. ``explain()`` lists its traces, each with what
+        caused it. On tensors and traced values, `fn` itself is called, so that transforms go
+        through it: ``dl.grad(dl.jit(f))`` and ``dl.jit(dl.grad(f))`` are the same.
+
+    Raises
+    ------
+    InputError
+        `fn` is not callable, the target or a position is invalid; at a call, an argument is
+        neither static nor a tree of real numbers and arrays.
+    TraceError
+        At a call: `fn` branches on a traced value, or leaves NumPy.
+
+    Notes
+    -----
+    Results are float64, those of shape () Python floats. What a function can read is searched
+    when it is traced, in its code and in that of the functions it can call; code of installed
+    packages is assumed constant. Arrays among it are compared by their elements at each call:
+    pass large ones as arguments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> @dl.jit
+    ... def loss(params, x):
+    ...     return np.sum((params["w"] * x + params["b"]) ** 2)
+    >>> loss({"w": 2.0, "b": 1.0}, np.ones(3)), loss({"w": 1.0, "b": 1.0}, np.ones(3))
+    (27.0, 12.0)
+    >>> loss({"w": 2.0, "b": 1.0}, np.ones(4))
+    36.0
+    >>> [trace.cause for trace in loss.traces]
+    ['first call', 'x was float64 (3,), is float64 (4,)']
+    """
+    require_callable(fn, "jit")
+    check_target(target)
+    positions = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    if not all(isinstance(position, int) for position in positions):
+        raise InputError(f"static_argnums of jit are positions, not {static_argnums!r}")
+    return Jitted(fn, positions, target)
+
+
+@dataclass(eq=False)
+class JitTrace:
+    """One trace of a function, for one kind of arguments.
+
+    Attributes
+    ----------
+    function : Function
+        What was recorded. Its inputs are the leaves of the arguments, then the arrays that the
+        code read from elsewhere.
+    compiled : Compiled
+        The code that calls run.
+    cause : str
+        Why the function was traced: what differed from the trace before.
+    where : str
+        The file and the line of that: of the call, or of the code that reads a changed value.
+    calls : int
+        How often it was called.
+    """
+
+    function: Function
+    compiled: Compiled
+    cause: str
+    where: str
+    arguments: dict[str, str]
+    captured: list[Any]
+    reads: Reads
+    match: Callable[[Any, Any], Any]
+    calls: int = field(default=0)
+
+    def __str__(self) -> str:
+        place = f" ({self.where})" if self.where else ""
+        operations = int((self.function.graph.opcode >= FIRST_ROW).sum())
+        inputs = ", ".join(f"{path} {kind}" for path, kind in self.arguments.items())
+        return (
+            f"{self.cause}{place}\n   {inputs or 'no arguments'}\n   "
+            f"{counted(operations, 'operation')}, {counted(self.calls, 'call')}; "
+            f"{self.compiled.reason}"
+        )
+
+
+class Jitted:
+    """A function that is traced and compiled when it is called; made by `jit`.
+
+    Attributes
+    ----------
+    traces : list of JitTrace
+        Its traces, in the order they were made.
+    """
+
+    def __init__(self, fn: Callable[..., Any], static: tuple[int, ...], target: str) -> None:
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+        self._static = static
+        self._target = target
+        self._lock = RLock()
+        self._by_key: dict[Any, list[JitTrace]] = {}
+        self._latest: JitTrace | None = None
+        self.traces: list[JitTrace] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the function returns, by compiled code."""
+        latest = self._latest
+        if latest is not None:
+            leaves = latest.match(args, kwargs)
+            if leaves is not MISS and latest.reads.unchanged():
+                latest.calls += 1
+                return latest.compiled(*leaves, *latest.captured)
+        return self._general(args, kwargs)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call any trace that fits, or make one."""
+        call = self._call(args, kwargs)
+        if call.is_recorded():
+            return self._fn(*args, **kwargs)
+        with self._lock:
+            trace = self._trace_of(call)
+        if trace is None:
+            return self._fn(*args, **kwargs)
+        self._latest = trace
+        trace.calls += 1
+        leaves = [as_value(leaf, "an argument of jit") for leaf in call.leaves]
+        return trace.compiled(*leaves, *trace.captured)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        for position in self._static:
+            if not -len(args) <= position < len(args):
+                raise InputError(
+                    f"static_argnums of jit names argument {position}, but the call has "
+                    f"{counted(len(args), 'positional argument')}",
+                    hint="pass static arguments by position",
+                )
+        return Call(self._fn, args, kwargs, self._static)
+
+    def _trace_of(self, call: Call) -> JitTrace | None:
+        """Return the trace for a call; None if the function reads values of a trace around it."""
+        types = call.types()
+        key = (call.structure, call.constants(), types)
+        same = self._by_key.setdefault(key, [])
+        change = None
+        for trace in reversed(same):
+            if trace.reads.unchanged():
+                return trace
+            found = trace.reads.change()
+            if found is None:
+                return trace
+            change = change or found
+        cause, where = change or (self._difference(call, types), user_location().where)
+        made = self._made(call, types, cause, where)
+        if made is not None:
+            same.append(made)
+            self.traces.append(made)
+            if len(self.traces) > MOST_TRACES:
+                self._drop(self.traces.pop(0))
+        return made
+
+    def _made(
+        self, call: Call, types: tuple[LeafType, ...], cause: str, where: str
+    ) -> JitTrace | None:
+        """Trace and compile the function for the arguments of a call."""
+        static = [(f"static argument {k}", call.args[k]) for k in call.static]
+        reads = Reads([(getattr(self._fn, "__name__", "function"), self._fn), *static])
+
+        def run(nodes: list[Node]) -> Any:
+            args, kwargs = call.with_leaves(nodes)
+            return self._fn(*args, **kwargs)
+
+        recording = record(run, [kind.shape for kind in types], has_aux=False)
+        if any(hasattr(value, "__difflab_apply__") for value in recording.captured):
+            return None
+        function = replace(recording.function, structure=recording.structure)
+        return JitTrace(
+            function,
+            compile(function, self._target),
+            cause,
+            where,
+            call.shown(types),
+            recording.captured,
+            reads,
+            matcher(call, types),
+        )
+
+    def _drop(self, trace: JitTrace) -> None:
+        for same in self._by_key.values():
+            if trace in same:
+                same.remove(trace)
+
+    def _difference(self, call: Call, types: tuple[LeafType, ...]) -> str:
+        """Return how the arguments of a call differ from those of the latest trace."""
+        if not self.traces:
+            return "first call"
+        before, now = self.traces[-1].arguments, call.shown(types)
+        for path, kind in now.items():
+            if path not in before:
+                return f"{path} is new"
+            if before[path] != kind:
+                return f"{path} was {before[path]}, is {kind}"
+        gone = [path for path in before if path not in now]
+        return f"{gone[0]} is gone" if gone else "arguments in other containers"
+
+    def explain(self) -> str:
+        """Return the traces as text: why each was made and where, its arguments, its calls."""
+        name = getattr(self._fn, "__name__", type(self._fn).__name__)
+        lines = [f"{name}: {counted(len(self.traces), 'trace')}"]
+        lines += [f"{number}. {trace}" for number, trace in enumerate(self.traces, 1)]
+        return "\n".join(lines)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Bind as a method, as a function in the body of a class does."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._fn!r}: {counted(len(self.traces), 'trace')}>"
