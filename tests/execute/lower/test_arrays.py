@@ -164,6 +164,16 @@ def test_undefined_values_pass_as_in_numpy_without_a_warning() -> None:
     assert np.geterr()["divide"] == "warn"
 
 
+@pytest.mark.parametrize(
+    "shapes", [((1, 1), (1, 3)), ((3, 1), (1, 1)), ((1,), (1, 3)), ((1,), (1,))]
+)
+def test_products_by_one_zero_are_nan_for_inf(shapes: tuple[tuple[int, ...], ...]) -> None:
+    left, right = np.zeros(shapes[0]), np.full(shapes[1], math.inf)
+    f = dl.trace(lambda x, y: [x @ y, np.swapaxes(y, 0, -1) @ np.swapaxes(x, 0, -1)], left, right)
+    for found in dl.compile(f, target="numpy")(left, right):
+        assert np.all(np.isnan(found))
+
+
 def test_factors_are_gathered_only_where_no_digit_changes() -> None:
     x = np.concatenate([np.random.default_rng(3).normal(size=100), [1e-310, 1e307]])
     f = dl.trace(lambda x: [0.25 * (2 * x), 0.1 * (3 * x), 0.1 * (2 * x)], x)

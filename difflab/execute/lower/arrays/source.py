@@ -198,7 +198,9 @@ class SourceWriter:
     def _product(self, op: Op, out: str) -> str:
         x, y = map(self._name, op.reads)
         tail = f", {out}" if out else ""
-        if max(len(self.layout.shape(number)) for number in op.reads) > 2:
+        shapes = [self.layout.shape(number) for number in op.reads]
+        # The method `dot` scales by an operand of one element, and by 0 it gives 0 even for inf.
+        if max(map(len, shapes)) > 2 or 1 in map(math.prod, shapes):
             return f"matmul({x}, {y}{tail})"
         return f"{x}.dot({y}{tail})"
 
