@@ -22,6 +22,9 @@ Derivatives of a Function, each a Function again
 Derivatives of any Python callable, with JAX's signatures
     grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap
 
+Control flow: one node in a trace, with JAX's signatures
+    cond, scan, fori_loop, while_loop
+
 Comparing
     compare              every method on one function: what is right, what it costs
     differentiate        one derivative by one method, with an error estimate
@@ -69,6 +72,9 @@ if TYPE_CHECKING:
         vjp,
         vmap,
     )
+    from difflab.autodiff.control.branches import cond
+    from difflab.autodiff.control.loops import fori_loop, scan
+    from difflab.autodiff.control.while_loops import while_loop
     from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
     from difflab.diagnose import explain
     from difflab.eager import (
@@ -105,12 +111,14 @@ __all__ = [
     "checkpoint_chain",
     "compare",
     "compile",
+    "cond",
     "count",
     "detect_anomaly",
     "differentiate",
     "enable_grad",
     "evaluate",
     "explain",
+    "fori_loop",
     "grad",
     "gradient",
     "hessian",
@@ -125,6 +133,7 @@ __all__ = [
     "methods",
     "no_grad",
     "parse",
+    "scan",
     "sparse_hessian",
     "sparse_jacobian",
     "stabilise",
@@ -134,6 +143,7 @@ __all__ = [
     "value_and_gradient",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 __version__ = "0.1.0"
@@ -147,12 +157,14 @@ _HOMES = {
     "checkpoint_chain": "difflab.eager",
     "compare": "difflab.report.comparison.result",
     "compile": "difflab.execute",
+    "cond": "difflab.autodiff.control.branches",
     "count": "difflab.graph.counts",
     "detect_anomaly": "difflab.eager",
     "differentiate": "difflab.methods.differentiate",
     "enable_grad": "difflab.eager",
     "evaluate": "difflab.graph.function",
     "explain": "difflab.diagnose",
+    "fori_loop": "difflab.autodiff.control.loops",
     "grad": "difflab.autodiff",
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
@@ -166,6 +178,7 @@ _HOMES = {
     "memory": "difflab.eager",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
+    "scan": "difflab.autodiff.control.loops",
     "sparse_hessian": "difflab.autodiff.sparsity",
     "sparse_jacobian": "difflab.autodiff.sparsity",
     "stabilise": "difflab.stabilisation.proof",
@@ -175,6 +188,7 @@ _HOMES = {
     "value_and_gradient": "difflab.autodiff",
     "vjp": "difflab.autodiff",
     "vmap": "difflab.autodiff",
+    "while_loop": "difflab.autodiff.control.while_loops",
 }
 
 

@@ -25,7 +25,7 @@ from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
 
-__all__ = ["Recording", "as_real", "as_value", "computed", "record"]
+__all__ = ["Contents", "Recording", "as_real", "as_value", "computed", "record"]
 
 LARGEST_KEPT = 20_000
 """Number of nodes above which functions derived from a graph are not cached."""
@@ -66,7 +66,7 @@ class Recording:
         """Return ``transform(function, *details)``, cached by the graph's contents."""
         if len(self.function.graph) > LARGEST_KEPT:
             return transform(self.function, *details, **more)
-        result: T = _derived(transform, _Contents(self.function), details, tuple(more.items()))
+        result: T = _derived(transform, Contents(self.function), details, tuple(more.items()))
         return result
 
     def aux(self, outputs: Sequence[Any]) -> Any:
@@ -85,7 +85,7 @@ class AuxOutput:
     position: int
 
 
-class _Contents:
+class Contents:
     """A function that compares by its graph's contents and source locations."""
 
     __slots__ = ("function", "hashed", "key")
@@ -118,13 +118,13 @@ class _Contents:
         return self.hashed
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Contents) and self.key == other.key
+        return isinstance(other, Contents) and self.key == other.key
 
 
 @lru_cache(maxsize=256)
 def _derived(
     transform: Callable[..., Any],
-    contents: _Contents,
+    contents: Contents,
     details: tuple[Any, ...],
     more: Params,
 ) -> Any:

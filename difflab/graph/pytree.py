@@ -198,7 +198,7 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
 
 def _instance(kind: type, values: dict[str, Any]) -> Any:
     """Return an instance of a dataclass, without ``__init__``: it may check or convert values."""
-    instance = object.__new__(kind)
+    instance: Any = object.__new__(kind)
     for name, value in values.items():
         object.__setattr__(instance, name, value)
     return instance

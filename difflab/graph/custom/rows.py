@@ -28,7 +28,7 @@ from difflab.graph.passes.exact import transcribed
 from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
 
-__all__ = ["applied", "opened"]
+__all__ = ["applied", "opened", "packed", "unpacked"]
 
 KEPT = 512
 """Size of the cache of rows, by which a repeated call becomes the same node."""
@@ -41,7 +41,7 @@ def applied(call: CustomCall, args: Sequence[Node]) -> tuple[list[Node], bool]:
         site = _kept(call.key(), call, shapes)
     except TypeError:  # a setting that is not hashable
         site = _Site(call, shapes)
-    return _parts(site.row(*args), site.outputs, site.single), site.single
+    return unpacked(site.row(*args), site.outputs, site.single), site.single
 
 
 class _Site:
@@ -70,7 +70,7 @@ class _Site:
         self.outputs = tuple(map(shape_of, ran.outputs))
         self.row = _host_row(
             call.name,
-            lambda *values: _packed(call.run(values).outputs, self.single),
+            lambda *values: packed(call.run(values).outputs, self.single),
             shapes,
             self.outputs[0] if self.single else (_size(self.outputs),),
             custom(
@@ -89,7 +89,7 @@ class _Site:
                 values = [_on(trace, output) for output in ran.outputs]
             except Exception:  # the user's code may fail in any way on values that are not numbers
                 return None
-        whole = _packed(values, ran.single)
+        whole = packed(values, ran.single)
         self.recorded = Function.build(trace, nodes, [whole.id], ["y"])
         return ran
 
@@ -113,7 +113,7 @@ class _Site:
 
         A saved output is the output in the graph: its derivative is the user's.
         """
-        parts = _parts(y, self.outputs, self.single)
+        parts = unpacked(y, self.outputs, self.single)
         if self.recorded is not None:
             ran = self.call.run(args)
             own = {arg.id for arg in args}
@@ -138,7 +138,7 @@ class _Site:
     def _vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Any]:
         """Return the cotangents: recorded from `backward`, or by a node that calls it."""
         call = self.call
-        bars = _parts(y_bar, self.outputs, self.single)
+        bars = unpacked(y_bar, self.outputs, self.single)
         context = self._context(y, args)
         found: Any = None
         if context is not None:
@@ -146,7 +146,7 @@ class _Site:
         if found is not None:
             return call.cotangents(found, self.shapes)
         whole = self._called("backward", self._pulled, self.outputs, self.shapes)(*args, *bars)
-        return _parts(whole, self.shapes, False)
+        return unpacked(whole, self.shapes)
 
     def _jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
         """Return the tangent: recorded from `jvp`, or by a node that calls it."""
@@ -158,21 +158,21 @@ class _Site:
             found = _attempt(call.function.jvp, context, *tangents)  # type: ignore[attr-defined]
         if found is not None:
             values = call.tangents(found, self.outputs)
-            y_dot: Node = _packed([_on(y.builder, value) for value in values], self.single)
+            y_dot: Node = packed([_on(y.builder, value) for value in values], self.single)
             return y_dot
         row = self._called("jvp", self._pushed, self.shapes, self.outputs)
-        packed: Node = row(*args, *dots)
-        return _parts(packed, (y.shape,), single=False)[0]
+        whole: Node = row(*args, *dots)
+        return unpacked(whole, (y.shape,))[0]
 
     def _pulled(self, *values: Any) -> Any:
         args, bars = values[: len(self.shapes)], values[len(self.shapes) :]
         found = self.call.pull(self.call.run(args).context, bars, self.shapes)
         zeros = [np.zeros(shape) for shape in self.shapes]
-        return _packed([z if bar is None else bar for z, bar in zip(zeros, found, strict=True)])
+        return packed([z if bar is None else bar for z, bar in zip(zeros, found, strict=True)])
 
     def _pushed(self, *values: Any) -> Any:
         args, dots = values[: len(self.shapes)], values[len(self.shapes) :]
-        return _packed(self.call.push(self.call.run(args).context, dots, self.outputs))
+        return packed(self.call.push(self.call.run(args).context, dots, self.outputs))
 
     def _called(
         self, what: str, compute: Callable[..., Any], more: Sequence[Shape], into: Sequence[Shape]
@@ -289,14 +289,14 @@ def _size(shapes: Sequence[Shape]) -> int:
     return sum(map(math.prod, shapes))
 
 
-def _packed(values: Sequence[Any], single: bool = False) -> Any:
+def packed(values: Sequence[Any], single: bool = False) -> Any:
     """Return values as one vector; a single one as it is."""
     if single:
         return values[0]
     return pack(*values, ranks=tuple([len(shape_of(value)) for value in values]))
 
 
-def _parts(whole: Node, shapes: Sequence[Shape], single: bool) -> list[Node]:
+def unpacked(whole: Node, shapes: Sequence[Shape], single: bool = False) -> list[Node]:
     """Unpack a vector into parts of the given shapes."""
     if single:
         return [whole]

@@ -1,0 +1,159 @@
+"""`cond`: one of two functions, of which only the one that is chosen is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from difflab.autodiff.control.rows import (
+    composed,
+    cotangents_of,
+    function_row,
+    inlined,
+    is_traced,
+    prepared,
+    shapes_of,
+    tangents_of,
+)
+from difflab.autodiff.recording import Contents, Recording, record
+from difflab.core.primitive import Primitive, custom
+from difflab.errors import ShapeError
+from difflab.graph.checks import require_callable
+from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.evaluate import Interpreter
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.graph.pytree import flatten, unflatten
+from difflab.primitives import where
+
+__all__ = ["cond"]
+
+
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
+    """Return ``true_fun(*operands)`` if `pred` holds, else ``false_fun(*operands)``.
+
+    In a trace this is one node: at a point only the chosen function is computed, and so is its
+    derivative. At a batch of points both are, and `where` chooses.
+
+    Parameters
+    ----------
+    pred : scalar
+        A truth value. Nothing is differentiated with respect to it.
+    true_fun, false_fun : callable
+        Both return trees of the same structure and shapes.
+    *operands : tree
+        Their arguments.
+
+    Raises
+    ------
+    ShapeError
+        `pred` is an array, or the functions return trees of different structure or shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> root = lambda x: dl.cond(x > 0, np.sqrt, lambda x: 0 * x, x)
+    >>> float(root(4.0)), float(dl.grad(root)(4.0)), float(dl.grad(root)(-1.0))
+    (2.0, 0.25, 0.0)
+    """
+    require_callable(true_fun, "cond")
+    require_callable(false_fun, "cond")
+    (shape,) = shapes_of([pred])
+    if shape:
+        raise ShapeError(
+            f"the predicate of cond is a scalar, not an array of shape {shape}",
+            hint="np.where chooses for each element",
+        )
+    if not is_traced([pred]):
+        return true_fun(*operands) if pred else false_fun(*operands)
+    leaves, structure = flatten(operands)
+
+    def branch(fun: Callable[..., Any]) -> Recording:
+        return record(
+            lambda nodes: fun(*unflatten(structure, nodes)), shapes_of(leaves), has_aux=False
+        )
+
+    yes, no = branch(true_fun), branch(false_fun)
+    if yes.structure != no.structure:
+        raise ShapeError(
+            f"the functions of cond return different trees: {yes.structure} and {no.structure}"
+        )
+    if yes.function.output_shapes != no.function.output_shapes:
+        raise ShapeError(
+            f"the functions of cond return different shapes: {list(yes.function.output_shapes)} "
+            f"and {list(no.function.output_shapes)}"
+        )
+    count = len(leaves)
+    read = [*shapes_of(yes.captured), *shapes_of(no.captured)]
+    shapes = [*shapes_of(leaves), *read]
+    middle = count + len(yes.captured)
+    chosen = composed(lambda nodes: inlined(yes.function, nodes[:middle]), shapes)
+    other = composed(lambda nodes: inlined(no.function, [*nodes[:count], *nodes[middle:]]), shapes)
+    values = [*leaves, *yes.captured, *no.captured]
+    return unflatten(yes.structure, Branches(chosen, other).applied(pred, values))
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Two functions of the same inputs and outputs."""
+
+    true: Function
+    false: Function
+
+    def applied(self, pred: Any, values: Sequence[Any]) -> list[Node]:
+        """Append the choice to the graph; return its outputs."""
+        row = _row(Contents(self.true), Contents(self.false))
+        return unpacked(row(pred, *values), self.true.output_shapes)
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+        pred, operands = values[0], values[1:]
+        if not batch and not isinstance(pred, Node):
+            return prepared(self.true if pred else self.false, on)(operands)
+        choose = on.operation(where)
+        pairs = zip(
+            prepared(self.true, on)(operands),
+            prepared(self.false, on)(operands),
+            self.true.output_shapes,
+            strict=True,
+        )
+        return [
+            choose(_opened(pred, shape) if batch else pred, yes, no) for yes, no, shape in pairs
+        ]
+
+    def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+        """Return the tangent of the packed outputs: a choice of tangent maps."""
+        both = Branches(tangents_of(self.true), tangents_of(self.false))
+        y_dot: Node = packed(both.applied(args[0], [*args[1:], *dots[1:]]))
+        return y_dot
+
+    def vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Node | None]:
+        """Return the cotangents of all arguments: a choice of transposed maps."""
+        both = Branches(cotangents_of(self.true), cotangents_of(self.false))
+        bars = unpacked(y_bar, self.true.output_shapes)
+        return [None, *both.applied(args[0], [*args[1:], *bars])]
+
+
+def _opened(pred: Any, shape: Shape) -> Any:
+    """Return truth values of a batch, with axes for the elements of a value."""
+    return pred.reshape(pred.shape + (1,) * len(shape))
+
+
+@lru_cache(maxsize=512)
+def _row(true: Contents, false: Contents) -> Primitive:
+    """Return the row of a choice; equal choices have one row."""
+    branches = Branches(true.function, false.function)
+    return function_row(
+        "cond",
+        branches.run,
+        [(), *branches.true.input_shapes],
+        branches.true.output_shapes,
+        custom(branches.jvp, branches.vjp),
+        [branches.true, branches.false],
+    )

@@ -1,0 +1,401 @@
+"""`scan` and `fori_loop`: a step that is repeated a number of times known in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.control.rows import (
+    as_nodes,
+    composed,
+    cotangents_of,
+    function_row,
+    inlined,
+    is_traced,
+    prepared,
+    require_equal_shapes,
+    shapes_of,
+    tangents_of,
+    zeros,
+)
+from difflab.autodiff.recording import Contents, record
+from difflab.core.primitive import Primitive, custom
+from difflab.errors import InputError, ShapeError
+from difflab.graph.checks import require_callable
+from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.evaluate import ArrayInterpreter, Interpreter
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.graph.pytree import Structure, flatten, unflatten
+
+__all__ = ["fori_loop", "scan"]
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    r"""Apply a step to the elements of arrays one after another, and carry a state along.
+
+    The state and the results are those of::
+
+        carry, ys = init, []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, np.stack(ys)
+
+    In a trace the loop is one node, whatever the number of its steps; so is its derivative.
+    Reverse mode keeps the state of every step.
+
+    Parameters
+    ----------
+    f : callable
+        ``f(carry, x)`` returns the next carry, a tree of the same structure and shapes, and a
+        tree of results.
+    init : tree
+        The first carry: scalars and arrays in tuples, lists, dicts and dataclasses.
+    xs : tree of arrays, optional
+        Their first axis is looped over. With None, `f` gets None.
+    length : int, optional
+        The number of steps; needed if `xs` has no arrays.
+    reverse : bool
+        Whether to begin with the last element. Results keep the order of `xs`.
+
+    Returns
+    -------
+    carry, ys : tree, tree of arrays
+        The last carry, and the results of all steps along a new first axis.
+
+    Raises
+    ------
+    InputError
+        The number of steps is unknown or differs between arrays, or `f` does not return a pair.
+    ShapeError
+        The carry changes its structure or a shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> total, sums = dl.scan(lambda s, x: (s + x, s + x), 0.0, np.array([1.0, 2.0, 3.0]))
+    >>> float(total), sums.tolist()
+    (6.0, [1.0, 3.0, 6.0])
+
+    A recurrence and its derivative, each a loop of 100 steps:
+
+    >>> decay = lambda x: dl.scan(lambda y, _: (0.9 * y, None), x, length=100)[0]
+    >>> round(float(dl.grad(decay)(1.0)), 12) == round(0.9**100, 12)
+    True
+    """
+    require_callable(f, "scan")
+    leaves, structure = flatten(xs)
+    steps = _length(leaves, length)
+    call = _Step(f, flatten(init)[1])
+    if not is_traced([*leaves, *flatten(init)[0]]):
+        found = _in_python(call, init, leaves, structure, steps, reverse)
+        if found is not None:
+            return found
+    return _as_a_node(call, init, leaves, structure, steps, reverse)
+
+
+def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """Return what ``for i in range(lower, upper): value = body_fun(i, value)`` leaves in `value`.
+
+    In a trace it is one node, a `scan`, and `i` is a traced scalar: it cannot index an array;
+    let `scan` loop over the array instead.
+
+    Parameters
+    ----------
+    lower, upper : int
+        The first counter, and the one at which the loop ends.
+    body_fun : callable
+        ``body_fun(i, value)`` returns the next value, of the same structure and shapes.
+    init_val : tree
+        The first value.
+
+    Raises
+    ------
+    InputError
+        A bound is not an integer. With a bound that is computed, use `while_loop`.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> power = lambda x: dl.fori_loop(0, 5, lambda i, y: y * x, 1.0)
+    >>> power(2.0), float(dl.grad(power)(2.0))
+    (32.0, 80.0)
+    """
+    require_callable(body_fun, "fori_loop")
+    for bound in (lower, upper):
+        if not isinstance(bound, int | np.integer):
+            raise InputError(
+                f"the bounds of fori_loop are integers, not {type(bound).__name__}",
+                hint="use while_loop, with the counter as a part of the value",
+            )
+    if not is_traced(flatten(init_val)[0]):
+        value = init_val
+        for i in range(lower, upper):
+            value = body_fun(i, value)
+            if is_traced(flatten(value)[0]):  # the body reads a traced value
+                break
+        else:
+            return value
+    counters = np.arange(lower, upper, dtype=np.float64)
+    return scan(lambda value, i: (body_fun(i, value), None), init_val, counters)[0]
+
+
+def _length(leaves: Sequence[Any], length: int | None) -> int:
+    """Return the number of steps."""
+    sizes = {shape[0] if shape else None for shape in shapes_of(leaves)}
+    if length is not None:
+        sizes.add(length)
+    if None in sizes:
+        raise InputError("scan loops over the first axis of arrays, and xs has a scalar")
+    if len(sizes) != 1:
+        found = " and ".join(map(str, sorted(sizes))) or "nothing"  # type: ignore[type-var]
+        raise InputError(
+            f"scan cannot tell the number of steps: {found} given",
+            hint="the arrays of xs have first axes of one size, which is the length",
+        )
+    (steps,) = sizes
+    if not isinstance(steps, int | np.integer) or steps < 0:
+        raise InputError(f"the length of scan is a number of steps, not {steps!r}")
+    return int(steps)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The user's step, and the structure of its carry."""
+
+    f: Callable[[Any, Any], Any]
+    carry: Structure
+
+    def __call__(self, carry: Any, x: Any) -> tuple[list[Any], Any]:
+        """Return the leaves of the next carry, checked, and the results."""
+        found = self.f(carry, x)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise InputError("the step of scan returns a pair (carry, y)")
+        leaves, structure = flatten(found[0])
+        if structure != self.carry:
+            raise ShapeError(
+                f"the carry of scan changes its structure from {self.carry} to {structure}"
+            )
+        return leaves, found[1]
+
+
+def _in_python(
+    call: _Step, init: Any, leaves: Sequence[Any], structure: Structure, steps: int, reverse: bool
+) -> tuple[Any, Any] | None:
+    """Run the loop on arrays and tensors; None if the step reads traced values."""
+    carry = flatten(init)[0]
+    shapes = shapes_of(carry)
+    results: list[list[Any]] = []
+    shape: Structure | None = None
+    if steps == 0:
+        return None  # only a trace knows the results' shapes
+    for number in range(steps)[:: -1 if reverse else 1]:
+        x = unflatten(structure, [leaf[number] for leaf in leaves])
+        carry, y = call(unflatten(call.carry, carry), x)
+        parts, shape = flatten(y)
+        if is_traced([*carry, *parts]):
+            return None
+        require_equal_shapes(shapes, shapes_of(carry), "carry of scan")
+        results.append(parts)
+    ordered = results[::-1] if reverse else results
+    assert shape is not None
+    stacked = [np.stack(list(each)) for each in zip(*ordered, strict=True)]
+    return unflatten(call.carry, carry), unflatten(shape, stacked)
+
+
+def _as_a_node(
+    call: _Step, init: Any, leaves: Sequence[Any], structure: Structure, steps: int, reverse: bool
+) -> tuple[Any, Any]:
+    """Append the loop to the graph."""
+    first = flatten(init)[0]
+    shapes = shapes_of(first)
+
+    def run(nodes: list[Node]) -> Any:
+        carry = unflatten(call.carry, nodes[: len(first)])
+        after, y = call(carry, unflatten(structure, nodes[len(first) :]))
+        return after, y
+
+    elements = [shape[1:] for shape in shapes_of(leaves)]
+    recording = record(run, [*shapes, *elements], has_aux=False)
+    require_equal_shapes(shapes, recording.function.output_shapes[: len(first)], "carry of scan")
+    loop = Loop(recording.function, len(first), len(leaves), steps, reverse)
+    values = [*first, *leaves, *recording.captured]
+    if is_traced(values):
+        found: Sequence[Any] = loop.applied(values)
+    else:  # there are no steps
+        found = loop.run(ArrayInterpreter(), values, ())
+    last, ys = unflatten(recording.structure, found)
+    return unflatten(call.carry, last), ys
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A step that is repeated, as a function.
+
+    Attributes
+    ----------
+    body : Function
+        Its inputs are the carries, an element of each looped array, and constants; its outputs
+        the next carries and the results.
+    carries, arrays : int
+        How many inputs are carries, and how many are elements of looped arrays.
+    steps : int
+        The number of steps.
+    reverse : bool
+        Whether the last element comes first.
+    """
+
+    body: Function
+    carries: int
+    arrays: int
+    steps: int
+    reverse: bool
+
+    @property
+    def input_shapes(self) -> list[Shape]:
+        """The shapes of the first carries, the looped arrays and the constants."""
+        shapes = self.body.input_shapes
+        return [
+            (self.steps, *shape) if self.carries <= place < self.carries + self.arrays else shape
+            for place, shape in enumerate(shapes)
+        ]
+
+    @property
+    def output_shapes(self) -> list[Shape]:
+        """The shapes of the last carries and of the stacked results."""
+        shapes = self.body.output_shapes
+        stacked = [(self.steps, *shape) for shape in shapes[self.carries :]]
+        return [*shapes[: self.carries], *stacked]
+
+    def applied(self, values: Sequence[Any]) -> list[Node]:
+        """Append the loop to the graph of its arguments; return its outputs."""
+        row = _row(Contents(self.body), self.carries, self.arrays, self.steps, self.reverse)
+        return unpacked(row(*values), self.output_shapes)
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+        step = prepared(self.body, on)
+        arrays_end = self.carries + self.arrays
+        carry, constants = list(values[: self.carries]), values[arrays_end:]
+        looped = values[self.carries : arrays_end]
+        behind = [(slice(None),) * len(shape) for shape in self.body.input_shapes[self.carries :]]
+        results: list[list[Any]] = []
+        order = range(self.steps)
+        for number in reversed(order) if self.reverse else order:
+            x = [
+                array[(..., number, *axes)] if batch else array[number]
+                for array, axes in zip(looped, behind, strict=False)
+            ]
+            found = step([*carry, *x, *constants])
+            carry = found[: self.carries]
+            results.append(found[self.carries :])
+        if self.reverse:
+            results.reverse()
+        shapes = self.body.output_shapes[self.carries :]
+        stacks = [
+            _stacked([parts[place] for parts in results], shape, batch)
+            for place, shape in enumerate(shapes)
+        ]
+        return [*carry, *stacks]
+
+    def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+        """Return the tangent of the packed outputs: a loop that carries the tangents as well."""
+        body, c, end = self.body, self.carries, self.carries + self.arrays
+        push = tangents_of(body)
+
+        def step(nodes: list[Node]) -> list[Node]:
+            values, tangents = _halves(nodes, [c, end - c, len(body.inputs) - end])
+            after, after_dot = inlined(body, values), inlined(push, [*values, *tangents])
+            return [*after[:c], *after_dot[:c], *after_dot[c:]]
+
+        groups = [slice(0, c), slice(c, end), slice(end, None)]
+        arguments = [part for group in groups for part in (*args[group], *dots[group])]
+        shapes = [s for group in groups for s in body.input_shapes[group] * 2]
+        loop = Loop(composed(step, shapes), 2 * c, 2 * (end - c), self.steps, self.reverse)
+        y_dot: Node = packed(loop.applied(arguments)[c:])
+        return y_dot
+
+    def vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Node]:
+        """Return the cotangents of all arguments: a loop back over the steps that were taken.
+
+        A first loop returns the carry before each step. The second one goes from the last step
+        to the first; its carries are the cotangents of the carries and the sums of those of the
+        constants (Griewank and Walther, 2008, section 3.2).
+        """
+        body, c, end = self.body, self.carries, self.carries + self.arrays
+        pull = cotangents_of(body)
+        shapes, constants = body.input_shapes, body.input_shapes[end:]
+        sums_end = c + len(constants)
+
+        def keep(nodes: list[Node]) -> list[Node]:
+            return [*inlined(body, nodes)[:c], *nodes[:c]]
+
+        def back(nodes: list[Node]) -> list[Node]:
+            bars, sums = nodes[:c], nodes[c:sums_end]
+            values, rest = nodes[sums_end : sums_end + end], nodes[sums_end + end :]
+            y_bars, read = rest[: len(body.outputs) - c], rest[len(body.outputs) - c :]
+            found = inlined(pull, [*values, *read, *bars, *y_bars])
+            totals = [one + other for one, other in zip(sums, found[end:], strict=True)]
+            return [*found[:c], *totals, *found[c:end]]
+
+        history = Loop(composed(keep, shapes), c, self.arrays, self.steps, self.reverse)
+        before = history.applied(args)[c:]
+        bars = unpacked(y_bar, self.output_shapes)
+        looped = [*before, *args[c:end], *bars[c:]]
+        inner = [*shapes[:c], *constants, *shapes[:end], *body.output_shapes[c:], *constants]
+        loop = Loop(composed(back, inner), sums_end, len(looped), self.steps, not self.reverse)
+        first = [*bars[:c], *zeros(y_bar.builder, constants)]
+        found = loop.applied([*first, *looped, *args[end:]])
+        return [*found[:c], *found[sums_end:], *found[c:sums_end]]
+
+
+def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], list[Node]]:
+    """Divide groups of values, each with its tangents behind it, into values and tangents."""
+    values: list[Node] = []
+    tangents: list[Node] = []
+    start = 0
+    for size in sizes:
+        values += nodes[start : start + size]
+        tangents += nodes[start + size : start + 2 * size]
+        start += 2 * size
+    return values, tangents
+
+
+def _stacked(parts: Sequence[Any], shape: Shape, batch: Shape) -> Any:
+    """Return results of all steps along a new axis behind the batch axes."""
+    if not parts:
+        return np.zeros((*batch, 0, *shape))
+    if batch:
+        parts = [np.broadcast_to(part, (*batch, *shape)) for part in parts]
+    if is_traced(parts):
+        builder = next(part.builder for part in parts if isinstance(part, Node))
+        parts = as_nodes(builder, parts)
+    return np.stack(list(parts), axis=len(batch))
+
+
+@lru_cache(maxsize=512)
+def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: bool) -> Primitive:
+    """Return the row of a loop; equal loops have one row, so that they become one node."""
+    loop = Loop(contents.function, carries, arrays, steps, reverse)
+    return function_row(
+        "scan",
+        loop.run,
+        loop.input_shapes,
+        loop.output_shapes,
+        custom(loop.jvp, loop.vjp),
+        [loop.body],
+        unrolls=True,
+    )

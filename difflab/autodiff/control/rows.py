@@ -1,0 +1,185 @@
+"""Rows of several inputs and outputs that are made for one use, and the functions inside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.core.primitive import Custom, Primitive
+from difflab.errors import ShapeError
+from difflab.graph.builder import Builder
+from difflab.graph.custom.rows import packed
+from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
+from difflab.graph.function import Function, inline
+from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+
+__all__ = [
+    "Step",
+    "as_nodes",
+    "composed",
+    "cotangents_of",
+    "function_row",
+    "inlined",
+    "is_traced",
+    "prepared",
+    "require_equal_shapes",
+    "shapes_of",
+    "tangents_of",
+    "zeros",
+]
+
+Step = Callable[[Sequence[Any]], list[Any]]
+"""A function evaluated on one value per input."""
+Run = Callable[[Interpreter, Sequence[Any], Shape], list[Any]]
+"""Computes the outputs of a row from its arguments, whose leading axes broadcast to a batch."""
+
+
+def is_traced(leaves: Sequence[Any]) -> bool:
+    """Whether a value is traced, so that what is computed from it must be recorded."""
+    return any(isinstance(leaf, Node) for leaf in leaves)
+
+
+def shapes_of(leaves: Sequence[Any]) -> list[Shape]:
+    """Return the shape of each value."""
+    return [tuple(np.shape(leaf)) if not hasattr(leaf, "shape") else leaf.shape for leaf in leaves]
+
+
+def require_equal_shapes(before: Sequence[Shape], after: Sequence[Shape], what: str) -> None:
+    """Raise `ShapeError` unless what a loop carries keeps its shapes."""
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            raise ShapeError(
+                f"the {what} changes its shape from {old} to {new}",
+                hint="let the first value have the shape of the next ones: np.zeros(shape)",
+            )
+
+
+def prepared(function: Function, interpreter: Interpreter) -> Step:
+    """Return a function for many evaluations on values of one kind."""
+    fold = Fold(function.graph, function.outputs, interpreter)
+    nodes = function.input_nodes
+
+    def step(values: Sequence[Any]) -> list[Any]:
+        return fold.again(dict(zip(nodes, values, strict=True)))
+
+    return step
+
+
+def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
+    """Return values as nodes of their shapes."""
+    return [
+        value if isinstance(value, Node) else Node(builder, builder.constant(float(value)))
+        for value in values
+    ]
+
+
+def composed(call: Callable[[list[Node]], list[Node]], shapes: Sequence[Shape]) -> Function:
+    """Return what code computes from nodes of the given shapes, as a function.
+
+    Examples
+    --------
+    >>> composed(lambda nodes: [nodes[0] * nodes[1]], [(), (2,)])(3.0, [1.0, 2.0])
+    array([3., 6.])
+    """
+    builder = Builder()
+    nodes = [Node(builder, builder.input(f"x{k + 1}", shape)) for k, shape in enumerate(shapes)]
+    results = [result.id for result in call(nodes)]
+    names = [f"y{k + 1}" for k in range(len(results))]
+    return Function.build(builder, [node.id for node in nodes], results, names)
+
+
+def inlined(function: Function, values: Sequence[Node]) -> list[Node]:
+    """Append a function to the graph of its arguments; return its outputs."""
+    builder = values[0].builder
+    return [Node(builder, node) for node in inline(function, builder, [v.id for v in values])]
+
+
+def tangents_of(function: Function) -> Function:
+    """Return the tangents of all outputs, from the inputs and then their tangents."""
+    count, outs = len(function.inputs), len(function.outputs)
+    whole = pushed(function, tuple(range(count)), tuple(range(outs)))
+    return composed(lambda nodes: inlined(whole, nodes)[outs:], function.input_shapes * 2)
+
+
+def cotangents_of(function: Function) -> Function:
+    """Return the cotangents of all inputs, from the inputs and then the outputs' cotangents."""
+    count, outs = len(function.inputs), len(function.outputs)
+    whole = pulled(function, tuple(range(count)), tuple(range(outs)))
+    shapes = [*function.input_shapes, *function.output_shapes]
+    return composed(lambda nodes: inlined(whole, nodes)[outs:], shapes)
+
+
+def zeros(builder: Builder, shapes: Sequence[Shape]) -> list[Node]:
+    """Return nodes of zeros."""
+    return [Node(builder, builder.spread(builder.constant(0), shape)) for shape in shapes]
+
+
+def function_row(
+    name: str,
+    run: Run,
+    input_shapes: Sequence[Shape],
+    output_shapes: Sequence[Shape],
+    rule: Custom,
+    functions: Sequence[Function],
+    *,
+    unrolls: bool = True,
+) -> Primitive:
+    """Return a row of several outputs, which form one packed vector.
+
+    Parameters
+    ----------
+    name : str
+        The row's name.
+    run : callable
+        What it computes.
+    input_shapes, output_shapes : sequence of tuple
+        The shape of each argument and of each output.
+    rule : Custom
+        Its derivatives.
+    functions : sequence of Function
+        The functions inside it.
+    unrolls : bool
+        Whether `run` can be recorded.
+    """
+    sizes = [math.prod(shape) for shape in output_shapes]
+
+    def kernel(xp: ModuleType, *args: Any) -> Any:
+        args = tuple([xp.asarray(arg) for arg in args])
+        leading = [
+            arg.shape[: arg.ndim - len(own)] for arg, own in zip(args, input_shapes, strict=True)
+        ]
+        batch = np.broadcast_shapes(*leading)
+        results = run(ArrayInterpreter(xp), args, batch)
+        flat = [
+            xp.broadcast_to(xp.asarray(result), batch + shape).reshape((*batch, size))
+            for result, shape, size in zip(results, output_shapes, sizes, strict=True)
+        ]
+        return xp.concatenate(flat, axis=-1).astype(np.float64, copy=False)
+
+    def exact(mp: Any, *args: Any) -> Any:
+        results = run(MpmathInterpreter(), args, ())
+        return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
+
+    def expansion(*args: Node) -> Node:
+        builder = args[0].builder
+        results = as_nodes(builder, run(GraphInterpreter(builder), args, ()))
+        whole: Node = packed(results)
+        return whole
+
+    return Primitive(
+        name=name,
+        arity=len(input_shapes),
+        kernel=kernel,
+        rule=rule,
+        mpmath=exact,
+        expansion=expansion if unrolls else None,
+        analytic=all(row.analytic for f in functions for row in f.graph.primitives),
+        shape=lambda _: (sum(sizes),),
+    )
