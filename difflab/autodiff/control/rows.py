@@ -161,7 +161,8 @@ def function_row(
             xp.broadcast_to(xp.asarray(result), batch + shape).reshape((*batch, size))
             for result, shape, size in zip(results, output_shapes, sizes, strict=True)
         ]
-        return xp.concatenate(flat, axis=-1).astype(np.float64, copy=False)
+        whole = xp.concatenate(flat, axis=-1)
+        return whole.astype(np.float64) if whole.dtype.kind in "biu" else whole
 
     def exact(mp: Any, *args: Any) -> Any:
         results = run(MpmathInterpreter(), args, ())
