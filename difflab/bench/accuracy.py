@@ -27,6 +27,7 @@ from difflab.bench.pictures import (
     RED,
     CurveStyle,
 )
+from difflab.core.quantities import error as error_text
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
@@ -35,7 +36,6 @@ from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, saved, style, titled
 from difflab.report.style import clean, shorten
-from difflab.report.style import error as error_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

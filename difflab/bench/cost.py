@@ -16,6 +16,7 @@ import numpy as np
 
 from difflab.bench.outcomes import outcome
 from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE
+from difflab.core.quantities import seconds
 from difflab.errors import MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
@@ -26,7 +27,7 @@ from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
-from difflab.report.style import clean, seconds, shorten
+from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.bench.pictures import BLUE, GREEN, PURPLE, RED
+from difflab.core.quantities import bytes_text
 from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
 from difflab.lab import provenance
@@ -142,7 +143,7 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
         titled(
             canvas,
             "memory against recomputation: the gradient of a chain",
-            f"peak of forward and backward · a state is {size / 1024:g} KiB ·"
+            f"peak of forward and backward · a state is {bytes_text(size)} ·"
             " every gradient equals the plain one, bit for bit",
         )
         axes = canvas.add_axes((0.085, 0.085, 0.845, 0.785))
@@ -165,7 +166,7 @@ def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
     axes.xaxis.set_major_locator(FixedLocator([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24]))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_locator(LogLocator(base=4, numticks=12))
-    axes.yaxis.set_major_formatter(lambda value, _: _bytes(value))
+    axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
         axis.grid(visible=True)
@@ -239,11 +240,3 @@ def _legend(axes: Axes) -> None:
 def _relative_steps(row: SweepRow) -> float:
     """Return the number of steps run over the length of the chain."""
     return float(row["evaluations"] or 0) / float(row["steps"] or 1)
-
-
-def _bytes(value: float) -> str:
-    """Return a number of bytes with a binary unit."""
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.0f} B"

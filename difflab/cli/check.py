@@ -207,12 +207,12 @@ class _PackedGradient:
     @property
     def described(self) -> str:
         """The point in one line."""
-        from difflab.report.style import exact, pretty
+        from difflab.core.quantities import exact, significant
 
         def shown(value: Any) -> str:
             if getattr(value, "shape", ()) == ():
                 return exact(float(value))
-            entries = ", ".join(pretty(float(entry)) for entry in value.ravel()[:_SHOWN])
+            entries = ", ".join(significant(float(entry)) for entry in value.ravel()[:_SHOWN])
             return f"[{entries}{', …' if value.size > _SHOWN else ''}]"
 
         return ", ".join(f"{name} = {shown(value)}" for name, value in self.point.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -94,10 +93,13 @@ def compare(
     text = read_expression(expression)
     chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
-        point = _chosen_point(text, seed) if point is None else point
-        explain_point(
-            text, point, aside=chosen is not ComparisonFormat.TABLE or destination is not None
-        )
+        from difflab.diagnose.point_check import checked_point
+        from difflab.language import parse
+
+        function = parse(text)
+        point = checked_point(function, None, seed) if point is None else point
+        aside = chosen is not ComparisonFormat.TABLE or destination is not None
+        explain_point(function, point, aside=aside)
     result = _compared(
         text,
         stabilise,
@@ -127,14 +129,6 @@ def _compared(text: str, stabilise: bool, **options: Any) -> Comparison | SideBy
         progress.clear()
 
 
-def _chosen_point(text: str, seed: int) -> dict[str, Any]:
-    """Return the point that the comparison would choose."""
-    from difflab.diagnose.points import choose_point
-    from difflab.language import parse
-
-    return choose_point(parse(text), seed)
-
-
 def _deliver(
     result: Comparison | SideBySide,
     report: str,
@@ -154,7 +148,7 @@ def _deliver(
 def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file: bool) -> str:
     """Return a comparison, or two side by side, in one of the formats."""
     if form is ComparisonFormat.JSON:
-        return _safe_json(result.to_json())
+        return result.to_json() + "\n"
     from difflab.lab.side_by_side import SideBySide
 
     if isinstance(result, SideBySide):
@@ -183,15 +177,3 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
     from difflab.report.comparison.table import table
 
     return table(result, **screen(to_file=to_file))
-
-
-# JSON escapes only the control characters below U+0020. The others that a terminal interprets
-# occur only inside strings, where an escape is equivalent. A lone surrogate, by which Python
-# represents a byte of an argument that is not UTF-8, is not valid in JSON.
-_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _safe_json(text: str) -> str:
-    whole = _LONE_SURROGATE.sub("\ufffd", text)
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", whole) + "\n"

@@ -216,13 +216,9 @@ def _drawn_function(
 
 def _point_values(function: Function, point: dict[str, Any], *, check: bool) -> list[Any]:
     """Return the values of the inputs; with `check`, raise outside the function's domain."""
-    from difflab.diagnose.domain import check_domain
-    from difflab.report.trace.trace import point_values
+    from difflab.diagnose.point_check import checked_point
 
-    values = point_values(function, point)
-    if check:
-        check_domain(function, values)
-    return values
+    return list(checked_point(function, point, inside=check).values())
 
 
 def _all_values(drawn: Function, values: list[Any]) -> list[Any]:

@@ -14,7 +14,8 @@ import typer
 from typer.core import TyperCommand
 
 from difflab.core.files import open_regular
-from difflab.core.machine import bytes_text, require_memory
+from difflab.core.machine import require_memory
+from difflab.core.quantities import bytes_text
 from difflab.errors import InputError, ParseError, PointError
 
 if TYPE_CHECKING:

@@ -101,9 +101,9 @@ def compare(
     _start(chosen)
     function = _function(expression, order, timeout)
     _require_room(function, order, len(chosen))
-    point = _point(function, at, seed)
-    from difflab.diagnose.point_check import packed
+    from difflab.diagnose.point_check import checked_point, packed
 
+    point = checked_point(function, at, seed)
     x = packed(function, point)
     judge = _Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
@@ -184,16 +184,6 @@ def _require_room(function: Function, order: int, methods: int) -> None:
     rows, columns = (function.m if order == 1 else function.n), function.n
     each = f"a derivative of {rows:,} × {columns:,} elements"
     require_memory(8 * rows * columns * (methods + 2), f"{each} for every method and the referee")
-
-
-def _point(function: Function, at: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
-    from difflab.diagnose.point_check import checked_point
-
-    if at is None:
-        from difflab.diagnose.points import choose_point
-
-        at = choose_point(function, seed)
-    return checked_point(function, at)
 
 
 def _described(function: Function, text: str | None) -> Expression:

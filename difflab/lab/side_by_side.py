@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from difflab.core.strict_json import dumps
 from difflab.graph.function import Function
 from difflab.lab.compare import compare
-from difflab.lab.record import Comparison, long_integers
+from difflab.lab.record import Comparison
 from difflab.stabilisation.proof import Stabilised, stabilise
 
 __all__ = ["SCHEMA", "SideBySide", "compare_stabilised"]
@@ -54,8 +54,7 @@ class SideBySide:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as strict JSON text, with integers of any length."""
-        with long_integers():
-            return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+        return dumps(self.to_dict(), indent)
 
 
 def compare_stabilised(

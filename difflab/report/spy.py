@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.quantities import percent
 from difflab.core.wording import counted
 from difflab.report.canvas import FAINT, INK, saved, style
 from difflab.report.style import clean, shorten
@@ -70,12 +71,12 @@ def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
     """Return the size, the nonzeros and the sweeps of a pattern, each with its name."""
     m, n = derivative.pattern.shape
     entries, count = derivative.pattern.nnz, derivative.function.output_shapes[0][0]
-    share = 100 * entries / max(m * n, 1)
+    share = entries / max(m * n, 1)
     colored, most = ("columns", n) if derivative.mode == "forward" else ("rows", m)
     saved_by = f" instead of {most:,}, by coloring {colored}" if count < most else ""
     return [
         ("size", f"{counted(m, 'row')}, {counted(n, 'column')}"),
-        ("nonzeros", f"{entries:,} of {m * n:,} ({share:.3g} %)"),
+        ("nonzeros", f"{entries:,} of {m * n:,} ({percent(share)})"),
         ("sweeps", f"{count:,} {derivative.mode}{saved_by}"),
     ]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from difflab.errors import InputError
-from difflab.lab.record import long_integers
+from difflab.core.strict_json import long_integers
 from difflab.lab.saved import from_json
 from difflab.report.comparison.html import index
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
-from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,6 +18,7 @@ from difflab.bench.adbench.answers import TOLERANCE, AdbenchAnswer, answered, di
 from difflab.bench.adbench.drawing import draw
 from difflab.bench.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from difflab.bench.adbench.tools import TOOLS, Ready
+from difflab.core.strict_json import strict
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
@@ -121,15 +121,7 @@ def _digest(data: Path, instance: str) -> str:
 
 def document(rows: Sequence[SweepRow]) -> dict[str, Any]:
     """Return the rows and the environment for strict JSON; non-finite numbers are strings."""
-    cells = [
-        {name: str(value) if _non_finite(value) else value for name, value in row.items()}
-        for row in rows
-    ]
-    return {"schema": "difflab.adbench/1", "rows": cells, "environment": environment()}
-
-
-def _non_finite(value: Cell) -> bool:
-    return isinstance(value, float) and not isfinite(value)
+    return {"schema": "difflab.adbench/1", "rows": strict(rows), "environment": environment()}
 
 
 def _row(measure: Callable[[], Mapping[str, dict[str, Cell]]], name: str) -> dict[str, Cell]:
