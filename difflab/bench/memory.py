@@ -20,7 +20,18 @@ from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, SweepRow, Task
-from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Label,
+    beside,
+    label_ends,
+    marker,
+    saved,
+    style,
+    ticks,
+    titled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,20 +167,18 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
 
 
 def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
-    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator
 
     most, bytes_ = max(map(_relative_steps, rows)), [float(row["peak_bytes"] or 0) for row in rows]
     axes.set(xscale="log", yscale="log", xlim=(0.9, 1.12 * most))
     axes.set_ylim(0.75 * min(bytes_), 1.6 * max(bytes_))
     axes.set_xlabel("steps run, per step of the chain")
     axes.set_ylabel("peak of memory")
-    axes.xaxis.set_major_locator(FixedLocator([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24]))
-    axes.xaxis.set_major_formatter("{x:g}")
+    ticks(axes.xaxis, {n: f"{n:g}" for n in (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)})
     axes.yaxis.set_major_locator(LogLocator(base=4, numticks=12))
     axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_locator(NullLocator())
-        axis.grid(visible=True)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.grid(visible=True)
 
 
 def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
@@ -180,16 +189,9 @@ def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
         (row,) = (row for row in rows if row["strategy"] == strategy)
         axes.plot(*_coordinates([row]), mark, color=colour, ms=8, mec=INK, mew=0.8)
         if strategy == "plain":
-            axes.annotate(
-                f"{row['steps']} steps",
-                (_relative_steps(row), float(row["peak_bytes"] or 0)),
-                (10, 0),
-                textcoords="offset points",
-                va="center",
-                color=colour,
-                fontsize=9.5,
-                fontweight="bold",
-            )
+            point = (_relative_steps(row), float(row["peak_bytes"] or 0))
+            name = f"{row['steps']} steps"
+            beside(axes, name, point, (10, 0), color=colour, fontsize=9.5, fontweight="bold")
 
 
 def _coordinates(rows: Sequence[SweepRow]) -> tuple[list[float], list[float]]:
@@ -214,25 +216,10 @@ def _snapshots(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
 
 def _legend(axes: Axes) -> None:
     """Explain the marks."""
-    from matplotlib.lines import Line2D
-
-    marks = (
-        ("s", "plain: every state is kept"),
-        ("D", "√n segments"),
-        ("o", "revolve, s snapshots"),
-    )
     handles = [
-        Line2D(
-            [],
-            [],
-            marker=mark,
-            color=FAINT,
-            ls="",
-            ms=7,
-            mec=INK if mark != "o" else FAINT,
-            label=text,
-        )
-        for mark, text in marks
+        marker("plain: every state is kept", "s", FAINT, INK, ms=7),
+        marker("√n segments", "D", FAINT, INK, ms=7),
+        marker("revolve, s snapshots", "o", FAINT, FAINT, ms=7),
     ]
     axes.legend(handles=handles, loc="upper right", frameon=False, fontsize=9)
 

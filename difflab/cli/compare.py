@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +32,7 @@ from difflab.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from difflab.lab.compare import CompareOptions
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
 
@@ -100,31 +103,25 @@ def compare(
         point = checked_point(function, None, seed) if point is None else point
         aside = chosen is not ComparisonFormat.TABLE or destination is not None
         explain_point(function, point, aside=aside)
-    result = _compared(
-        text,
-        stabilise,
-        at=point,
-        methods=names,
-        order=order,
-        timeout=timeout,
-        seed=seed,
-        target=target,
-        timing=not no_timing,
-    )
+    options: CompareOptions = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
+    options |= {"target": target, "timing": not no_timing}
+    result = _compared(text, point, stabilise, options)
     report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, picture_file)
     return 0 if result.agreed else 1
 
 
-def _compared(text: str, stabilise: bool, **options: Any) -> Comparison | SideBySide:
+def _compared(
+    text: str, point: dict[str, Any] | None, stabilise: bool, options: CompareOptions
+) -> Comparison | SideBySide:
     from difflab.lab.compare import compare
     from difflab.lab.side_by_side import compare_stabilised
 
     progress = ProgressLine(patience=1.0)
     try:
         if stabilise:
-            return compare_stabilised(text, progress=progress, **options)
-        return compare(text, progress=progress, **options)
+            return compare_stabilised(text, point, progress=progress, **options)
+        return compare(text, point, progress=progress, **options)
     finally:
         progress.clear()
 
@@ -150,30 +147,19 @@ def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file:
     if form is ComparisonFormat.JSON:
         return result.to_json() + "\n"
     from difflab.lab.side_by_side import SideBySide
+    from difflab.report.comparison import csv, html, markdown, side_by_side, table
 
+    writers: dict[ComparisonFormat, Callable[..., str]] = {
+        ComparisonFormat.CSV: csv.csv,
+        ComparisonFormat.MD: markdown.markdown,
+        ComparisonFormat.HTML: html.page,
+        ComparisonFormat.TABLE: partial(table.table, **screen(to_file=to_file)),
+    }
     if isinstance(result, SideBySide):
-        from difflab.report.comparison import side_by_side
-
-        if form is ComparisonFormat.TABLE:
-            return side_by_side.table(result, **screen(to_file=to_file))
-        pairs = {
+        writers = {
             ComparisonFormat.CSV: side_by_side.csv,
             ComparisonFormat.MD: side_by_side.markdown,
             ComparisonFormat.HTML: side_by_side.page,
+            ComparisonFormat.TABLE: partial(side_by_side.table, **screen(to_file=to_file)),
         }
-        return pairs[form](result)
-    if form is ComparisonFormat.CSV:
-        from difflab.report.comparison.csv import csv
-
-        return csv(result)
-    if form is ComparisonFormat.MD:
-        from difflab.report.comparison.markdown import markdown
-
-        return markdown(result)
-    if form is ComparisonFormat.HTML:
-        from difflab.report.comparison.html import page
-
-        return page(result)
-    from difflab.report.comparison.table import table
-
-    return table(result, **screen(to_file=to_file))
+    return writers[form](result)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from difflab.core.quantities import error, ratio, seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, saved, style, titled
+from difflab.report.canvas import FAINT, INK, marker, saved, style, titled
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import draw as rendered
 
@@ -132,12 +132,12 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], colum
         value = _number(row, column)
         if value is None:
             continue
-        colour, marker = _STYLES.get(str(row["tool"]), _OTHER)
+        colour, shape = _STYLES.get(str(row["tool"]), _OTHER)
         own = row["tool"] == "difflab"
         axes.plot(
             value,
             instances.index(str(row["instance"])),
-            marker,
+            shape,
             color=colour,
             ms=8 if own else 6,
             mec=INK if own else "none",
@@ -149,15 +149,11 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], colum
 
 def _legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
     """Write the names of the tools above the right panel."""
-    from matplotlib.lines import Line2D
-
     handles = []
     for tool in dict.fromkeys(str(row["tool"]) for row in rows):
-        colour, marker = _STYLES.get(tool, _OTHER)
-        own = INK if tool == "difflab" else "none"
-        handles.append(
-            Line2D([], [], marker=marker, color=colour, ls="", ms=7, mec=own, label=clean(tool))
-        )
+        colour, shape = _STYLES.get(tool, _OTHER)
+        edge = INK if tool == "difflab" else "none"
+        handles.append(marker(clean(tool), shape, colour, edge, ms=7))
     axes.legend(
         handles=handles,
         loc="lower right",

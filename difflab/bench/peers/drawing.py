@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from difflab.core.quantities import ABSENT, error, ratio, seconds
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, saved, style, titled
+from difflab.report.canvas import FAINT, INK, beside, saved, style, ticks, titled
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import Part
 from difflab.report.terminal import draw as rendered
@@ -116,8 +116,6 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
     low, high = min([0.5, *reached]), max([2.0, *reached])
     # Space for the figures to the right of their dots.
@@ -126,10 +124,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     axes.set_yticklabels(names, parse_math=False)
     decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high * 2)) + 1)
     step = 1 + (len(decades) - 1) // 4
-    axes.xaxis.set_major_locator(FixedLocator([10.0**k for k in decades if k % step == 0]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}×")
-    axes.grid(visible=True, axis="x")
+    ticks(axes.xaxis, {10.0**k: f"{10.0**k:,.10g}×" for k in decades if k % step == 0})
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.axvline(1.0, color=INK, lw=1.2)
@@ -140,17 +135,8 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
 def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     """Draw one ratio with its spread and its figures, or write why there is none."""
     if row["status"] != "ok":
-        text = _words(row)
-        axes.annotate(
-            text,
-            (1.0, height),
-            (6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            color=_SLOWER if row["status"] in ("disagree", "failed") else FAINT,
-            parse_math=False,
-        )
+        colour = _SLOWER if row["status"] in ("disagree", "failed") else FAINT
+        beside(axes, _words(row), (1.0, height), (6, 0), fontsize=8, color=colour)
         return
     found = _ratios(row)
     colour = _EQUAL
@@ -161,15 +147,8 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     )
     axes.plot((found.low, found.high), (height, height), "-", color=colour, lw=2.2)
     axes.plot(found.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
-    axes.annotate(
-        f"{_times(found.middle)}  {seconds(_number(row['call_seconds']))}",
-        (max(found.high, 1.0), height),
-        (9, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8.5,
-        color=INK,
-    )
+    figures = f"{_times(found.middle)}  {seconds(_number(row['call_seconds']))}"
+    beside(axes, figures, (max(found.high, 1.0), height), (9, 0), color=INK)
 
 
 class _Ratios(NamedTuple):

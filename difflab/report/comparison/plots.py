@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.core.quantities import count, seconds
 from difflab.lab.record import MethodRow
-from difflab.report.canvas import INK, saved, style
+from difflab.report.canvas import INK, beside, marker, saved, style, ticks
 from difflab.report.canvas import titled as write_title
 from difflab.report.comparison.labels import place_labels
 from difflab.report.comparison.view import view
@@ -132,10 +132,10 @@ def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
     """Set up an axis of errors: exact, then decades of units in the last place."""
     last = round(math.log10(top))
     powers = range(0, last, max(1, math.ceil(last / 8)))
-    ticks = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
+    labels = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
     if any(_height(row.max_ulp_error, top) == top for row in rows):
-        ticks[top] = "∞"
-    _ticks(axis, ticks)
+        labels[top] = "∞"
+    ticks(axis, labels)
     axis.set_label_text("largest error, in units in the last place (ULP)")
 
 
@@ -149,43 +149,21 @@ def _time_axis(axes: Axes, label: str) -> None:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     step = max(1, math.ceil((last - first) / 6))
     decades = [10.0**power for power in range(first, last + 1, step)]
-    _ticks(axes.xaxis, {t: seconds(t).replace(".00", "").replace(".0", "") for t in decades})
+    ticks(axes.xaxis, {t: seconds(t).replace(".00", "").replace(".0", "") for t in decades})
     axes.set_xlim(low, high)
     axes.set_xlabel(label)
 
 
-def _ticks(axis: Axis, ticks: dict[float, str]) -> None:
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
-    axis.set_major_locator(FixedLocator(list(ticks)))
-    axis.set_major_formatter(FixedFormatter(list(ticks.values())))
-    axis.set_minor_locator(NullLocator())
-    axis.grid(visible=True)
-
-
 def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
-    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    families = dict.fromkeys(row.family for row in rows)
     handles: list[Artist] = []
-    for name in families:
+    for name in dict.fromkeys(row.family for row in rows):
         family = FAMILIES.get(name, PLAIN)
-        handles.append(
-            Line2D(
-                [],
-                [],
-                ls="",
-                marker=family.marker,
-                color=family.colour,
-                mec=INK,
-                mew=0.5,
-                label=name,
-            )
-        )
+        handles.append(marker(name, family.marker, family.colour, INK, mew=0.5))
     handles.append(Patch(color=_GOOD, alpha=0.2, label="within 2 ULP"))
     if any(row.outcome == "disagree" for row in rows):
-        handles.append(Line2D([], [], ls="", marker="x", color=INK, label="disagrees"))
+        handles.append(marker("disagrees", "x", INK, INK))
     axes.figure.legend(
         handles=handles,
         loc="outside lower left",
@@ -236,9 +214,7 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
                 continue
             y = row - 0.4 + height * (offset + 0.5)
             axes.barh(y, length - origin, height * 0.92, origin, color=colour, alpha=alpha)
-            axes.annotate(
-                text, (length, y), (3, 0), textcoords="offset points", va="center", fontsize=7.5
-            )
+            beside(axes, text, (length, y), (3, 0), fontsize=7.5)
     axes.set_yticks(range(len(groups)), [shorten(name, 20) for name, _ in groups])
     for label in axes.get_yticklabels():
         label.set_parse_math(False)

@@ -20,13 +20,12 @@ from difflab.core.quantities import (
     error,
     exact,
     seconds,
-    shape_text,
-    significant,
 )
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
 from difflab.methods.protocol import Size
+from difflab.report.point import point_text
 from difflab.report.style import clean, shorten
 
 __all__ = ["ComparisonView", "view"]
@@ -108,7 +107,7 @@ def view(comparison: Comparison | Mapping[str, Any]) -> ComparisonView:
     name, entries = _derivative(comparison)
     return ComparisonView(
         expression=shorten(clean(comparison.expression.text), SHOWN_EXPRESSION),
-        point=_point(comparison.point),
+        point=point_text(comparison.point),
         chosen=comparison.point_chosen,
         value=_abbreviated([exact(value) for value in comparison.value]),
         derivative_name=name,
@@ -135,27 +134,6 @@ def _abbreviated(texts: Sequence[str]) -> str:
         return ", ".join(texts)
     shown = ", ".join(texts[: SHOWN_ENTRIES - 2])
     return f"{shown}, …, {texts[-1]}  ({len(texts)} in all)"
-
-
-def _point(point: Mapping[str, Any]) -> str:
-    names = list(point)
-    texts = [f"{clean(name)} = {_values(point[name])}" for name in names[:SHOWN_ENTRIES]]
-    if len(names) > SHOWN_ENTRIES:
-        last = names[-1]
-        texts[-1] = f"…, {clean(last)} = {_values(point[last])}  ({len(names)} inputs)"
-    return ", ".join(texts)
-
-
-def _values(value: Any) -> str:
-    """Return a scalar in full, an array as its first entries and its shape."""
-    array = np.asarray(value)
-    if array.ndim == 0:
-        return exact(array.item())
-    first = array.reshape(-1, array.shape[-1])[0] if array.size else array.ravel()
-    if array.ndim == 1 and array.size <= SHOWN_ENTRIES:
-        return f"[{', '.join(map(exact, first))}]"
-    shown = ", ".join(map(significant, first[:3].tolist()))
-    return f"{'[' * array.ndim}{shown}, … shape {shape_text(array.shape)}]"
 
 
 def _component(variables: Sequence[Variable], index: int) -> str:
