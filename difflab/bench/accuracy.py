@@ -16,7 +16,6 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.outcomes import outcome
 from difflab.bench.pictures import (
     BROWN,
     GREEN,
@@ -27,15 +26,16 @@ from difflab.bench.pictures import (
     RED,
     CurveStyle,
 )
+from difflab.core.quantities import error as error_text
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.measure import answer
+from difflab.lab.outcomes import attempted
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
 from difflab.report.canvas import INK, Label, label_ends, saved, style, titled
 from difflab.report.style import clean, shorten
-from difflab.report.style import error as error_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,7 +170,7 @@ def tasks(case: AccuracyCase, grid: Sequence[float]) -> Iterator[Task]:
         for h in grid:
             yield Task(_key(case, name, h), partial(_fixed, case, formula, h), source)
     for name, method in installed().items():
-        measure = partial(_chosen, case, method)
+        measure = partial(attempted, partial(_chosen, case, method), {}, name, "before")
         yield Task(_key(case, name, None), measure, stated(method, timeout=TIMEOUT))
 
 
@@ -196,14 +196,11 @@ def _fixed(case: AccuracyCase, formula: DifferenceFormula, h: float) -> dict[str
 
 
 def _chosen(case: AccuracyCase, method: Method) -> dict[str, Cell]:
-    """Measure a method that chooses its own step; a failure is a row as well."""
+    """Measure a method that chooses its own step."""
     function = case.function
     problem = Problem(function.values, function.n, function.m, function, timeout=TIMEOUT)
-    try:
-        found = answer(method, problem, case.point).estimate.value
-        return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
-    except (Exception, SystemExit) as error:  # another package's method may fail in any way
-        return outcome(error)
+    found = answer(method, problem, case.point).estimate.value
+    return _errors(case, np.array(found, dtype=float64).reshape(case.jacobian.shape))
 
 
 def _errors(case: AccuracyCase, found: Array) -> dict[str, Cell]:

@@ -14,19 +14,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from difflab.bench.outcomes import outcome
-from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE
-from difflab.errors import MethodTimeout
+from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, plot_curve
+from difflab.core.quantities import seconds
 from difflab.graph.counts import count
-from difflab.graph.function import Function
 from difflab.lab import measure, provenance
+from difflab.lab.outcomes import attempted
 from difflab.lab.problems import crossover
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import installed
-from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
-from difflab.report.style import clean, seconds, shorten
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Label,
+    beside,
+    label_ends,
+    saved,
+    style,
+    ticks,
+    titled,
+)
+from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,25 +83,14 @@ def tasks(
             n, m = (size, FIXED) if direction == "inputs" else (FIXED, size)
             for name, method in methods.items():
                 key: dict[str, Cell] = {"inputs": n, "outputs": m, "method": name}
-                measured = partial(_measured, method, n, m, timeout, timeouts)
+                cost = partial(_cost, method, n, m, timeout)
+                measured = partial(attempted, cost, timeouts, name, f"at n = {n}, m = {m}")
                 yield Task(key, measured, sources[name])
 
 
-def _measured(
-    method: Method, n: int, m: int, timeout: float, timeouts: dict[str, str]
-) -> dict[str, Cell]:
-    """Measure one method on one shape; a failure is a row that says why."""
-    if method.name in timeouts:
-        return {"status": "timeout", "message": timeouts[method.name]}
-    try:
-        return _cost(method, parse(crossover(n, m)), timeout)
-    except (Exception, SystemExit) as error:  # another package's method may fail in any way
-        if isinstance(error, MethodTimeout):
-            timeouts[method.name] = f"not tried: at n = {n}, m = {m} it was {error}"
-        return outcome(error)
-
-
-def _cost(method: Method, function: Function, timeout: float) -> dict[str, Cell]:
+def _cost(method: Method, n: int, m: int, timeout: float) -> dict[str, Cell]:
+    """Measure one method on one shape."""
+    function = parse(crossover(n, m))
     problem = Problem(function.values, function.n, function.m, function, timeout=timeout)
     x = np.linspace(0.3, 0.7, function.n)
     found = measure.answer(method, problem, x)
@@ -206,15 +204,11 @@ def _name_absent(canvas: Figure, rows: Sequence[SweepRow]) -> None:
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     axes.set(xscale="log", yscale="log")
     curves = _curves(rows, along, column)
     sizes = sorted({size for points in curves.values() for size in points})
-    axes.xaxis.set_major_locator(FixedLocator(sizes))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter("{x:g}")
     axes.grid(visible=True)
+    ticks(axes.xaxis, {size: f"{size:g}" for size in sizes})
     axes.tick_params(labelleft=True)
     if column == "call_seconds":
         axes.yaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
@@ -222,15 +216,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], along: str, column: str) -> Non
     for name, points in curves.items():
         curve_style = METHOD_STYLES.get(name, OTHER_STYLE)
         x, y = zip(*sorted(points.items()), strict=True)
-        axes.plot(
-            x,
-            y,
-            curve_style.dashes,
-            color=curve_style.colour,
-            lw=curve_style.width,
-            marker=curve_style.marker,
-            ms=4,
-        )
+        plot_curve(axes, x, y, curve_style)
         labels.append(Label(clean(name), sizes[-1], y[-1], curve_style.colour))
     _mark_crossing(axes, curves, along)
     label_ends(axes, labels)
@@ -250,12 +236,5 @@ def _mark_crossing(axes: Axes, curves: Mapping[str, Mapping[float, float]], alon
     sizes = sorted(first)
     height = exp(np.interp(log(size), np.log(sizes), np.log([first[n] for n in sizes])))
     axes.plot(size, height, "o", ms=15, mfc="none", mec=INK, mew=1.2, zorder=4)
-    axes.annotate(
-        f"{_AXES[along][-1]} ≈ {size:.0f}",
-        (size, height),
-        (0, 13),
-        textcoords="offset points",
-        ha="center",
-        color=INK,
-        fontsize=9,
-    )
+    name = f"{_AXES[along][-1]} ≈ {size:.0f}"
+    beside(axes, name, (size, height), (0, 13), ha="center", va="baseline", color=INK, fontsize=9)

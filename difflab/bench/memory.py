@@ -15,11 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from difflab.bench.pictures import BLUE, GREEN, PURPLE, RED
+from difflab.core.quantities import bytes_text
 from difflab.eager import checkpoint_chain, tensor
 from difflab.errors import DifflabError
 from difflab.lab import provenance
 from difflab.lab.sweep import Cell, SweepRow, Task
-from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.canvas import (
+    FAINT,
+    INK,
+    Label,
+    beside,
+    label_ends,
+    marker,
+    saved,
+    style,
+    ticks,
+    titled,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -142,7 +154,7 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
         titled(
             canvas,
             "memory against recomputation: the gradient of a chain",
-            f"peak of forward and backward · a state is {size / 1024:g} KiB ·"
+            f"peak of forward and backward · a state is {bytes_text(size)} ·"
             " every gradient equals the plain one, bit for bit",
         )
         axes = canvas.add_axes((0.085, 0.085, 0.845, 0.785))
@@ -155,20 +167,18 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
 
 
 def _frame(axes: Axes, rows: Sequence[SweepRow]) -> None:
-    from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator
 
     most, bytes_ = max(map(_relative_steps, rows)), [float(row["peak_bytes"] or 0) for row in rows]
     axes.set(xscale="log", yscale="log", xlim=(0.9, 1.12 * most))
     axes.set_ylim(0.75 * min(bytes_), 1.6 * max(bytes_))
     axes.set_xlabel("steps run, per step of the chain")
     axes.set_ylabel("peak of memory")
-    axes.xaxis.set_major_locator(FixedLocator([1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24]))
-    axes.xaxis.set_major_formatter("{x:g}")
+    ticks(axes.xaxis, {n: f"{n:g}" for n in (1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24)})
     axes.yaxis.set_major_locator(LogLocator(base=4, numticks=12))
-    axes.yaxis.set_major_formatter(lambda value, _: _bytes(value))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_locator(NullLocator())
-        axis.grid(visible=True)
+    axes.yaxis.set_major_formatter(lambda value, _: bytes_text(value))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.grid(visible=True)
 
 
 def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
@@ -179,16 +189,9 @@ def _chain(axes: Axes, rows: Sequence[SweepRow], colour: str) -> None:
         (row,) = (row for row in rows if row["strategy"] == strategy)
         axes.plot(*_coordinates([row]), mark, color=colour, ms=8, mec=INK, mew=0.8)
         if strategy == "plain":
-            axes.annotate(
-                f"{row['steps']} steps",
-                (_relative_steps(row), float(row["peak_bytes"] or 0)),
-                (10, 0),
-                textcoords="offset points",
-                va="center",
-                color=colour,
-                fontsize=9.5,
-                fontweight="bold",
-            )
+            point = (_relative_steps(row), float(row["peak_bytes"] or 0))
+            name = f"{row['steps']} steps"
+            beside(axes, name, point, (10, 0), color=colour, fontsize=9.5, fontweight="bold")
 
 
 def _coordinates(rows: Sequence[SweepRow]) -> tuple[list[float], list[float]]:
@@ -213,25 +216,10 @@ def _snapshots(axes: Axes, rows: Sequence[SweepRow]) -> list[Label]:
 
 def _legend(axes: Axes) -> None:
     """Explain the marks."""
-    from matplotlib.lines import Line2D
-
-    marks = (
-        ("s", "plain: every state is kept"),
-        ("D", "√n segments"),
-        ("o", "revolve, s snapshots"),
-    )
     handles = [
-        Line2D(
-            [],
-            [],
-            marker=mark,
-            color=FAINT,
-            ls="",
-            ms=7,
-            mec=INK if mark != "o" else FAINT,
-            label=text,
-        )
-        for mark, text in marks
+        marker("plain: every state is kept", "s", FAINT, INK, ms=7),
+        marker("√n segments", "D", FAINT, INK, ms=7),
+        marker("revolve, s snapshots", "o", FAINT, FAINT, ms=7),
     ]
     axes.legend(handles=handles, loc="upper right", frameon=False, fontsize=9)
 
@@ -239,11 +227,3 @@ def _legend(axes: Axes) -> None:
 def _relative_steps(row: SweepRow) -> float:
     """Return the number of steps run over the length of the chain."""
     return float(row["evaluations"] or 0) / float(row["steps"] or 1)
-
-
-def _bytes(value: float) -> str:
-    """Return a number of bytes with a binary unit."""
-    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}"
-    return f"{value:.0f} B"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.report.canvas import FAINT
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = [
     "BLUE",
@@ -18,6 +21,7 @@ __all__ = [
     "RED",
     "SKY",
     "CurveStyle",
+    "plot_curve",
 ]
 
 
@@ -45,3 +49,8 @@ METHOD_STYLES: Mapping[str, CurveStyle] = {
 }
 OTHER_STYLE = CurveStyle(FAINT, ".", ":")
 """The style of a method without an entry, such as a plug-in's."""
+
+
+def plot_curve(axes: Axes, x: Sequence[float], y: Sequence[float], look: CurveStyle) -> None:
+    """Draw a curve with its markers."""
+    axes.plot(x, y, look.dashes, color=look.colour, lw=look.width, marker=look.marker, ms=4)

@@ -6,9 +6,10 @@ imported only when the benchmark runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from difflab.lab.sweep import SweepLayout, SweepRow, Task
@@ -49,8 +50,8 @@ class Benchmark:
         The subcommand, and the stem of the files it writes.
     summary : str
         Its help, one line.
-    load : callable
-        Imports and returns the benchmark's module.
+    module : str
+        The name of its module.
     timed : bool
         Whether `tasks` accepts ``timeout``, the seconds for one row. Without meaning for a
         subcommand with options of its own, which is a function in `difflab.cli.bench`.
@@ -58,44 +59,13 @@ class Benchmark:
 
     name: str
     summary: str
-    load: Callable[[], BenchmarkModule]
+    module: str
     timed: bool = True
 
-
-def _accuracy() -> BenchmarkModule:
-    from difflab.bench import accuracy
-
-    return accuracy
-
-
-def _swell() -> BenchmarkModule:
-    from difflab.bench import swell
-
-    return swell
-
-
-def _cost() -> BenchmarkModule:
-    from difflab.bench import cost
-
-    return cost
-
-
-def _memory() -> BenchmarkModule:
-    from difflab.bench import memory
-
-    return memory
-
-
-def _adbench() -> BenchmarkModule:
-    from difflab.bench.adbench import bench
-
-    return bench
-
-
-def _peers() -> BenchmarkModule:
-    from difflab.bench.peers import bench
-
-    return bench
+    def load(self) -> BenchmarkModule:
+        """Import and return the benchmark's module."""
+        module: Any = import_module(self.module)
+        return cast(BenchmarkModule, module)
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
@@ -104,33 +74,33 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         Benchmark(
             "accuracy",
             "Error against step size, for every difference formula and method.",
-            _accuracy,
+            "difflab.bench.accuracy",
         ),
         Benchmark(
             "swell",
             "Expression size against depth: written out, simplified, shared, and both AD modes.",
-            _swell,
+            "difflab.bench.swell",
         ),
         Benchmark(
             "cost",
             "Operations and time against inputs and outputs, with forward and reverse crossing.",
-            _cost,
+            "difflab.bench.cost",
         ),
         Benchmark(
             "memory",
             "Memory against recomputation, for the gradient of chains with checkpoints.",
-            _memory,
+            "difflab.bench.memory",
             timed=False,
         ),
         Benchmark(
             "adbench",
             "Jacobian time over objective time on ADBench's problems, beside peers.",
-            _adbench,
+            "difflab.bench.adbench.bench",
         ),
         Benchmark(
             "peers",
             "Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios.",
-            _peers,
+            "difflab.bench.peers.bench",
         ),
     )
 }

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from difflab.autodiff import jacobian
-from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle
+from difflab.bench.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, CurveStyle, plot_curve
 from difflab.errors import DifflabError, MethodTimeout
 from difflab.graph.counts import count
 from difflab.graph.function import Function
@@ -236,15 +236,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow]) -> None:
     for series, points in _curves(rows).items():
         curve_style = _SERIES_STYLES[series]
         x, y = zip(*points, strict=True)
-        axes.plot(
-            x,
-            y,
-            curve_style.dashes,
-            color=curve_style.colour,
-            lw=curve_style.width,
-            marker=curve_style.marker,
-            ms=4,
-        )
+        plot_curve(axes, x, y, curve_style)
         name = _SERIES_TITLES[series]
         if x[-1] < deepest:
             axes.plot(x[-1], y[-1], "x", color=INK, ms=9, mew=1.6, zorder=4)

@@ -22,6 +22,7 @@ from difflab.cli.options import (
     read_expression,
 )
 from difflab.cli.output import ProgressLine, emit, say, screen, write_files
+from difflab.core.quantities import shape_text
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -144,13 +145,11 @@ def peers(
 ) -> int:
     from difflab.bench.peers import bench as module
     from difflab.bench.peers.drawing import table
-    from difflab.diagnose.point_check import checked_point
 
     sizes = _batch_sizes(points)
     text = read_expression(expression) if expression else module.SEED
     function, point, packed = _function_at(text, at or [], None if expression else module.SEED_AT)
-    point_key = _point_key(checked_point(function, point))
-    case = module.PeerCase(function, packed, _expression_key(text), point_key)
+    case = module.PeerCase(function, packed, _expression_key(text), _point_key(point))
     contenders = module.contenders(parse_names(names))
     if not set(contenders) - set(module.OWN):
         say("no peer is installed; add them with: pip install 'difflab[peers]'")
@@ -179,16 +178,12 @@ def _function_at(
     text: str, at: Sequence[str], default: Mapping[str, float] | None
 ) -> tuple[Function, Mapping[str, Any], NDArray[np.float64]]:
     """Return the function, its point (from `at`, `default` or chosen), and the packed point."""
-    import numpy as np
-
-    from difflab.diagnose.points import choose_point
+    from difflab.diagnose.point_check import checked_point, packed
     from difflab.language import parse
 
     function = parse(text)
-    point = parse_point(at) or default
-    if point is None:
-        point = choose_point(function)
-    return function, point, np.concatenate(list(map(np.ravel, function.arranged((), point))))
+    point = checked_point(function, parse_point(at) or default)
+    return function, point, packed(function, point)
 
 
 def _point_key(point: Mapping[str, Any]) -> str:
@@ -211,7 +206,7 @@ def _exact_text(value: NDArray[np.float64]) -> str:
     if value.size <= _MOST_ELEMENTS:
         return str(value.tolist())
     digest = sha256(value.tobytes()).hexdigest()[:16]
-    return f"{'×'.join(map(str, value.shape))} numbers, SHA-256 {digest}…"
+    return f"{shape_text(value.shape)} numbers, SHA-256 {digest}…"
 
 
 def _accuracy_case(text: str, at: Sequence[str], *, figure_3: bool) -> AccuracyCase:

@@ -36,9 +36,6 @@ difflab check model:loss_and_gradient --at "w=[0.5,1]"
 difflab check model:loss --gradient loss_gradient --at a=1,b=2
 """
 
-_SHOWN = 6
-
-
 GradientOption = Annotated[
     str | None,
     typer.Option(
@@ -207,15 +204,9 @@ class _PackedGradient:
     @property
     def described(self) -> str:
         """The point in one line."""
-        from difflab.report.style import exact, pretty
+        from difflab.report.point import point_text
 
-        def shown(value: Any) -> str:
-            if getattr(value, "shape", ()) == ():
-                return exact(float(value))
-            entries = ", ".join(pretty(float(entry)) for entry in value.ravel()[:_SHOWN])
-            return f"[{entries}{', …' if value.size > _SHOWN else ''}]"
-
-        return ", ".join(f"{name} = {shown(value)}" for name, value in self.point.items())
+        return point_text(self.point)
 
     @property
     def legend(self) -> str:

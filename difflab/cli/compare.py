@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,7 @@ from difflab.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from difflab.lab.compare import CompareOptions
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
 
@@ -94,45 +96,34 @@ def compare(
     text = read_expression(expression)
     chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
-        point = _chosen_point(text, seed) if point is None else point
-        explain_point(
-            text, point, aside=chosen is not ComparisonFormat.TABLE or destination is not None
-        )
-    result = _compared(
-        text,
-        stabilise,
-        at=point,
-        methods=names,
-        order=order,
-        timeout=timeout,
-        seed=seed,
-        target=target,
-        timing=not no_timing,
-    )
+        from difflab.diagnose.point_check import checked_point
+        from difflab.language import parse
+
+        function = parse(text)
+        point = checked_point(function, None, seed) if point is None else point
+        aside = chosen is not ComparisonFormat.TABLE or destination is not None
+        explain_point(function, point, aside=aside)
+    options: CompareOptions = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
+    options |= {"target": target, "timing": not no_timing}
+    result = _compared(text, point, stabilise, options)
     report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, picture_file)
     return 0 if result.agreed else 1
 
 
-def _compared(text: str, stabilise: bool, **options: Any) -> Comparison | SideBySide:
+def _compared(
+    text: str, point: dict[str, Any] | None, stabilise: bool, options: CompareOptions
+) -> Comparison | SideBySide:
     from difflab.lab.compare import compare
     from difflab.lab.side_by_side import compare_stabilised
 
     progress = ProgressLine(patience=1.0)
     try:
         if stabilise:
-            return compare_stabilised(text, progress=progress, **options)
-        return compare(text, progress=progress, **options)
+            return compare_stabilised(text, point, progress=progress, **options)
+        return compare(text, point, progress=progress, **options)
     finally:
         progress.clear()
-
-
-def _chosen_point(text: str, seed: int) -> dict[str, Any]:
-    """Return the point that the comparison would choose."""
-    from difflab.diagnose.points import choose_point
-    from difflab.language import parse
-
-    return choose_point(parse(text), seed)
 
 
 def _deliver(
@@ -154,44 +145,21 @@ def _deliver(
 def written(result: Comparison | SideBySide, form: ComparisonFormat, *, to_file: bool) -> str:
     """Return a comparison, or two side by side, in one of the formats."""
     if form is ComparisonFormat.JSON:
-        return _safe_json(result.to_json())
+        return result.to_json() + "\n"
     from difflab.lab.side_by_side import SideBySide
+    from difflab.report.comparison import csv, html, markdown, side_by_side, table
 
+    writers: dict[ComparisonFormat, Callable[..., str]] = {
+        ComparisonFormat.CSV: csv.csv,
+        ComparisonFormat.MD: markdown.markdown,
+        ComparisonFormat.HTML: html.page,
+        ComparisonFormat.TABLE: partial(table.table, **screen(to_file=to_file)),
+    }
     if isinstance(result, SideBySide):
-        from difflab.report.comparison import side_by_side
-
-        if form is ComparisonFormat.TABLE:
-            return side_by_side.table(result, **screen(to_file=to_file))
-        pairs = {
+        writers = {
             ComparisonFormat.CSV: side_by_side.csv,
             ComparisonFormat.MD: side_by_side.markdown,
             ComparisonFormat.HTML: side_by_side.page,
+            ComparisonFormat.TABLE: partial(side_by_side.table, **screen(to_file=to_file)),
         }
-        return pairs[form](result)
-    if form is ComparisonFormat.CSV:
-        from difflab.report.comparison.csv import csv
-
-        return csv(result)
-    if form is ComparisonFormat.MD:
-        from difflab.report.comparison.markdown import markdown
-
-        return markdown(result)
-    if form is ComparisonFormat.HTML:
-        from difflab.report.comparison.html import page
-
-        return page(result)
-    from difflab.report.comparison.table import table
-
-    return table(result, **screen(to_file=to_file))
-
-
-# JSON escapes only the control characters below U+0020. The others that a terminal interprets
-# occur only inside strings, where an escape is equivalent. A lone surrogate, by which Python
-# represents a byte of an argument that is not UTF-8, is not valid in JSON.
-_CONTROL = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _safe_json(text: str) -> str:
-    whole = _LONE_SURROGATE.sub("\ufffd", text)
-    return _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", whole) + "\n"
+    return writers[form](result)

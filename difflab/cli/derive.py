@@ -125,13 +125,8 @@ def derivative(
     if wrt is not None:
         return _repeated(function, wrt, order)
     if of is None:
-        of = (
-            DerivativeKind.JACOBIAN
-            if function.m > 1
-            else DerivativeKind.GRADIENT
-            if order == 1
-            else DerivativeKind.HESSIAN
-        )
+        second = function.m == 1 and order > 1
+        of = DerivativeKind.HESSIAN if second else DerivativeKind.first(function)
     elif order not in (1, 1 + (of is DerivativeKind.HESSIAN)):
         raise InputError(f"the {of} is not a derivative of order {order}", hint="omit --order")
     return _whole(function, of, order)
@@ -139,16 +134,12 @@ def derivative(
 
 def _whole(function: Function, of: DerivativeKind, order: int) -> Function:
     """Return the derivative by all variables."""
-    from difflab.autodiff import gradient, hessian, jacobian
-
     if order > 2 or (function.m > 1 and order > 1):
         several = "several outputs" if function.m > 1 else "several variables"
         raise InputError(
             f"order {order} with {several} needs a variable", hint="name it with --wrt x"
         )
-    if of is DerivativeKind.GRADIENT:
-        return gradient(function)
-    return jacobian(function) if of is DerivativeKind.JACOBIAN else hessian(function)
+    return of.derivative(function)
 
 
 def _repeated(function: Function, wrt: str, order: int) -> Function:

@@ -35,37 +35,28 @@ OPTIONAL = (
 
 def doctor() -> int:
     """Show versions, processor, threads, GPU and optional packages."""
-    from rich.table import Table
-    from rich.text import Text
-
+    from difflab.core.table import Cell, Column, Table, facts
     from difflab.execute.targets.llvm.store import folder
     from difflab.lab.environment import environment
     from difflab.methods.process.loading import faults
     from difflab.report.terminal import draw
 
-    setup = Table.grid(padding=(0, 2, 0, 0))
-    setup.add_column(no_wrap=True, style="bold")
-    setup.add_column(overflow="fold")
-    for name, value in environment().items():
-        setup.add_row(name, Text(str(value if value is not None else "none found")))
-    setup.add_row("executable", Text(sys.executable))
-    setup.add_row("compiled code", Text(str(folder() or "not kept: DIFFLAB_CACHE is off")))
-    extras = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for heading in ("optional", "version", "used for", "add it with"):
-        extras.add_column(heading, no_wrap=heading != "used for")
+    found = [(name, str(value or "none found")) for name, value in environment().items()]
+    found.append(("executable", sys.executable))
+    found.append(("compiled code", str(folder() or "not kept: DIFFLAB_CACHE is off")))
     wrong = faults(package.module for package in OPTIONAL)
+    rows = []
     for package in OPTIONAL:
         module, fault = package.module, wrong.get(package.module, "")
-        broken = fault.startswith("broken")
-        state = "broken" if broken else fault or _version(module)
-        extras.add_row(
-            module,
-            Text(state, style="red" if broken else "dim" if fault else "green"),
-            package.use,
-            f"pip install 'difflab[{package.extra}]'" if fault == "missing" else "",
-        )
-    notes = [Text(_broken(module, why)) for module, why in wrong.items() if why != "missing"]
-    emit(draw([setup, extras, *notes], **screen()))
+        state = Cell(fault or _version(module), "missing" if fault else "installed")
+        if fault.startswith("broken"):
+            state = Cell("broken", "broken")
+        install = f"pip install 'difflab[{package.extra}]'" if fault == "missing" else ""
+        rows.append((module, state, package.use, install))
+    headings = ("optional", "version", "used for", "add it with")
+    columns = [Column(heading, wrap=heading == "used for") for heading in headings]
+    notes = [_broken(module, why) for module, why in wrong.items() if why != "missing"]
+    emit(draw([facts(found), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
     return 0
 
 

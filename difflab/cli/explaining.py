@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from difflab.cli.output import emit, say
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
 
 __all__ = ["ExplainNan", "explain_point"]
 
@@ -21,16 +24,15 @@ ExplainNan = Annotated[
 ]
 
 
-def explain_point(text: str, point: Mapping[str, Any], *, aside: bool) -> None:
-    """Report anomalies in the value and the gradient of a program at a point.
+def explain_point(function: Function, point: Mapping[str, Any], *, aside: bool) -> None:
+    """Report anomalies in the value and the gradient of a function at a point.
 
     The report goes to standard output ahead of the result or, with `aside`, to standard error,
     where standard output is machine-readable.
     """
     from difflab.diagnose import explain
-    from difflab.language import parse
 
-    report = f"{explain(parse(text), point)}\n"
+    report = f"{explain(function, point)}\n"
     if aside:
         say(report)
     else:

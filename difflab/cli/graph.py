@@ -21,8 +21,6 @@ from difflab.core.wording import without_comments
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from difflab.graph.function import Function
     from difflab.stabilisation.proof import Stabilised
 
@@ -102,6 +100,7 @@ def graph(
     elif values and point is None:
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
+    from difflab.diagnose.point_check import checked_point
     from difflab.language import parse
 
     function = parse(text := read_expression(expression))
@@ -113,21 +112,26 @@ def graph(
         deliver(_passes(function, stable, of, derivative, to_file=to_file), destination)
     else:
         function = function if stable is None else stable.function
-        inputs = None if point is None else _point_values(function, point, check=not values)
+        if point is not None:
+            point = checked_point(function, point, inside=not values)
         drawn, title = _drawn_function(function, without_comments(text), of, derivative)
-        deliver(_drawing(drawn, title, inputs, values, chosen), destination)
+        deliver(_drawing(drawn, title, point, values, chosen), destination)
     return 0
 
 
 def _drawing(
-    drawn: Function, title: str, inputs: list[Any] | None, values: bool, form: GraphFormat
+    drawn: Function, title: str, point: dict[str, Any] | None, values: bool, form: GraphFormat
 ) -> str | bytes:
+    """Return the picture, with the values of all nodes if there is a point."""
+    from difflab.diagnose import node_cotangents
     from difflab.drawing import WRITERS, diagram
+    from difflab.graph.function import evaluate_all
 
+    inputs = None if point is None else list(point.values())
     picture = diagram(
         drawn,
-        None if inputs is None else _all_values(drawn, inputs),
-        cotangents=_cotangents(drawn, inputs) if values and inputs is not None else None,
+        None if inputs is None else evaluate_all(drawn, inputs),
+        cotangents=node_cotangents(drawn, inputs) if values and inputs is not None else None,
         title=title,
     )
     return WRITERS[form](picture)
@@ -203,35 +207,5 @@ def _drawn_function(
     """Return the function to draw, itself or a derivative of it, and its title."""
     if of is None and not derivative:
         return function, text
-    from difflab import autodiff
-
-    kind = of or (DerivativeKind.GRADIENT if function.m == 1 else DerivativeKind.JACOBIAN)
-    transforms: dict[DerivativeKind, Callable[[Function], Function]] = {
-        DerivativeKind.GRADIENT: autodiff.gradient,
-        DerivativeKind.JACOBIAN: autodiff.jacobian,
-        DerivativeKind.HESSIAN: autodiff.hessian,
-    }
-    return transforms[kind](function), f"{kind} of {text}"
-
-
-def _point_values(function: Function, point: dict[str, Any], *, check: bool) -> list[Any]:
-    """Return the values of the inputs; with `check`, raise outside the function's domain."""
-    from difflab.diagnose.domain import check_domain
-    from difflab.report.trace.trace import point_values
-
-    values = point_values(function, point)
-    if check:
-        check_domain(function, values)
-    return values
-
-
-def _all_values(drawn: Function, values: list[Any]) -> list[Any]:
-    from difflab.graph.function import evaluate_all
-
-    return evaluate_all(drawn, values)
-
-
-def _cotangents(drawn: Function, values: list[Any]) -> dict[int, Any]:
-    from difflab.diagnose import node_cotangents
-
-    return node_cotangents(drawn, values)
+    kind = of or DerivativeKind.first(function)
+    return kind.derivative(function), f"{kind} of {text}"

@@ -9,25 +9,24 @@ __all__ = ["methods"]
 
 def methods() -> int:
     """List the methods, their orders, and why any is missing."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
+    from difflab.core.quantities import ABSENT
+    from difflab.core.table import Cell, Column, Table
     from difflab.methods.registry import describe
-    from difflab.report.style import ABSENT, FAMILIES, PLAIN, clean
+    from difflab.report.style import clean
     from difflab.report.terminal import draw
 
-    listing = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    listing.add_column("method", overflow="fold", max_width=18)
-    listing.add_column("family", no_wrap=True)
-    listing.add_column("orders", no_wrap=True)
-    listing.add_column("description, or why it is missing", overflow="fold")
-    for method in describe():
-        listing.add_row(
-            Text(clean(method.name), style=FAMILIES.get(method.family, PLAIN).terminal),
+    columns = (
+        *(Column("method", wrap=True, widest=18), Column("family"), Column("orders")),
+        Column("description, or why it is missing", wrap=True),
+    )
+    rows = [
+        (
+            Cell(clean(method.name), str(method.family)),
             str(method.family),
             ", ".join(map(str, method.orders)) or ABSENT,
-            Text(clean(method.missing or method.summary), style="yellow" * bool(method.missing)),
+            Cell(clean(method.missing or method.summary), "absent" * bool(method.missing)),
         )
-    emit(draw([listing], **screen()))
+        for method in describe()
+    ]
+    emit(draw([Table(columns, rows)], **screen()))
     return 0

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
-from math import prod
+from math import isfinite, prod
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 from typer.core import TyperCommand
 
 from difflab.core.files import open_regular
-from difflab.core.machine import bytes_text, require_memory
+from difflab.core.machine import require_memory
+from difflab.core.place import SourceLocation
+from difflab.core.quantities import bytes_text
 from difflab.errors import InputError, ParseError, PointError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from difflab.graph.function import Function
 
 __all__ = [
     "DerivativeKind",
@@ -71,12 +77,26 @@ class DerivativeKind(StrEnum):
     JACOBIAN = "jacobian"
     HESSIAN = "hessian"
 
+    @classmethod
+    def first(cls, function: Function) -> DerivativeKind:
+        """Return the kind of a function's first derivative."""
+        return cls.GRADIENT if function.m == 1 else cls.JACOBIAN
+
+    def derivative(self, function: Function) -> Function:
+        """Return the derivative of this kind."""
+        from difflab import autodiff
+
+        transform: Callable[[Function], Function] = getattr(autodiff, self.value)
+        return transform(function)
+
 
 TextSpan = tuple[int, int]
 
 _LISTED = 12
 _LONGEST_TEXT = 1 << 28  # bytes of a program
 _DEPTH = 32  # NumPy's limit on dimensions is 64
+# A bracket of an array, or an element: what lies between brackets and commas, without spaces.
+_TOKEN = re.compile(r"[\[\]]|[^\[\],\s](?:[^\[\],]*[^\[\],\s])?")
 
 
 class ExpressionCommand(TyperCommand):
@@ -223,7 +243,9 @@ def parse_point(texts: Sequence[str]) -> dict[str, Any] | None:
         for start, end in _items(text):
             name, value = _assignment(text, (start, end))
             if name in point:
-                raise PointError(f"{name!r} is given twice", text=text, span=(start, end))
+                raise SourceLocation(text, (start, end)).error(
+                    PointError, f"{name!r} is given twice"
+                )
             point[name] = value
     return point
 
@@ -247,94 +269,75 @@ def _assignment(text: str, span: TextSpan) -> tuple[str, Any]:
     start, end = span
     name, equals, value = text[start:end].partition("=")
     if not equals or not name.strip() or not value.strip():
-        marked = (start, max(end, start + 1))
-        raise PointError(
-            "a point is written as name=value", text=text or None, span=marked, hint="x1=2,x2=5"
-        )
+        place = SourceLocation(text or None, (start, max(end, start + 1)))
+        raise place.error(PointError, "a point is written as name=value", "x1=2,x2=5")
     begin = start + len(name) + 1
     begin += len(value) - len(value.lstrip())
-    return name.strip(), _value(text, (begin, begin + len(value.strip())))
+    return name.strip(), _value(SourceLocation(text, (begin, begin + len(value.strip()))))
 
 
-def _value(text: str, span: TextSpan) -> Any:
-    start, end = span
-    value = text[start:end]
-    if value.startswith("@"):
-        return _load(value[1:], text, span)
-    if value.startswith("["):
-        return _array(text, span)
-    return _number(text, span)
+def _value(place: SourceLocation) -> Any:
+    if place.part.startswith("@"):
+        return _load(place.part[1:], place)
+    return _array(place) if place.part.startswith("[") else _number(place)
 
 
-def _number(text: str, span: TextSpan) -> float:
+def _number(place: SourceLocation) -> float:
     """Return a number, or the value of an expression without variables."""
-    value = text[slice(*span)]
+    value = place.part
     try:
         # Python's floats also allow 1_000, which is more likely a typing error.
-        number = float(value) if "_" not in value else None
+        number = float(value) if "_" not in value else _constant(place)
     except ValueError:
-        number = None
-    if number is None:
-        number = _constant(text, span)
-    if number != number or number in (float("inf"), float("-inf")):
-        raise PointError(f"{value!r} is not a finite number", text=text, span=span)
+        number = _constant(place)
+    if not isfinite(number):
+        raise place.error(PointError, f"{value!r} is not a finite number")
     return number
 
 
-def _constant(text: str, span: TextSpan) -> float:
+def _constant(place: SourceLocation) -> float:
     from difflab.language import parse
 
-    value = text[slice(*span)]
+    value = place.part
     try:
         constant = parse(value)
         if constant.n == 0 and constant.m == 1:
             return float(constant())
-        problem = f"{value!r} is not a number"
     except ParseError as error:
-        raise PointError(
-            f"{value!r} is not a number: {error.message}", text=text, span=span
-        ) from error
-    raise PointError(problem, text=text, span=span, hint="a number, pi/2, [1, 2, 3] or @file.npy")
+        raise place.error(PointError, f"{value!r} is not a number: {error.message}") from error
+    hint = "a number, pi/2, [1, 2, 3] or @file.npy"
+    raise place.error(PointError, f"{value!r} is not a number", hint)
 
 
-def _array(text: str, span: TextSpan) -> NDArray[np.float64]:
+def _array(place: SourceLocation) -> NDArray[np.float64]:
     """Read nested brackets of numbers, without recursion."""
     import numpy as np
 
+    assert place.span is not None
+    start = place.span[0]
     stack: list[list[Any]] = [[]]
-    start, end = span
-    position = start
-    while position < end:
-        character = text[position]
-        if character == "[":
+    for found in _TOKEN.finditer(place.part):
+        token = replace(place, span=(start + found.start(), start + found.end()))
+        if found[0] == "[":
             stack.append([])
             if len(stack) > _DEPTH:
-                raise PointError(
-                    "too many nested brackets", text=text, span=(position, position + 1)
-                )
-        elif character == "]":
-            if len(stack) < 2:
-                raise PointError("unmatched ']'", text=text, span=(position, position + 1))
+                raise token.error(PointError, "too many nested brackets")
+        elif found[0] != "]":
+            stack[-1].append(_number(token))
+        elif len(stack) < 2:
+            raise token.error(PointError, "unmatched ']'")
+        else:
             inner = stack.pop()
             stack[-1].append(inner)
-        elif character not in ", \t":
-            stop = position
-            while stop < end and text[stop] not in "[],":
-                stop += 1
-            word = text[position:stop].rstrip()
-            stack[-1].append(_number(text, (position, position + len(word))))
-            position = stop
-            continue
-        position += 1
     if len(stack) != 1 or len(stack[0]) != 1 or not isinstance(stack[0][0], list):
-        raise PointError("the brackets of the array are not closed", text=text, span=span)
+        raise place.error(PointError, "the brackets of the array are not closed")
     try:
         return np.array(stack[0][0], dtype=np.float64)
     except ValueError as error:
-        raise PointError("the rows of the array differ in length", text=text, span=span) from error
+        raise place.error(PointError, "the rows of the array differ in length") from error
 
 
-def _load(name: str, text: str, span: TextSpan) -> NDArray[Any]:
+def _load(name: str, place: SourceLocation) -> NDArray[Any]:
     """Return the array in a file of NumPy's format, without unpickling anything."""
     from numpy.lib import format as npy
 
@@ -344,20 +347,16 @@ def _load(name: str, text: str, span: TextSpan) -> NDArray[Any]:
             values = npy.read_array(stream, allow_pickle=False)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise PointError(f"cannot read {name!r}: {why}", text=text, span=span) from error
+        raise place.error(PointError, f"cannot read {name!r}: {why}") from error
     except InputError as error:
-        raise PointError(error.message, text=text, span=span, hint=error.hint) from error
+        raise place.error(PointError, error.message, error.hint) from error
     except (ValueError, SyntaxError, TypeError, OverflowError, EOFError) as error:
-        raise PointError(
-            f"{name!r} is not a NumPy array file: {error}",
-            text=text,
-            span=span,
-            hint="write one with numpy.save('x.npy', array)",
-        ) from error
+        fault = f"{name!r} is not a NumPy array file: {error}"
+        hint = "write one with numpy.save('x.npy', array)"
+        raise place.error(PointError, fault, hint) from error
     if values.dtype.kind not in "biuf":
-        raise PointError(
-            f"{name!r} holds {values.dtype} values, not real numbers", text=text, span=span
-        )
+        fault = f"{name!r} holds {values.dtype} values, not real numbers"
+        raise place.error(PointError, fault)
     return values.astype("float64", copy=False)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ from difflab.cli.options import (
 from difflab.cli.output import check_destination, deliver, report_format, say, screen
 
 if TYPE_CHECKING:
-    from difflab.graph.function import Function
     from difflab.report.trace.steps import EvaluationTrace
 
 __all__ = ["EXAMPLES", "TraceFormat", "TraceMode", "trace"]
@@ -70,30 +69,24 @@ def trace(
     destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, TraceFormat)
     text = read_expression(expression)
+    from difflab.diagnose.point_check import checked_point
     from difflab.language import parse
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
     function = parse(text)
     limit = None if chosen is TraceFormat.JSON else SHOWN
-    at_point = _chosen_point(function) if point is None else point
+    if point is None:
+        if function.inputs:
+            say("no --at: a point inside the domain was chosen")
+        point = checked_point(function, None)
     if explain_nan:
-        explain_point(
-            text, at_point, aside=chosen is not TraceFormat.TABLE or destination is not None
-        )
-    steps = traced(function, at_point, mode=mode.value, seed=seed, limit=limit)
+        aside = chosen is not TraceFormat.TABLE or destination is not None
+        explain_point(function, point, aside=aside)
+    steps = traced(function, point, mode=mode.value, seed=seed, limit=limit)
     report = written(steps, chosen, to_file=destination is not None)
     deliver(report, destination)
     return 0
-
-
-def _chosen_point(function: Function) -> dict[str, Any]:
-    """Return a point inside the domain, and report that it was chosen."""
-    from difflab.diagnose.points import choose_point
-
-    if function.inputs:
-        say("no --at: a point inside the domain was chosen")
-    return choose_point(function)
 
 
 def written(steps: EvaluationTrace, form: TraceFormat, *, to_file: bool) -> str:

@@ -11,30 +11,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from difflab.core.quantities import bytes_text
 from difflab.errors import ResourceError
 
-__all__ = ["available_memory", "bytes_text", "require_memory"]
+__all__ = ["available_memory", "require_memory"]
 
 SMALL = 1 << 28
 """Allocations up to this many bytes are not checked."""
 
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _GROUP = Path("/sys/fs/cgroup")
-
-
-def bytes_text(count: float) -> str:
-    """Return a number of bytes in readable units.
-
-    Examples
-    --------
-    >>> bytes_text(512), bytes_text(8e9), bytes_text(1e30)
-    ('512 bytes', '7.5 GiB', '8.9e+14 PiB')
-    """
-    unit = 0
-    while count >= 1024 and unit < len(_UNITS) - 1:
-        count, unit = count / 1024, unit + 1
-    digits = ".0f" if unit == 0 else ".1f" if count < 1e6 else ".1e"
-    return f"{count:{digits}} {_UNITS[unit]}"
 
 
 def available_memory() -> int | None:

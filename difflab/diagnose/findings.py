@@ -14,6 +14,7 @@ import numpy as np
 
 from difflab.core.place import NOWHERE, SourceLocation
 from difflab.core.primitive import Primitive
+from difflab.core.quantities import exact, shape_text
 
 __all__ = [
     "AnomalyKind",
@@ -201,12 +202,10 @@ def number_text(value: Any) -> str:
     """
     array = np.asarray(value)
     if array.ndim:
-        return f"<{'×'.join(map(str, array.shape))} array>"
+        return f"<{shape_text(array.shape)} array>"
     if array.dtype == bool:
         return str(bool(array)).lower()
-    text = repr(float(array)).removesuffix(".0")
-    mantissa, mark, exponent = text.partition("e")
-    return f"{mantissa}e{int(exponent)}" if mark else mantissa
+    return exact(float(array))
 
 
 def call_text(row: Primitive | None, operands: Sequence[Any]) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
+from difflab.core.quantities import shape_text, significant
 from difflab.graph.ir import CONSTANT
 from difflab.graph.names import FreshNames, display_names
 
@@ -139,7 +140,7 @@ def short(value: Any, digits: int = 6) -> str:
     entries = [_number(entry, digits) for entry in _ends(array)]
     if array.size > 4:
         entries.insert(2, "…")
-    shape = f" ({'×'.join(map(str, array.shape))})" if array.ndim > 1 else ""
+    shape = f" ({shape_text(array.shape)})" if array.ndim > 1 else ""
     return f"[{', '.join(entries)}]{shape}"
 
 
@@ -159,7 +160,7 @@ def compact(value: Any) -> str:
     array = np.asarray(value)
     if array.ndim == 0 or (array.size <= 3 and array.ndim == 1):
         return short(value, COMPACT)
-    shape = "×".join(map(str, array.shape))
+    shape = shape_text(array.shape)
     real = array[~np.isnan(array)]
     if not real.size:
         return f"{shape}: nan" if array.size else f"{shape}: empty"
@@ -178,13 +179,4 @@ def _number(value: Any, digits: int) -> str:
         return "true" if value else "false"
     if isinstance(value, int) and abs(value) < 10**digits:
         return str(value).replace("-", "−")
-    if isinstance(value, complex):
-        return f"{value:.{digits}g}"
-    return _tidy(f"{float(value):.{digits}g}")
-
-
-def _tidy(text: str) -> str:
-    """Return ``1e+06`` as ``1e6`` and ``-0`` as ``0``, with a real minus sign."""
-    mantissa, mark, exponent = text.partition("e")
-    tidy = f"{mantissa}e{int(exponent)}" if mark else mantissa
-    return "0" if tidy == "-0" else tidy.replace("-", "−")
+    return significant(value, digits).replace("-", "−")

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.core.quantities import shape_text
+from difflab.core.table import Column, Table
 from difflab.eager.recording.plan import BackwardPlan
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.tensors.tensor import Tensor
@@ -84,22 +86,18 @@ class MemoryAccount:
     def table(self, limit: int = SHOWN) -> str:
         """Return the rows as text; if there are more than `limit`, those with most bytes."""
         most = sorted(self.rows, key=lambda row: -row.nbytes)[:limit]
-        lines = [("node", "operation", "shape", "keeps", "bytes")]
-        for row in sorted(most, key=lambda row: row.node):
-            shape = "×".join(map(str, row.shape)) or "number"
-            keeps = ", ".join(row.keeps) or "nothing"
-            lines.append((str(row.node), row.operation, shape, keeps, f"{row.nbytes:,}"))
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = [
-            "  ".join(
-                [
-                    line[0].rjust(widths[0]),
-                    *(cell.ljust(size) for cell, size in zip(line[1:4], widths[1:4], strict=True)),
-                    line[4].rjust(widths[4]),
-                ]
+        columns = (
+            *(Column("node", right=True), Column("operation"), Column("shape"), Column("keeps")),
+            Column("bytes", right=True, format="{:,}".format),
+        )
+        rows = [
+            (
+                *(row.node, row.operation, shape_text(row.shape) or "number"),
+                *(", ".join(row.keeps) or "nothing", row.nbytes),
             )
-            for line in lines
+            for row in sorted(most, key=lambda row: row.node)
         ]
+        text = [Table(columns, rows).text()]
         if len(self.rows) > limit:
             text.append(f"… and {len(self.rows) - limit:,} more operations that keep less")
         text.append(

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.machine import require_memory
-from difflab.errors import DifflabError, InputError, MethodTimeout, UnsupportedError, printable
+from difflab.errors import DifflabError, InputError
 from difflab.execute import check_target
 from difflab.lab.effort import Effort
+from difflab.lab.outcomes import outcome
 from difflab.lab.record import Comparison, Expression, MethodRow, ReferenceRow, Status, Variable
 from difflab.lab.sweep import Progress
 from difflab.methods.protocol import Method, Problem
@@ -25,9 +26,20 @@ if TYPE_CHECKING:
     from difflab.lab.measure import MethodCall
     from difflab.referee.referee import Referee, Reference
 
-__all__ = ["compare"]
+__all__ = ["CompareOptions", "compare"]
 
 Packed = NDArray[float64]
+
+
+class CompareOptions(TypedDict, total=False):
+    """The optional arguments of a comparison, as `difflab.compare` documents them."""
+
+    methods: Sequence[str] | None
+    timing: bool
+    order: int
+    timeout: float
+    seed: int
+    target: str
 
 
 def compare(
@@ -47,26 +59,9 @@ def compare(
 
     Parameters
     ----------
-    expression : str or Function
-        A formula or a program of the language, or a result of `parse` or `trace`.
-    at : mapping, optional
-        A value for every input. If None, a point inside the domain and away from kinks is
-        chosen; it is the same for the same `seed`.
-    methods : sequence of str, optional
-        Names of `difflab.methods`; ``"peers"`` selects the installed peers, ``"all"`` selects
-        every method. If None, every method except the peers.
-    timing : bool
-        Whether to time calls; the derivatives are always judged.
-    order : int
-        1 for the Jacobian; 2 for the Hessian of a function with one scalar output.
-    timeout : float
-        Seconds for each method (preparation, calls and timing together), and for the referee.
-        A method that may not end in time runs in a separate process, which is stopped; the time
-        to start that process and to import packages is not counted.
-    seed : int
-        Seed of the choice of the point.
-    target : str
-        Compilation target of the derivatives of `forward` and `reverse`; see `difflab.compile`.
+    expression, at, methods, timing, order, timeout, seed, target
+        As for `difflab.compare`. A method that may not end in time runs in a separate process,
+        which is stopped; the time to start that process and to import packages is not counted.
     progress : callable, optional
         Called as ``progress(done, total, name)`` before each method.
     truth : Function, optional
@@ -101,9 +96,9 @@ def compare(
     _start(chosen)
     function = _function(expression, order, timeout)
     _require_room(function, order, len(chosen))
-    point = _point(function, at, seed)
-    from difflab.diagnose.point_check import packed
+    from difflab.diagnose.point_check import checked_point, packed
 
+    point = checked_point(function, at, seed)
     x = packed(function, point)
     judge = _Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
@@ -186,16 +181,6 @@ def _require_room(function: Function, order: int, methods: int) -> None:
     require_memory(8 * rows * columns * (methods + 2), f"{each} for every method and the referee")
 
 
-def _point(function: Function, at: Mapping[str, Any] | None, seed: int) -> dict[str, Any]:
-    from difflab.diagnose.point_check import checked_point
-
-    if at is None:
-        from difflab.diagnose.points import choose_point
-
-        at = choose_point(function, seed)
-    return checked_point(function, at)
-
-
 def _described(function: Function, text: str | None) -> Expression:
     if text is None:
         from difflab.language.printers import text as printed
@@ -248,14 +233,7 @@ def _rows(
 
 def _failed(row: MethodRow, error: BaseException) -> MethodRow:
     """Return the row of a method that raised `error`."""
-    blank = MethodRow(name=row.name, family=row.family, status=Status.FAILED)
-    if isinstance(error, UnsupportedError):
-        return replace(blank, status=Status.UNSUPPORTED, message=str(error))
-    if isinstance(error, MethodTimeout):
-        return replace(blank, status=Status.TIMEOUT, message=str(error))
-    if isinstance(error, DifflabError):
-        return replace(blank, message=str(error))
-    return replace(blank, message=printable(f"{type(error).__name__}: {error}"))
+    return MethodRow(name=row.name, family=row.family, **outcome(error)._asdict())
 
 
 def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> dict[int, MethodRow]:

@@ -268,11 +268,15 @@ class TimeSampler:
         ``run(repeats)``: return the seconds that `repeats` repetitions take.
     budget : float
         Seconds after which no further sample is started; there is always one.
+    shortest : float
+        The least seconds of a sample.
 
     Attributes
     ----------
     samples : list of float
         Seconds of one repetition.
+    spent : float
+        Seconds of all samples together.
 
     Examples
     --------
@@ -284,26 +288,33 @@ class TimeSampler:
     ([0.001, 0.001, 0.001], [3.0])
     """
 
-    def __init__(self, run: Callable[[int], float], budget: float = BUDGET) -> None:
+    def __init__(
+        self, run: Callable[[int], float], budget: float = BUDGET, shortest: float = BRIEF
+    ) -> None:
         self.samples: list[float] = []
+        self.spent = 0.0
         self._run = run
         self._budget = budget
-        self._spent = 0.0
+        self._shortest = shortest
         self._seconds = 0.0
-        self._repeats = 1
+        self._repeats = 0
 
     def take(self) -> None:
         """Take a sample, unless that would exceed the budget."""
-        if not self.samples:
-            while (seconds := self._run(self._repeats)) < BRIEF:
-                self._repeats *= 2
-        elif self._spent + self._seconds > self._budget:
-            return
+        if not self.samples or self.spent + self._seconds <= self._budget:
+            self.samples.append(self.measured())
+
+    def measured(self) -> float:
+        """Return the seconds of one repetition; the first time, find how many a sample needs."""
+        if self._repeats:
+            self._seconds = self._run(self._repeats)
         else:
-            seconds = self._run(self._repeats)
-        self._seconds = seconds
-        self._spent += seconds
-        self.samples.append(seconds / self._repeats)
+            self._repeats = 1
+            while (seconds := self._run(self._repeats)) < self._shortest:
+                self._repeats *= 2
+            self._seconds = seconds
+        self.spent += self._seconds
+        return self._seconds / self._repeats
 
 
 def spread(samples: Sequence[float]) -> float:
@@ -364,17 +375,14 @@ def paired(
     >>> paired(min, max, clock=lambda call, repeats: speeds[call] * repeats).ratios[:2]
     (3.0, 3.0)
     """
-    calls, repeats, spent = (first, second), [1, 1], 0.0
-    for index, call in enumerate(calls):
-        while (seconds := clock(call, repeats[index])) < SHORTEST:
-            repeats[index] *= 2
-            spent += seconds
-        spent += seconds
-    looks = LOOKS if spent < QUICK else 1
+    samplers = [TimeSampler(partial(clock, call), shortest=SHORTEST) for call in (first, second)]
+    for sampler in samplers:
+        sampler.measured()
+    looks = LOOKS if sum(sampler.spent for sampler in samplers) < QUICK else 1
     found: tuple[list[float], list[float]] = ([], [])
-    while len(found[0]) < ROUNDS and (not found[0] or spent < budget):
+    while len(found[0]) < ROUNDS:
+        if found[0] and sum(sampler.spent for sampler in samplers) >= budget:
+            break
         for index in (0, 1) if len(found[0]) % 2 == 0 else (1, 0):
-            samples = [clock(calls[index], repeats[index]) for _ in range(looks)]
-            spent += sum(samples)
-            found[index].append(min(samples) / repeats[index])
+            found[index].append(min(samplers[index].measured() for _ in range(looks)))
     return Pairs(tuple(found[0]), tuple(found[1]))

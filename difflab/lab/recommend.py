@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from difflab.core.quantities import error, rounded, seconds
 from difflab.core.wording import counted
 from difflab.lab.record import Comparison, MethodRow, Status
 
@@ -144,8 +145,8 @@ def _tie(best: MethodRow, others: Sequence[MethodRow]) -> str:
     costs = _cost(best), _cost(other)
     low, high = min(cost.least for cost in costs), max(cost.high for cost in costs)
     return (
-        f"; {other.name} ties within the measured spread of {_duration(low)} to "
-        f"{_duration(high)} for {CALLS:,} derivatives, and {why}"
+        f"; {other.name} ties within the measured spread of {seconds(low)} to "
+        f"{seconds(high)} for {CALLS:,} derivatives, and {why}"
     )
 
 
@@ -153,16 +154,14 @@ def _reasons(row: MethodRow) -> list[str]:
     reasons = []
     if row.max_ulp_error is not None and math.isfinite(row.max_ulp_error):
         ulps = row.max_ulp_error
-        error = f"{ulps:.1g}" if ulps < 100 else f"{ulps:.1e}"
-        reasons.append("correctly rounded" if ulps <= 0.5 else f"within {error} ULP")
+        reasons.append("correctly rounded" if ulps <= 0.5 else f"within {error(ulps)} ULP")
     if row.operations is not None:
         reasons.append(counted(row.operations, "operation"))
     elif row.function_evaluations:
         reasons.append(f"{counted(row.function_evaluations, 'evaluation')} of the function")
     if row.prepare_seconds is not None and row.call_seconds is not None:
         reasons.append(
-            f"prepared in {_duration(row.prepare_seconds)} and called in "
-            f"{_duration(row.call_seconds)}"
+            f"prepared in {seconds(row.prepare_seconds)} and called in {seconds(row.call_seconds)}"
         )
     return reasons or ["the referee confirms it"]
 
@@ -186,37 +185,11 @@ def _crossover(best: MethodRow, accurate: Sequence[MethodRow]) -> str:
     gain = best.call_seconds - other.call_seconds
     calls = max(other.prepare_seconds - best.prepare_seconds, 0.0) / gain
     return (
-        f"; from about {_rounded(calls)} calls on, {other.name} costs less "
-        f"({_duration(other.call_seconds)} a call)"
+        f"; from about {rounded(calls)} calls on, {other.name} costs less "
+        f"({seconds(other.call_seconds)} a call)"
     )
 
 
 def _warning(judged: Sequence[MethodRow]) -> str:
     wrong = [row.name for row in judged if row.verdict == "disagree"]
     return f"; wrong here: {', '.join(wrong)}" if wrong else ""
-
-
-def _rounded(number: float) -> str:
-    """Return a number rounded to one digit."""
-    if number < 1:
-        return "1"
-    magnitude = 10 ** math.floor(math.log10(number))
-    return f"{round(number / magnitude) * magnitude:,.0f}"
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as text with a unit.
-
-    Examples
-    --------
-    >>> _duration(1.234e-6), _duration(0.0456), _duration(12.0)
-    ('1.2 µs', '46 ms', '12 s')
-    """
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= scale:
-            return (
-                f"{seconds / scale:.2g} {unit}"
-                if seconds < 100 * scale
-                else (f"{seconds / scale:.0f} {unit}")
-            )
-    return f"{seconds * 1e9:.0f} ns"

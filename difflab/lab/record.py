@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.strict_json import dumps, strict
 from difflab.methods.protocol import Family, Size
 
 __all__ = [
@@ -27,8 +24,6 @@ __all__ = [
     "ReferenceRow",
     "Status",
     "Variable",
-    "json_number",
-    "long_integers",
     "read_samples",
 ]
 
@@ -57,10 +52,6 @@ class Variable:
     name: str
     shape: tuple[int, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the part of the schema that describes a variable."""
-        return {"name": self.name, "shape": list(self.shape)}
-
 
 @dataclass(frozen=True)
 class Expression:
@@ -69,14 +60,6 @@ class Expression:
     text: str
     inputs: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the part of the schema that describes the function."""
-        return {
-            "text": self.text,
-            "inputs": [variable.to_dict() for variable in self.inputs],
-            "outputs": [variable.to_dict() for variable in self.outputs],
-        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +83,6 @@ class ReferenceRow:
     digits: int
     error_bound: float | None
     status: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the part of the schema that describes the reference."""
-        return {
-            "jacobian": _json_array(self.jacobian),
-            "digits": self.digits,
-            "error_bound": json_number(self.error_bound),
-            "status": self.status,
-        }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -149,32 +123,16 @@ class MethodRow:
     samples: tuple[float, ...] = ()
     prepare_samples: tuple[float, ...] = ()
 
+    @property
+    def outcome(self) -> str:
+        """The verdict of a method that returned a derivative, else its status."""
+        return self.verdict or "" if self.status is Status.OK else str(self.status)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the part of the schema that describes a method's result."""
-        size = self.size or Size()
-        return {
-            "name": self.name,
-            "family": str(self.family),
-            "status": str(self.status),
-            "message": self.message,
-            "jacobian": _json_array(self.jacobian),
-            "max_abs_error": json_number(self.max_abs_error),
-            "max_rel_error": json_number(self.max_rel_error),
-            "max_ulp_error": json_number(self.max_ulp_error),
-            "error_estimate": json_number(self.error_estimate),
-            "verdict": self.verdict,
-            "size": {
-                "tree": size.tree,
-                "dag": size.dag,
-                "simplified_tree": size.simplified_tree,
-                "simplified_dag": size.simplified_dag,
-            },
-            "operations": self.operations,
-            "function_evaluations": self.function_evaluations,
-            "prepare_seconds": json_number(self.prepare_seconds),
-            "call_seconds": json_number(self.call_seconds),
-            "peak_bytes": self.peak_bytes,
-        }
+        record: dict[str, Any] = strict(replace(self, size=self.size or Size()))
+        del record["samples"], record["prepare_samples"]
+        return record
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,11 +182,11 @@ class Comparison:
         """
         return {
             "schema": SCHEMA,
-            "expression": self.expression.to_dict(),
-            "point": {name: _json_array(np.asarray(v)) for name, v in self.point.items()},
+            "expression": strict(self.expression),
+            "point": strict(self.point),
             "order": self.order,
-            "value": _json_array(self.value),
-            "reference": self.reference.to_dict(),
+            "value": strict(self.value),
+            "reference": strict(self.reference),
             "methods": [row.to_dict() for row in self.methods],
             "environment": {**self.environment, **self._timing()},
         }
@@ -252,33 +210,7 @@ class Comparison:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as strict JSON text, with integers of any length."""
-        with long_integers():
-            return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
-
-
-def json_number(value: float | None) -> float | str | None:
-    """Return a number in strict JSON: non-finite values as strings.
-
-    Examples
-    --------
-    >>> json_number(0.5), json_number(float("-inf")), json_number(None)
-    (0.5, '-inf', None)
-    """
-    if value is None or math.isfinite(value):
-        return value
-    return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-
-
-def _json_array(array: NDArray[Any] | None) -> Any:
-    """Return an array as nested lists of strict JSON numbers; a scalar if it has no axes."""
-    if array is None:
-        return None
-    if np.isfinite(array).all():
-        return array.tolist()
-    names = array.astype(object)
-    for index in np.argwhere(~np.isfinite(array)):
-        names[tuple(index)] = json_number(float(array[tuple(index)]))
-    return names.tolist()
+        return dumps(self.to_dict(), indent)
 
 
 def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -290,14 +222,3 @@ def read_samples(environment: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         }
         for name, found in json.loads(environment.get(SAMPLES, "{}")).items()
     }
-
-
-@contextmanager
-def long_integers() -> Iterator[None]:
-    """Lift Python's limit of 4300 digits for integers, which the size of a tree may exceed."""
-    limit = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)
-    try:
-        yield
-    finally:
-        sys.set_int_max_str_digits(limit)

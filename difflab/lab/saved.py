@@ -16,6 +16,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.strict_json import long_integers
 from difflab.errors import InputError
 from difflab.lab.record import (
     SAMPLES,
@@ -27,7 +28,6 @@ from difflab.lab.record import (
     ReferenceRow,
     Status,
     Variable,
-    long_integers,
     read_samples,
 )
 from difflab.methods.protocol import Family, Size

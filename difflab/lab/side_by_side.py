@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
+from difflab.core.strict_json import dumps
 from difflab.graph.function import Function
-from difflab.lab.compare import compare
-from difflab.lab.record import Comparison, long_integers
+from difflab.lab.compare import CompareOptions, compare
+from difflab.lab.record import Comparison
+from difflab.lab.sweep import Progress
 from difflab.stabilisation.proof import Stabilised, stabilise
 
 __all__ = ["SCHEMA", "SideBySide", "compare_stabilised"]
@@ -54,19 +55,22 @@ class SideBySide:
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return `to_dict` as strict JSON text, with integers of any length."""
-        with long_integers():
-            return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
+        return dumps(self.to_dict(), indent)
 
 
 def compare_stabilised(
-    expression: str | Function, at: Mapping[str, Any] | None = None, **options: Any
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    progress: Progress | None = None,
+    **options: Unpack[CompareOptions],
 ) -> SideBySide:
     """Compare a function as written with its stabilised form.
 
     Parameters
     ----------
-    expression, at, **options
-        The arguments of `compare`.
+    expression, at, progress, **options
+        As for `compare`.
 
     Raises
     ------
@@ -81,7 +85,9 @@ def compare_stabilised(
     >>> both.plain.methods[0].verdict, both.stabilised.methods[0].verdict
     ('disagree', 'agree')
     """
-    plain = compare(expression, at, **options)
+    plain = compare(expression, at, progress=progress, **options)
     rewriting = stabilise(expression, plain.point)
-    stable = compare(rewriting.function, plain.point, truth=rewriting.plain, **options)
+    stable = compare(
+        rewriting.function, plain.point, progress=progress, truth=rewriting.plain, **options
+    )
     return SideBySide(plain, stable, rewriting)

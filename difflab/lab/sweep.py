@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from difflab.core.table import csv_text, guarded
 from difflab.errors import InputError, printable
 from difflab.lab.alone import locked_file
 from difflab.lab.environment import now
@@ -19,7 +20,6 @@ __all__ = ["Cell", "CellType", "Progress", "SweepLayout", "SweepRow", "Task", "l
 Cell = str | int | float | None
 SweepRow = dict[str, Cell]
 CellType = type[str] | type[int] | type[float]
-_FORMULA = ("=", "+", "-", "@")
 _SHOWN = 40  # characters of one part of a label
 _LONGEST_FIELD = 2**31 - 1  # of a CSV file; Python's own limit is 131,072
 
@@ -213,9 +213,7 @@ class _SweepFile:
 
     def _write(self, cells: Sequence[str]) -> None:
         """Write one line, without buffering."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerow(cells)
-        line = text.getvalue().encode("utf-8")
+        line = csv_text([cells]).encode("utf-8")
         with _writing(self._path):
             while line:
                 line = line[self._file.write(line) :]
@@ -281,6 +279,5 @@ def _written(value: Cell, kind: CellType) -> str:
         return ""
     if kind is not str:
         return repr(kind(value))
-    text = printable(str(value))
-    # A text that was read already has its quotation mark and needs no second one.
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    # A text that was read already has its quotation mark and gets no second one.
+    return guarded(printable(str(value)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -14,9 +14,28 @@ from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
-__all__ = ["FAINT", "FORMATS", "INK", "Label", "label_ends", "saved", "spread", "style", "titled"]
+__all__ = [
+    "FAINT",
+    "FORMATS",
+    "INK",
+    "Label",
+    "beside",
+    "captions",
+    "label_ends",
+    "marker",
+    "saved",
+    "spread",
+    "style",
+    "ticks",
+    "titled",
+]
+
+Caption = tuple[float, str, float, str, str]
+"""The distance from the top, the text, and its size, colour and weight."""
 
 FORMATS = ("svg", "png", "pdf")
 INK = "#1b1c1d"
@@ -56,11 +75,15 @@ def style() -> Iterator[None]:
 
 def titled(canvas: Figure, title: str, subtitle: str) -> None:
     """Write the title and the subtitle above the panels."""
+    captions(canvas, ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal")))
+
+
+def captions(canvas: Figure, lines: Iterable[Caption], left: float = 0.012) -> None:
+    """Write lines at distances in inches below the top of the picture."""
     inch = canvas.get_figheight()
-    texts = ((0.12, title, 13, INK, "bold"), (0.40, subtitle, 9.5, FAINT, "normal"))
-    for below, text, size, colour, weight in texts:
+    for below, text, size, colour, weight in lines:
         canvas.text(
-            0.012,
+            left,
             1 - below / inch,
             text,
             va="top",
@@ -69,6 +92,31 @@ def titled(canvas: Figure, title: str, subtitle: str) -> None:
             fontweight=weight,
             parse_math=False,
         )
+
+
+def beside(
+    axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **options: Any
+) -> None:
+    """Write a text at an offset in points from a point of the data."""
+    usual: dict[str, Any] = {"va": "center", "fontsize": 8.5, "parse_math": False}
+    axes.annotate(text, point, offset, textcoords="offset points", **usual | options)
+
+
+def ticks(axis: Axis, positions: Mapping[float, str]) -> None:
+    """Label an axis at these positions only, with lines across the panel."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(list(positions)))
+    axis.set_major_formatter(FixedFormatter(list(positions.values())))
+    axis.set_minor_locator(NullLocator())
+    axis.grid(visible=True)
+
+
+def marker(label: str, shape: str, colour: str, edge: str, **options: Any) -> Line2D:
+    """Return a marker with its meaning for a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], ls="", marker=shape, color=colour, mec=edge, label=label, **options)
 
 
 def saved(drawing: Figure, kind: str, *, transparent: bool = False) -> bytes:
@@ -123,16 +171,13 @@ def label_ends(axes: Axes, labels: Sequence[Label], gap: float = 5.0) -> None:
     for label, height, centre in zip(
         labels, heights, spread(heights, sizes, ceiling=ceiling), strict=True
     ):
-        axes.annotate(
+        beside(
+            axes,
             label.text,
             (label.x, label.y),
-            xytext=(gap, centre - height),
-            textcoords="offset points",
-            va="center",
+            (gap, centre - height),
             color=label.colour,
-            fontsize=8.5,
             annotation_clip=False,
-            parse_math=False,
         )
 
 

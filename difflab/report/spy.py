@@ -5,15 +5,17 @@ Both are bounded in size: a pattern too large to be shown by entry is shown by b
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.quantities import percent
+from difflab.core.table import facts
 from difflab.core.wording import counted
-from difflab.report.canvas import FAINT, INK, saved, style
+from difflab.report.canvas import FAINT, INK, captions, saved, style
 from difflab.report.style import clean, shorten
+from difflab.report.terminal import draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,18 +50,15 @@ def text(derivative: SparseDerivative, title: str, width: int = 88) -> str:
     . . # #
     """
     m, n = derivative.pattern.shape
-    lines = [shorten(clean(title), width - 2)]
-    for name, value in _facts(derivative):
-        lines += wrap(f"{name:<10}{value}", width, subsequent_indent=" " * min(10, width // 4))
+    pairs = _facts(derivative)
     if m <= _ENTRIES and n <= _ENTRIES and 2 * n <= width + 1:
         filled = _blocks(derivative.pattern, m, n)
         rows = [" ".join("#" if share else "." for share in row) for row in filled.tolist()]
     else:
-        across = min(n, _WIDTH, width)
-        filled = _blocks(derivative.pattern, min(m, _LINES), across)
+        filled = _blocks(derivative.pattern, min(m, _LINES), min(n, _WIDTH, width))
         rows = ["".join(map(_mark, row)) for row in filled.tolist()]
-        lines += wrap("map       . no entry, o some, # all of a block", width)
-    return "\n".join([*lines, "", *rows, ""])
+        pairs.append(("map", ". no entry, o some, # all of a block"))
+    return draw([[shorten(clean(title), width - 2), facts(pairs)], "\n".join(rows)], width=width)
 
 
 def _mark(share: float) -> str:
@@ -70,12 +69,12 @@ def _facts(derivative: SparseDerivative) -> list[tuple[str, str]]:
     """Return the size, the nonzeros and the sweeps of a pattern, each with its name."""
     m, n = derivative.pattern.shape
     entries, count = derivative.pattern.nnz, derivative.function.output_shapes[0][0]
-    share = 100 * entries / max(m * n, 1)
+    share = entries / max(m * n, 1)
     colored, most = ("columns", n) if derivative.mode == "forward" else ("rows", m)
     saved_by = f" instead of {most:,}, by coloring {colored}" if count < most else ""
     return [
         ("size", f"{counted(m, 'row')}, {counted(n, 'column')}"),
-        ("nonzeros", f"{entries:,} of {m * n:,} ({share:.3g} %)"),
+        ("nonzeros", f"{entries:,} of {m * n:,} ({percent(share)})"),
         ("sweeps", f"{count:,} {derivative.mode}{saved_by}"),
     ]
 
@@ -115,25 +114,15 @@ def figure(derivative: SparseDerivative, title: str) -> Figure:
     canvas = Figure(figsize=(wide, high))
     left = 0.6 / wide
     _draw(canvas.add_axes((left, 0.2 / high, 5.2 / wide, 1 - 1.7 / high)), derivative)
-    lines = [(shorten(clean(title), 66), 11, INK, "bold")]
     key = (
         "a color for each sweep"
         if max(m, n) <= _PIXELS
         else "darker for a larger share of nonzeros in a block"
     )
-    facts = [*_facts(derivative), ("drawn", key)]
-    lines += [(f"{name}: {value}", 9, FAINT, "normal") for name, value in facts]
-    for row, (line, size, ink, weight) in enumerate(lines):
-        canvas.text(
-            left,
-            1 - (0.12 + 0.22 * row) / high,
-            line,
-            va="top",
-            fontsize=size,
-            color=ink,
-            fontweight=weight,
-            parse_math=False,
-        )
+    lines = [(0.12, shorten(clean(title), 66), 11.0, INK, "bold")]
+    for row, (name, value) in enumerate([*_facts(derivative), ("drawn", key)], start=1):
+        lines.append((0.12 + 0.22 * row, f"{name}: {value}", 9.0, FAINT, "normal"))
+    captions(canvas, lines, left)
     return canvas
 
 

@@ -1,18 +1,24 @@
-"""Rich renderables as text that fits a terminal's width and character set."""
+"""Texts and tables as text that fits a terminal's width and character set."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from difflab.core.table import Cell, Table
 from difflab.report.ascii import ascii_text
+from difflab.report.style import STYLES
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
-    from rich.table import Table
     from rich.text import Text
 
-__all__ = ["WIDTH", "draw", "fitted"]
+__all__ = ["WIDTH", "Part", "draw"]
+
+Part = str | Cell | Table | Sequence["Part"]
+"""A text, a table, or parts without an empty line between them."""
 
 WIDTH = 80
 """The width of a terminal if unknown."""
@@ -25,18 +31,30 @@ _WORD = 16
 
 
 def draw(
-    parts: list[RenderableType], *, colour: bool = False, width: int = WIDTH, plain: bool = False
+    parts: Sequence[Part], *, colour: bool = False, width: int = WIDTH, plain: bool = False
 ) -> str:
-    """Return rich renderables as text, separated by empty lines.
+    """Return parts as text, separated by empty lines.
 
     No line is wider than `width`: a wider table becomes a list of its rows.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        The texts and tables.
+    colour : bool
+        Whether to colour the text with terminal sequences.
+    width : int
+        Columns to fill at most.
+    plain : bool
+        Whether to use ASCII only.
     """
     buffer = StringIO()
     console = _console(buffer, colour, width)
     for index, part in enumerate(parts):
         if index:
             console.print()
-        console.print(fitted(part, width, plain=plain))
+        for item in _rendered(part, width, plain):
+            console.print(item)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
@@ -61,85 +79,89 @@ def _console(buffer: StringIO, colour: bool, width: int) -> Console:
     )
 
 
-def fitted(part: RenderableType, width: int, *, plain: bool) -> RenderableType:
-    """Return `part` such that it fits: a table that is too wide becomes a list of its rows.
+def _rendered(part: Part, width: int, plain: bool) -> list[RenderableType]:
+    """Return what rich prints for a part."""
+    if isinstance(part, str):
+        part = Cell(part)
+    if isinstance(part, Cell):
+        return [_text(_ascii(part) if plain else part)]
+    if not isinstance(part, Table):
+        return [item for inner in part for item in _rendered(inner, width, plain)]
+    if plain:
+        columns = [replace(each, heading=ascii_text(each.heading)) for each in part.columns]
+        part = replace(part, columns=columns, rows=[[*map(_ascii, line)] for line in part.lines()])
+    gap = part.gap
+    while gap and not _fits(part, gap, width):
+        gap -= 1
+    return [_grid(part, gap)] if _fits(part, gap, width) else _listed(part, width)
 
-    Parameters
-    ----------
-    part : renderable
-        A text, a table of texts, or a group of these.
-    width : int
-        The terminal's columns.
-    plain : bool
-        Whether to use ASCII only.
-    """
-    from rich.console import Group
-    from rich.table import Table
+
+def _ascii(cell: Cell) -> Cell:
+    return Cell(ascii_text(cell.text), cell.kind)
+
+
+def _text(cell: Cell) -> Text:
     from rich.text import Text
 
-    if isinstance(part, Group):
-        return Group(*(fitted(inner, width, plain=plain) for inner in part.renderables))
-    if isinstance(part, Table):
-        if plain:
-            for column in part.columns:
-                column.header = _plain(column.header)
-                column._cells = [_plain(cell) for cell in column._cells]
-        return part if _fits(part, width) else _listed(part, width)
-    return _plain(part) if plain and isinstance(part, Text | str) else part
+    return Text(cell.text, style=STYLES.get(cell.kind, ""), overflow="fold")
 
 
-def _plain(cell: RenderableType) -> Text:
-    """Return a cell in ASCII; if changed, it has one style for the whole text."""
-    text = _text(cell)
-    written = ascii_text(text.plain)
-    if written == text.plain:
-        return text
-    from rich.text import Text
-
-    return Text(written, style=text.style, overflow=text.overflow, no_wrap=text.no_wrap)
-
-
-def _text(cell: RenderableType) -> Text:
-    from rich.text import Text
-
-    return cell if isinstance(cell, Text) else Text(str(cell))
-
-
-def _fits(table: Table, width: int) -> bool:
+def _fits(table: Table, gap: int, width: int) -> bool:
     """Whether unwrapped columns fit whole and wrapped ones get a readable width."""
     from rich.cells import cell_len
 
     needed = 0
-    for column in table.columns:
-        lines = [_text(cell).plain for cell in (column.header, *column._cells)]
-        widest = max((cell_len(line) for text in lines for line in text.split("\n")), default=0)
-        if column.max_width is not None:
-            widest = min(widest, column.max_width)
-        words = max((len(word) for text in lines for word in text.split()), default=0)
-        needed += widest if column.no_wrap else min(widest, max(_READABLE, min(words, _WORD)))
-    _, right, _, left = table.padding
-    gap = left + right + (table.box is not None)
-    return needed + gap * (len(table.columns) - 1) <= width
+    texts = [table.headings, *([cell.text for cell in line] for line in table.lines())]
+    for column, cells in zip(table.columns, zip(*texts, strict=True), strict=True):
+        widest = max(cell_len(line) for text in cells for line in text.split("\n"))
+        if column.widest is not None:
+            widest = min(widest, column.widest)
+        words = max((len(word) for text in cells for word in text.split()), default=0)
+        needed += min(widest, max(_READABLE, min(words, _WORD))) if column.wrap else widest
+    ruled = table.headed and table.ruled
+    return needed + (gap + ruled) * (len(table.columns) - 1) <= width
 
 
-def _listed(table: Table, width: int) -> RenderableType:
-    """Return the rows as a list: the first cell, then a line for each other cell."""
-    from rich.console import Group
+def _grid(table: Table, gap: int) -> RenderableType:
+    from rich import box
     from rich.table import Table as Grid
-    from rich.text import Text
 
-    headed = table.show_header and any(_text(column.header).plain for column in table.columns)
-    parts: list[RenderableType] = []
-    for first, *others in zip(*(column._cells for column in table.columns), strict=True):
-        if parts and headed:
-            parts.append(Text())
-        title = _text(first)
-        parts.append(Text(title.plain, style=title.style or "bold", overflow="fold"))
+    grid = Grid(
+        box=box.SIMPLE_HEAD if table.headed and table.ruled else None,
+        padding=(0, gap, 0, 0),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+        show_header=table.headed,
+    )
+    for column in table.columns:
+        # Only texts are wrapped: a truncated number would be another number.
+        grid.add_column(
+            column.heading,
+            justify="right" if column.right else "left",
+            no_wrap=not column.wrap,
+            overflow="fold",
+            max_width=column.widest,
+        )
+    for line in table.lines():
+        grid.add_row(*map(_text, line))
+    return grid
+
+
+def _listed(table: Table, width: int) -> list[RenderableType]:
+    """Return the rows as a list: the first cell, then a line for each other cell."""
+    from rich.table import Table as Grid
+
+    found: list[RenderableType] = []
+    for first, *others in table.lines():
+        if found and table.headed:
+            found.append("")
+        found.append(_text(Cell(first.text, first.kind or "label")))
         grid = Grid.grid(padding=(0, 1, 0, 0))
-        grid.add_column(style="dim", overflow="fold", max_width=width // 2)
+        grid.add_column(overflow="fold", max_width=width // 2)
         grid.add_column(overflow="fold")
-        for column, cell in zip(table.columns[1:], others, strict=True):
-            if _text(cell).plain:
-                grid.add_row(Text(f"  {_text(column.header).plain}"), _text(cell))
-        parts.append(grid)
-    return Group(*parts)
+        for heading, cell in zip(table.headings[1:], others, strict=True):
+            if cell.text:
+                grid.add_row(_text(Cell(f"  {heading}", "note")), _text(cell))
+        found.append(grid)
+    return found

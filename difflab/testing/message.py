@@ -10,6 +10,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.table import Column, Table
+
 if TYPE_CHECKING:
     from difflab.testing.verdict import Tolerance
 
@@ -135,14 +137,8 @@ def _unjudged(components: Sequence[Component], total: int) -> list[str]:
 def _table(components: Sequence[Component], columns: int = 6) -> list[str]:
     """Return a table of the components, with headings and aligned columns."""
     head = ("component", "yours", "numeric", "error bar", "relative", "ULPs")
-    rows = [head, *(component.line() for component in components[:_SHOWN])]
-    cells = [row[:columns] for row in rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(columns)]
-    lines = [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+    rows = [component.line()[:columns] for component in components[:_SHOWN]]
+    lines = [Table([*map(Column, head[:columns])], rows).text(indent="  ")]
     if len(components) > _SHOWN:
         lines.append(f"  … and {len(components) - _SHOWN} more")
     return lines

@@ -73,7 +73,7 @@ def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
     [
         (["accuracy", "ln(x"], "("),
         (["accuracy", "abs(x)", "--at", "x=0"], "choose another point"),
-        (["accuracy", "log(x)", "--at", "x=-1"], "choose another point"),
+        (["accuracy", "log(x)", "--at", "x=-1"], "log is undefined at the point"),
         (["accuracy", "x*y", "--at", "x=1"], "no value is given for the input y"),
         (["accuracy", "x", "--at", "x=1,z=2"], "no input 'z'"),
         (["swell", "-o", "/proc/none"], "cannot write"),

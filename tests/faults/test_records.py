@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from difflab.core.strict_json import long_integers
 from difflab.errors import InputError
-from difflab.lab.record import long_integers
 from difflab.lab.saved import from_json
 from difflab.report.comparison.html import index
 

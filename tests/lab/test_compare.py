@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 import jsonschema
 import numpy as np
 import pytest
 
+import difflab
 from difflab.errors import (
     DomainError,
     InputError,
@@ -22,13 +24,14 @@ from difflab.errors import (
     UnsupportedError,
 )
 from difflab.graph.trace import trace
-from difflab.lab.compare import compare
+from difflab.lab.compare import CompareOptions, compare
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison, Status
 from difflab.methods import registry
 from difflab.methods.automatic import REVERSE
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 from difflab.methods.symbolic.method import SYMBOLIC
+from difflab.report.trace.trace import trace as evaluation_trace
 
 SEED = "ln(x1)+x1*x2-sin(x2)"
 OWN = [
@@ -164,11 +167,11 @@ def test_text_is_only_text() -> None:
         ({"x": 1}, PointError, "no value is given for the input y"),
         ({}, PointError, "the inputs x, y"),
         ({"x": 1, "y": 2, "yy": 3}, PointError, "'yy'.*\n.*did you mean 'y'"),
-        ({"x": 1, "y": [1, 2]}, PointError, r"'y' is a scalar, but .* shape \[2\]"),
-        ({"x": 1, "y": "2"}, PointError, "'y' is not a real number"),
+        ({"x": 1, "y": [1, 2]}, PointError, r"'y' has the shape \(\), but its value .* \(2,\)"),
+        ({"x": 1, "y": "2"}, PointError, "'y' is not a number"),
         ({"x": 1, "y": 2j}, PointError, "'y' is not a real number"),
-        ({"x": 1, "y": None}, PointError, "'y' is not a real number"),
-        ({"x": 1, "y": [[1], [2, 3]]}, PointError, "'y' is not a real number"),
+        ({"x": 1, "y": None}, PointError, "'y' is not a number"),
+        ({"x": 1, "y": [[1], [2, 3]]}, PointError, "'y' has rows of different lengths"),
         ({"x": 1, "y": math.nan}, PointError, "'y' is not finite"),
         ({"x": 1, "y": 10**400}, PointError, "'y' is too large"),
         ([1, 2], PointError, "mapping of input names to values"),
@@ -374,3 +377,23 @@ def test_no_output_is_called_as_an_input() -> None:
 def test_a_seed_that_is_none_is_the_inputs_fault() -> None:
     with pytest.raises(InputError, match="the seed must be a non-negative integer, not -1"):
         compare("x", seed=-1, timing=False)
+
+
+def test_the_options_of_every_comparison_are_the_public_ones() -> None:
+    public = inspect.signature(difflab.compare).parameters
+    own = inspect.signature(compare).parameters
+    shared = dict.fromkeys(get_type_hints(CompareOptions))
+    assert list(shared) == [name for name in public if name in shared]
+    assert {name: own[name] for name in shared} == {name: public[name] for name in shared}
+    assert set(public) == {"expression", "at", "stabilise", *shared}
+
+
+@pytest.mark.parametrize("at", [{"x": 1}, {"x": 1, "y": [1, 2]}, {"x": 1, "y": math.inf}, {"z": 1}])
+def test_a_wrong_point_gets_one_message_everywhere(at: dict[str, Any]) -> None:
+    function = difflab.parse("x*y")
+    messages = set()
+    for use in (lambda: compare(function, at), lambda: evaluation_trace(function, at)):
+        with pytest.raises(PointError) as caught:
+            use()
+        messages.add(str(caught.value))
+    assert len(messages) == 1

@@ -100,7 +100,7 @@ def test_a_tie_says_what_decided() -> None:
     times = [1e-6, 2e-6, 3e-6]
     rows = [disturbed("reverse", times, operations=4), disturbed("forward", times, operations=4)]
     assert advice(*rows).endswith(
-        "; forward ties within the measured spread of 1 ms to 2.5 ms for 1,000 derivatives, "
+        "; forward ties within the measured spread of 1.00 ms to 2.50 ms for 1,000 derivatives, "
         "and a fixed order decides."
     )
     rows.append(disturbed("symbolic", times, operations=3))
@@ -133,4 +133,4 @@ def test_a_slow_start_that_pays_is_mentioned() -> None:
     # 1 s more to prepare, 0.1 ms less a call: ten thousand calls.
     sentence = advice(row("quick", 1.0, 0.0, 1.01e-4), row("late", 1.0, 1.0, 1e-6))
     assert sentence.startswith("Use quick here")
-    assert "from about 10,000 calls on, late costs less (1 µs a call)" in sentence
+    assert "from about 10,000 calls on, late costs less (1.00 µs a call)" in sentence

@@ -11,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
+from difflab.core.strict_json import strict
 from difflab.lab.environment import environment
 from difflab.lab.record import (
     Comparison,
@@ -19,7 +20,6 @@ from difflab.lab.record import (
     ReferenceRow,
     Status,
     Variable,
-    json_number,
 )
 from difflab.methods.protocol import Family, Size
 
@@ -101,7 +101,7 @@ def test_what_is_not_finite_is_a_string() -> None:
     assert found["point"] == {"x": 2.0, "w": [1.0, "-inf"]}
     assert found["methods"][0]["jacobian"] == [[1.0, "inf"]]
     assert found["methods"][0]["max_rel_error"] == "nan"
-    assert [json_number(math.inf), json_number(-math.inf)] == ["inf", "-inf"]
+    assert strict([math.inf, -math.inf]) == ["inf", "-inf"]
 
 
 def test_sizes_are_exact_and_written_out() -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
-from math import isfinite
+from itertools import chain
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -19,10 +20,11 @@ from difflab.bench.adbench.answers import TOLERANCE, AdbenchAnswer, answered, di
 from difflab.bench.adbench.drawing import draw
 from difflab.bench.adbench.problems import PROBLEMS, AdbenchProblem, instances, load
 from difflab.bench.adbench.tools import TOOLS, Ready
+from difflab.core.strict_json import strict
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
-from difflab.lab.measure import SHORTEST, spread
+from difflab.lab.measure import SHORTEST, TimeSampler, spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.timer import elapsed
 
@@ -121,15 +123,7 @@ def _digest(data: Path, instance: str) -> str:
 
 def document(rows: Sequence[SweepRow]) -> dict[str, Any]:
     """Return the rows and the environment for strict JSON; non-finite numbers are strings."""
-    cells = [
-        {name: str(value) if _non_finite(value) else value for name, value in row.items()}
-        for row in rows
-    ]
-    return {"schema": "difflab.adbench/1", "rows": cells, "environment": environment()}
-
-
-def _non_finite(value: Cell) -> bool:
-    return isinstance(value, float) and not isfinite(value)
+    return {"schema": "difflab.adbench/1", "rows": strict(rows), "environment": environment()}
 
 
 def _row(measure: Callable[[], Mapping[str, dict[str, Cell]]], name: str) -> dict[str, Cell]:
@@ -194,28 +188,17 @@ def _judged(
 
 def _timed(ready: Mapping[str, Ready]) -> dict[str, tuple[list[float], list[float]]]:
     """Return the seconds of every objective and Jacobian, measured in turns."""
-    calls: dict[tuple[str, int], Callable[[], Any]] = {
-        (name, k): call
+    samplers = {
+        name: [
+            TimeSampler(partial(elapsed, call), inf, SHORTEST)
+            for call in (entry.objective, entry.jacobian)
+        ]
         for name, entry in ready.items()
-        for k, call in enumerate((entry.objective, entry.jacobian))
     }
     start = perf_counter()
-    repeats: dict[tuple[str, int], int] = {}
-    samples: dict[tuple[str, int], list[float]] = {}
-    for key, call in calls.items():
-        repeats[key], first = _settled(call)
-        samples[key] = [first]
-    for _ in range(ROUNDS - 1):
-        if perf_counter() - start > BUDGET:
+    for done in range(ROUNDS):
+        if done and perf_counter() - start > BUDGET:
             break
-        for key, call in calls.items():
-            samples[key].append(elapsed(call, repeats[key]) / repeats[key])
-    return {name: (samples[name, 0], samples[name, 1]) for name in ready}
-
-
-def _settled(call: Callable[[], Any]) -> tuple[int, float]:
-    """Return the number of repeats that the clock can resolve, and the seconds of one."""
-    repeats = 1
-    while (seconds := elapsed(call, repeats)) < SHORTEST:
-        repeats *= 2
-    return repeats, seconds / repeats
+        for sampler in chain.from_iterable(samplers.values()):
+            sampler.take()
+    return {name: (first.samples, second.samples) for name, (first, second) in samplers.items()}

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from difflab.core.quantities import error, ratio, seconds
+from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, saved, style, titled
-from difflab.report.style import clean, error, seconds, shorten
+from difflab.report.canvas import FAINT, INK, marker, saved, style, titled
+from difflab.report.style import clean, shorten
+from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,45 +36,30 @@ def text(
     ----------
     rows : sequence of row
         Rows of `difflab.bench.adbench.bench`.
-    colour : bool
-        Whether to colour the text with terminal sequences.
-    width : int
-        Columns to fill at most.
-    plain : bool
-        Whether to use ASCII only.
-
-    Returns
-    -------
-    str
-        Lines of text.
+    colour, width, plain
+        As for `difflab.report.terminal.draw`.
     """
-    from rich.table import Table
-
-    from difflab.report.terminal import draw as rendered
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("instance", "tool"):
-        table.add_column(name, no_wrap=True)
-    for name in ("objective", "Jacobian", "ratio", "error"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
-    fastest = _fastest(rows)
-    before = ""
+    columns = (
+        *(Column("instance"), Column("tool")),
+        *(Column(name, right=True, format=seconds) for name in ("objective", "Jacobian")),
+        *(Column("ratio", right=True, format=ratio), Column("error", right=True, format=error)),
+        Column(wrap=True),
+    )
+    fastest, before, lines = _fastest(rows), "", []
     for row in rows:
-        instance = str(row["instance"])
+        instance, message = str(row["instance"]), str(row["message"] or "")
         first = row["jacobian_seconds"] == fastest.get(instance, -1.0)
-        ratio = row["ratio"]
-        message = str(row["message"] or "")
-        table.add_row(
-            clean(instance.removesuffix(".txt")) if instance != before else "",
-            clean(str(row["tool"])),
-            seconds(_number(row, "objective_seconds")),
-            seconds(_number(row, "jacobian_seconds")),
-            "–" if ratio is None else f"{float(ratio):.2f}",
-            error(_number(row, "difference")),
-            clean(shorten(message, 60)) if message else ("fastest" if first else ""),
+        figures = ("objective_seconds", "jacobian_seconds", "ratio", "difference")
+        lines.append(
+            (
+                clean(instance.removesuffix(".txt")) if instance != before else "",
+                clean(str(row["tool"])),
+                *(_number(row, name) for name in figures),
+                clean(shorten(message, 60)) if message else ("fastest" if first else ""),
+            )
         )
         before = instance
+    table = Table(columns, lines, gap=2, ruled=False)
     return rendered([table], colour=colour, width=width, plain=plain)
 
 
@@ -144,12 +132,12 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], colum
         value = _number(row, column)
         if value is None:
             continue
-        colour, marker = _STYLES.get(str(row["tool"]), _OTHER)
+        colour, shape = _STYLES.get(str(row["tool"]), _OTHER)
         own = row["tool"] == "difflab"
         axes.plot(
             value,
             instances.index(str(row["instance"])),
-            marker,
+            shape,
             color=colour,
             ms=8 if own else 6,
             mec=INK if own else "none",
@@ -161,15 +149,11 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], instances: Sequence[str], colum
 
 def _legend(axes: Axes, rows: Sequence[SweepRow]) -> None:
     """Write the names of the tools above the right panel."""
-    from matplotlib.lines import Line2D
-
     handles = []
     for tool in dict.fromkeys(str(row["tool"]) for row in rows):
-        colour, marker = _STYLES.get(tool, _OTHER)
-        own = INK if tool == "difflab" else "none"
-        handles.append(
-            Line2D([], [], marker=marker, color=colour, ls="", ms=7, mec=own, label=clean(tool))
-        )
+        colour, shape = _STYLES.get(tool, _OTHER)
+        edge = INK if tool == "difflab" else "none"
+        handles.append(marker(clean(tool), shape, colour, edge, ms=7))
     axes.legend(
         handles=handles,
         loc="lower right",

@@ -19,13 +19,13 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.bench.outcomes import outcome
 from difflab.bench.peers.drawing import draw
 from difflab.errors import InputError, MethodTimeout, UnsupportedError
 from difflab.graph.function import Function
 from difflab.lab import provenance
 from difflab.lab.environment import environment
 from difflab.lab.measure import Pairs, paired, spread
+from difflab.lab.outcomes import attempted
 from difflab.lab.sweep import Cell, Task
 from difflab.methods.peers.peer import CallAdapter, Peer, refusals
 from difflab.methods.protocol import Estimate, Family
@@ -267,15 +267,9 @@ def _row(
 ) -> dict[str, Cell]:
     """Measure one contender at one size; a failure is a row as well."""
     row: dict[str, Cell] = {"version": contender.version(), "message": ""}
-    if contender.name in timeouts:
-        return {**row, "status": "timeout", "message": timeouts[contender.name]}
-    try:
-        with np.errstate(all="ignore"):
-            return {**row, **_measured(case, contender, points, budget)}
-    except (Exception, SystemExit) as error:  # another package may fail in any way
-        if isinstance(error, MethodTimeout):
-            timeouts[contender.name] = f"not tried: with {points:,} it was {error}"
-        return {**row, **outcome(error)}
+    measure = partial(_measured, case, contender, points, budget)
+    with np.errstate(all="ignore"):
+        return row | attempted(measure, timeouts, contender.name, f"with {points:,}")
 
 
 def _measured(case: PeerCase, contender: Contender, points: int, budget: float) -> dict[str, Cell]:

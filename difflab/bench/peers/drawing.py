@@ -6,13 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from difflab.core.quantities import ABSENT, error, ratio, seconds
+from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
-from difflab.report.canvas import FAINT, INK, saved, style, titled
-from difflab.report.style import ABSENT, OUTCOMES, clean, error, seconds, shorten
+from difflab.report.canvas import FAINT, INK, beside, saved, style, ticks, titled
+from difflab.report.style import clean, shorten
+from difflab.report.terminal import Part
+from difflab.report.terminal import draw as rendered
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from rich.console import RenderableType
 
 __all__ = ["draw", "table"]
 
@@ -20,7 +23,6 @@ _FASTER, _EQUAL, _SLOWER = "#009E73", "#0072B2", "#D55E00"
 """Colours of Okabe and Ito; the side of the line has the same meaning."""
 _SAME = 1.02
 """Ratios up to this are equal: difflab compared with itself varies as much."""
-_NAME_WIDTH = 22
 _NOTE = """\
 ratio: time over difflab's, measured in turns: median (middle half)
 prepare: until the first result; difflab may load its machine code from its cache"""
@@ -35,58 +37,40 @@ def table(
     ----------
     rows : sequence of row
         Rows of `difflab.bench.peers.bench` of one function at one point.
-    colour : bool
-        Whether to colour the text with terminal sequences.
-    width : int
-        Columns to fill at most.
-    plain : bool
-        Whether to use ASCII only.
+    colour, width, plain
+        As for `difflab.report.terminal.draw`.
     """
-    from rich.text import Text
-
-    from difflab.report.terminal import draw as rendered
-
     first = rows[0]
-    parts: list[RenderableType] = [
-        Text(
-            f"value and gradient of {clean(str(first['expression']))}\n"
-            f"at {clean(str(first['point']))}, batches around it\n"
-            f"{_machine(first)}"
-        )
+    parts: list[Part] = [
+        f"value and gradient of {clean(str(first['expression']))}\n"
+        f"at {clean(str(first['point']))}, batches around it\n"
+        f"{_machine(first)}"
     ]
     for points in _sizes(rows):
         chosen = [row for row in rows if row["points"] == points]
-        parts += [Text(_points(points), style="bold"), _grid(chosen)]
+        parts += [Cell(_points(points), "label"), _grid(chosen)]
     reasons = dict.fromkeys(
         f"{clean(str(row['peer']))}: {clean(str(row['message']))}" for row in rows if row["message"]
     )
     if reasons:
-        parts.append(Text("\n".join(reasons)))
-    parts.append(Text(_NOTE))
-    return rendered(parts, colour=colour, width=width, plain=plain)
+        parts.append("\n".join(reasons))
+    return rendered([*parts, _NOTE], colour=colour, width=width, plain=plain)
 
 
-def _grid(rows: Sequence[SweepRow]) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+_COLUMNS = (
+    *(Column(wrap=True, widest=22), Column("results"), Column("ULP", right=True, format=error)),
+    *(Column(name, right=True, format=seconds) for name in ("prepare", "call")),
+    Column("ratio", right=True),
+)
 
-    grid = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    grid.add_column("", overflow="fold", max_width=_NAME_WIDTH)
-    grid.add_column("results", no_wrap=True)
-    for heading in ("ULP", "prepare", "call", "ratio"):
-        grid.add_column(heading, justify="right", no_wrap=True)
+
+def _grid(rows: Sequence[SweepRow]) -> Table:
+    lines = []
     for row in rows:
         outcome = "agree" if row["status"] == "ok" else str(row["status"])
-        grid.add_row(
-            Text(_named(row)),
-            Text(outcome, style=OUTCOMES.get(outcome, "")),
-            error(_number(row["ulps"])),
-            seconds(_number(row["prepare_seconds"])),
-            seconds(_number(row["call_seconds"])),
-            _ratio(row),
-        )
-    return grid
+        figures = [_number(row[name]) for name in ("ulps", "prepare_seconds", "call_seconds")]
+        lines.append((_named(row), Cell(outcome, outcome), *figures, _ratio(row)))
+    return Table(_COLUMNS, lines, gap=0)
 
 
 def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
@@ -132,8 +116,6 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
 
 
 def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     reached = [float(row[end] or 1) for row in rows for end in ("ratio_low", "ratio_high")]
     low, high = min([0.5, *reached]), max([2.0, *reached])
     # Space for the figures to the right of their dots.
@@ -142,10 +124,7 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
     axes.set_yticklabels(names, parse_math=False)
     decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high * 2)) + 1)
     step = 1 + (len(decades) - 1) // 4
-    axes.xaxis.set_major_locator(FixedLocator([10.0**k for k in decades if k % step == 0]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}×")
-    axes.grid(visible=True, axis="x")
+    ticks(axes.xaxis, {10.0**k: f"{10.0**k:,.10g}×" for k in decades if k % step == 0})
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.axvline(1.0, color=INK, lw=1.2)
@@ -156,17 +135,8 @@ def _panel(axes: Axes, rows: Sequence[SweepRow], names: Sequence[str]) -> None:
 def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     """Draw one ratio with its spread and its figures, or write why there is none."""
     if row["status"] != "ok":
-        text = _words(row)
-        axes.annotate(
-            text,
-            (1.0, height),
-            (6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            color=_SLOWER if row["status"] in ("disagree", "failed") else FAINT,
-            parse_math=False,
-        )
+        colour = _SLOWER if row["status"] in ("disagree", "failed") else FAINT
+        beside(axes, _words(row), (1.0, height), (6, 0), fontsize=8, color=colour)
         return
     found = _ratios(row)
     colour = _EQUAL
@@ -177,15 +147,8 @@ def _mark(axes: Axes, row: SweepRow, height: int) -> None:
     )
     axes.plot((found.low, found.high), (height, height), "-", color=colour, lw=2.2)
     axes.plot(found.middle, height, "o", color=colour, ms=7, mec="white", mew=0.8)
-    axes.annotate(
-        f"{_times(found.middle)}  {seconds(_number(row['call_seconds']))}",
-        (max(found.high, 1.0), height),
-        (9, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8.5,
-        color=INK,
-    )
+    figures = f"{_times(found.middle)}  {seconds(_number(row['call_seconds']))}"
+    beside(axes, figures, (max(found.high, 1.0), height), (9, 0), color=INK)
 
 
 class _Ratios(NamedTuple):
@@ -203,23 +166,11 @@ def _ratio(row: SweepRow) -> str:
     if row["ratio"] is None:
         return ABSENT
     low, middle, high = _ratios(row)
-    return f"{_times(middle)} ({_figure(low)}–{_figure(high)})"
+    return f"{_times(middle)} ({ratio(low)}–{ratio(high)})"
 
 
-def _times(ratio: float) -> str:
-    return f"{_figure(ratio)}×"
-
-
-def _figure(ratio: float) -> str:
-    """Return a ratio with two or three digits.
-
-    Examples
-    --------
-    >>> _figure(0.9512), _figure(12.34), _figure(1234.5)
-    ('0.95', '12.3', '1,234')
-    """
-    decimals = 2 if ratio < 9.995 else 1 if ratio < 99.95 else 0
-    return f"{ratio:,.{decimals}f}"
+def _times(value: float) -> str:
+    return f"{ratio(value)}×"
 
 
 def _words(row: SweepRow) -> str:

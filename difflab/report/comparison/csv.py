@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import csv as writer
 import json
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from typing import Any
 
+from difflab.core.table import csv_text, guarded
 from difflab.lab.measure import spread
 from difflab.lab.record import read_samples
-from difflab.report.comparison.view import record_of
 from difflab.report.style import clean
 
-__all__ = ["COLUMNS", "csv", "guarded"]
+__all__ = ["COLUMNS", "csv"]
 
 _FIGURES = (
     "max_abs_error",
@@ -40,10 +38,6 @@ COLUMNS = (
     *("repetitions", "spread"),
 )
 
-# Some spreadsheets treat a cell that begins with one of these as a formula; the wide forms do
-# so in East Asian locales (OWASP, "CSV Injection").
-_FORMULA = tuple("=+-@＝＋－＠|%")
-
 
 def csv(comparison: Any) -> str:
     """Return a comparison as CSV (RFC 4180), numbers in full.
@@ -59,15 +53,13 @@ def csv(comparison: Any) -> str:
         A header of `COLUMNS` and a row per method. Text that a spreadsheet would treat as a
         formula begins with an apostrophe; a missing value is an empty cell.
     """
-    record = record_of(comparison)
-    buffer = StringIO()
-    out = writer.writer(buffer, lineterminator="\n")
-    out.writerow(COLUMNS)
+    record = comparison if isinstance(comparison, Mapping) else comparison.to_dict()
     samples = read_samples(record["environment"])
+    rows = []
     for method in record["methods"]:
         times = samples.get(method["name"], {}).get("samples", ())
-        out.writerow(_row(record, method, times))
-    return buffer.getvalue()
+        rows.append(_row(record, method, times))
+    return csv_text([COLUMNS, *rows])
 
 
 def _row(
@@ -76,26 +68,19 @@ def _row(
     size = method.get("size") or {}
     made = (record["environment"].get(name) for name in _SOURCE)
     return [
-        guarded(record["expression"]["text"]),
-        guarded(json.dumps(record["point"], ensure_ascii=False)),
+        _text(record["expression"]["text"]),
+        _text(json.dumps(record["point"], ensure_ascii=False)),
         record["order"],
-        *(guarded(method[name] or "") for name in ("name", "family", "status", "verdict")),
+        *(_text(method[name]) for name in ("name", "family", "status", "verdict")),
         *(method.get(name) for name in _FIGURES),
         *(size.get(name) for name in _SIZES),
-        "" if method.get("jacobian") is None else json.dumps(method["jacobian"]),
-        guarded(method.get("message") or ""),
-        *("" if value is None else guarded(str(value)) for value in made),
+        None if method.get("jacobian") is None else json.dumps(method["jacobian"]),
+        _text(method.get("message")),
+        *map(_text, made),
         *((len(times), spread(times)) if times else ("", "")),
     ]
 
 
-def guarded(text: str) -> str:
-    """Return `text` on one line, such that no spreadsheet treats it as a formula.
-
-    Examples
-    --------
-    >>> guarded("=cmd()"), guarded("-x^2"), guarded("sin(x)")
-    ("'=cmd()", "'-x^2", 'sin(x)')
-    """
-    line = clean(text)
-    return f"'{line}" if line.lstrip().startswith(_FORMULA) else line
+def _text(value: object) -> str | None:
+    """Return a text on one line, such that no spreadsheet treats it as a formula."""
+    return None if value is None else guarded(clean(str(value)))

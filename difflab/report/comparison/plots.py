@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from difflab.report.canvas import FAINT, INK, saved, style
+from difflab.core.quantities import count, seconds
+from difflab.lab.record import MethodRow
+from difflab.report.canvas import INK, beside, marker, saved, style, ticks
+from difflab.report.canvas import titled as write_title
 from difflab.report.comparison.labels import place_labels
-from difflab.report.comparison.view import ComparisonView, DisplayedRow, view
-from difflab.report.style import FAMILIES, PLAIN, FamilyStyle, count, seconds, shorten
+from difflab.report.comparison.view import view
+from difflab.report.style import FAMILIES, PLAIN, FamilyStyle, shorten
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -65,12 +68,13 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     shown = view(comparison)
-    timed = any(row.call is not None for row in shown.rows)
+    timed = any(row.call_seconds is not None for row in shown.rows)
     height = 0.885 if titled else 1.0
     layout = ConstrainedLayoutEngine(rect=(0, 0, 1, height), w_pad=0.08, wspace=0.03)
     canvas = Figure(figsize=(10.5, 4.9 + titled * 0.4), layout=layout)
     if titled:
-        _title(canvas, shown)
+        heading = f"{shown.derivative_name} of {shorten(shown.expression, 68)}"
+        write_title(canvas, heading, f"at {shorten(shown.point, 110)}")
     left, right = canvas.subplots(1, 2, width_ratios=(1.25, 1))
     if timed:
         _times(right, shown.rows)
@@ -81,26 +85,7 @@ def figure(comparison: Any, *, titled: bool = True) -> Figure:
     return canvas
 
 
-def _title(canvas: Figure, shown: ComparisonView) -> None:
-    """Write the function and the point above the panels."""
-    lines = (
-        (0.98, f"{shown.derivative_name} of {shorten(shown.expression, 68)}", 13, INK, "bold"),
-        (0.932, f"at {shorten(shown.point, 110)}", 9.5, FAINT, "normal"),
-    )
-    for height, text, size, colour, weight in lines:
-        canvas.text(
-            0.012,
-            height,
-            text,
-            va="top",
-            fontsize=size,
-            color=colour,
-            fontweight=weight,
-            parse_math=False,
-        )
-
-
-def _family(row: DisplayedRow) -> FamilyStyle:
+def _family(row: MethodRow) -> FamilyStyle:
     return FAMILIES.get(row.family, PLAIN)
 
 
@@ -111,16 +96,16 @@ def _height(ulps: float | None, top: float) -> float:
     return max(ulps, _EXACT)
 
 
-def _top(rows: Sequence[DisplayedRow]) -> float:
+def _top(rows: Sequence[MethodRow]) -> float:
     """Return the end of the error axis: a decade above the largest finite error."""
     finite = [row.max_ulp_error for row in rows if row.max_ulp_error is not None]
     largest = max((ulps for ulps in finite if math.isfinite(ulps)), default=1.0)
     return float(10.0 ** math.ceil(math.log10(max(largest, 10.0)) + 0.5))
 
 
-def _accuracy_against_cost(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
-    drawn = [row for row in rows if row.call is not None and row.computed]
-    times = [row.call for row in drawn if row.call is not None] or [1e-6]
+def _accuracy_against_cost(axes: Axes, rows: Sequence[MethodRow]) -> None:
+    drawn = [row for row in rows if row.call_seconds is not None and row.max_abs_error is not None]
+    times = [row.call_seconds for row in drawn if row.call_seconds is not None] or [1e-6]
     top = _top(drawn)
     axes.set(xscale="log", yscale="log", xlim=(min(times) / 4, max(times) * 6))
     axes.set_title("accuracy against cost: best is below and left", loc="left", fontsize=10)
@@ -128,14 +113,14 @@ def _accuracy_against_cost(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     _error_axis(axes.yaxis, drawn, top)
     axes.axhspan(_EXACT / 6, 2.0, color=_GOOD, alpha=0.10, lw=0)
     axes.set_ylim(_EXACT / 6, top * 2)
-    points = [(row.call or min(times), _height(row.max_ulp_error, top)) for row in drawn]
+    points = [(row.call_seconds or min(times), _height(row.max_ulp_error, top)) for row in drawn]
     for point, row in zip(points, drawn, strict=True):
         _mark(axes, point, row)
     _legend(axes, drawn)
     place_labels(axes, points, [shorten(row.name, 20) for row in drawn], INK)
 
 
-def _mark(axes: Axes, point: tuple[float, float], row: DisplayedRow) -> None:
+def _mark(axes: Axes, point: tuple[float, float], row: MethodRow) -> None:
     """Draw one method; a wrong one is crossed out, which does not depend on colour."""
     family = _family(row)
     axes.plot(*point, family.marker, color=family.colour, ms=8, mec=INK, mew=0.5, zorder=3)
@@ -143,14 +128,14 @@ def _mark(axes: Axes, point: tuple[float, float], row: DisplayedRow) -> None:
         axes.plot(*point, "x", color=INK, ms=13, mew=1.4, zorder=4)
 
 
-def _error_axis(axis: Axis, rows: Sequence[DisplayedRow], top: float) -> None:
+def _error_axis(axis: Axis, rows: Sequence[MethodRow], top: float) -> None:
     """Set up an axis of errors: exact, then decades of units in the last place."""
     last = round(math.log10(top))
     powers = range(0, last, max(1, math.ceil(last / 8)))
-    ticks = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
+    labels = {_EXACT: "exact"} | {10.0**power: _power(power) for power in powers}
     if any(_height(row.max_ulp_error, top) == top for row in rows):
-        ticks[top] = "∞"
-    _ticks(axis, ticks)
+        labels[top] = "∞"
+    ticks(axis, labels)
     axis.set_label_text("largest error, in units in the last place (ULP)")
 
 
@@ -164,43 +149,21 @@ def _time_axis(axes: Axes, label: str) -> None:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     step = max(1, math.ceil((last - first) / 6))
     decades = [10.0**power for power in range(first, last + 1, step)]
-    _ticks(axes.xaxis, {t: seconds(t).replace(".00", "").replace(".0", "") for t in decades})
+    ticks(axes.xaxis, {t: seconds(t).replace(".00", "").replace(".0", "") for t in decades})
     axes.set_xlim(low, high)
     axes.set_xlabel(label)
 
 
-def _ticks(axis: Axis, ticks: dict[float, str]) -> None:
-    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-
-    axis.set_major_locator(FixedLocator(list(ticks)))
-    axis.set_major_formatter(FixedFormatter(list(ticks.values())))
-    axis.set_minor_locator(NullLocator())
-    axis.grid(visible=True)
-
-
-def _legend(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
-    from matplotlib.lines import Line2D
+def _legend(axes: Axes, rows: Sequence[MethodRow]) -> None:
     from matplotlib.patches import Patch
 
-    families = dict.fromkeys(row.family for row in rows)
     handles: list[Artist] = []
-    for name in families:
+    for name in dict.fromkeys(row.family for row in rows):
         family = FAMILIES.get(name, PLAIN)
-        handles.append(
-            Line2D(
-                [],
-                [],
-                ls="",
-                marker=family.marker,
-                color=family.colour,
-                mec=INK,
-                mew=0.5,
-                label=name,
-            )
-        )
+        handles.append(marker(name, family.marker, family.colour, INK, mew=0.5))
     handles.append(Patch(color=_GOOD, alpha=0.2, label="within 2 ULP"))
     if any(row.outcome == "disagree" for row in rows):
-        handles.append(Line2D([], [], ls="", marker="x", color=INK, label="disagrees"))
+        handles.append(marker("disagrees", "x", INK, INK))
     axes.figure.legend(
         handles=handles,
         loc="outside lower left",
@@ -211,10 +174,10 @@ def _legend(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     )
 
 
-def _times(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
+def _times(axes: Axes, rows: Sequence[MethodRow]) -> None:
     """Draw two bars for every method: the time to prepare faint, the time to call solid."""
-    timed = [row for row in rows if row.call is not None or row.prepare is not None]
-    times = [t for row in timed for t in (row.prepare, row.call) if t]
+    timed = [row for row in rows if row.call_seconds is not None or row.prepare_seconds is not None]
+    times = [t for row in timed for t in (row.prepare_seconds, row.call_seconds) if t]
     low, high = min(times) / 3, max(times) * 12
     axes.set(xscale="log", xlim=(low, high))
     axes.set_title("faint: to prepare once · solid: to call", loc="left", fontsize=10)
@@ -222,22 +185,23 @@ def _times(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
     bars: list[tuple[str, list[Bar]]] = []
     for row in timed:
         colour = _family(row).colour
-        pair = [(row.prepare, seconds(row.prepare), colour, 0.35)]
-        pair.append((row.call, seconds(row.call), colour, 1.0))
+        pair = [(row.prepare_seconds, seconds(row.prepare_seconds), colour, 0.35)]
+        pair.append((row.call_seconds, seconds(row.call_seconds), colour, 1.0))
         bars.append((row.name, pair))
     _bars(axes, bars, low)
 
 
-def _sizes(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
+def _sizes(axes: Axes, rows: Sequence[MethodRow]) -> None:
     """Draw the operations of a call if known, else the size of the derivative."""
-    sized = [row for row in rows if row.operations or row.size.get("dag")]
-    largest = max((row.operations or row.size.get("dag") or 1 for row in sized), default=1)
+    amounts = [row.operations or (row.size and row.size.dag) or 0 for row in rows]
+    largest = max(1, *amounts)
     axes.set(xlim=(0, float(min(largest, 10**300)) * 1.2))
     axes.set_title("operations of a call", loc="left", fontsize=10)
-    bars: list[tuple[str, list[Bar]]] = []
-    for row in sized:
-        amount = row.operations or row.size.get("dag") or 0
-        bars.append((row.name, [(amount, count(amount), _family(row).colour, 1.0)]))
+    bars: list[tuple[str, list[Bar]]] = [
+        (row.name, [(amount, count(amount), _family(row).colour, 1.0)])
+        for row, amount in zip(rows, amounts, strict=True)
+        if amount
+    ]
     _bars(axes, bars, 0)
 
 
@@ -250,9 +214,7 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
                 continue
             y = row - 0.4 + height * (offset + 0.5)
             axes.barh(y, length - origin, height * 0.92, origin, color=colour, alpha=alpha)
-            axes.annotate(
-                text, (length, y), (3, 0), textcoords="offset points", va="center", fontsize=7.5
-            )
+            beside(axes, text, (length, y), (3, 0), fontsize=7.5)
     axes.set_yticks(range(len(groups)), [shorten(name, 20) for name, _ in groups])
     for label in axes.get_yticklabels():
         label.set_parse_math(False)
@@ -261,9 +223,9 @@ def _bars(axes: Axes, groups: Sequence[tuple[str, Sequence[Bar]]], origin: float
     axes.grid(visible=False, axis="y")
 
 
-def _errors(axes: Axes, rows: Sequence[DisplayedRow]) -> None:
+def _errors(axes: Axes, rows: Sequence[MethodRow]) -> None:
     """Draw the error of every method, one line each."""
-    drawn = [row for row in rows if row.computed]
+    drawn = [row for row in rows if row.max_abs_error is not None]
     top = _top(drawn)
     axes.set(xscale="log")
     axes.set_title("accuracy: best is left", loc="left", fontsize=10)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from difflab.core.files import write_whole
+from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
@@ -87,13 +88,8 @@ def compare(
     expression: str | Function,
     at: Mapping[str, Any] | None = None,
     *,
-    methods: Sequence[str] | None = None,
-    timing: bool = True,
-    order: int = 1,
-    timeout: float = 10.0,
-    seed: int = 0,
-    target: str = "auto",
     stabilise: Literal[False] = False,
+    **options: Unpack[CompareOptions],
 ) -> Result: ...
 
 
@@ -102,13 +98,8 @@ def compare(
     expression: str | Function,
     at: Mapping[str, Any] | None = None,
     *,
-    methods: Sequence[str] | None = None,
-    timing: bool = True,
-    order: int = 1,
-    timeout: float = 10.0,
-    seed: int = 0,
-    target: str = "auto",
     stabilise: Literal[True],
+    **options: Unpack[CompareOptions],
 ) -> StabilisedResult: ...
 
 
@@ -134,9 +125,10 @@ def compare(
         A value for every input. By default a point inside the domain and away from kinks is
         chosen, which depends on `seed`.
     methods : sequence of str, optional
-        Names of `difflab.methods`; by default all.
+        Names of `difflab.methods`; ``"peers"`` selects the installed peers, ``"all"`` selects
+        every method. By default every method except the peers.
     timing : bool
-        Whether to measure calls; the derivatives are judged in any case.
+        Whether to time calls; the derivatives are always judged.
     order : int
         1 for the Jacobian; 2 for the Hessian of a scalar function.
     timeout : float
@@ -170,14 +162,9 @@ def compare(
     >>> both.plain.value, both.stabilised.value
     (array([0.]), array([5.e-19]))
     """
-    options: dict[str, Any] = {
-        "methods": methods,
-        "timing": timing,
-        "order": order,
-        "timeout": timeout,
-        "seed": seed,
-        "target": target,
-    }
+    options = CompareOptions(
+        methods=methods, timing=timing, order=order, timeout=timeout, seed=seed, target=target
+    )
     if stabilise:
         both = compare_stabilised(expression, at, **options)
         return StabilisedResult(_result(both.plain), _result(both.stabilised), both.rewriting)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
+from difflab.core.quantities import error
+from difflab.core.table import Cell, Column, Table, facts
 from difflab.lab.side_by_side import SideBySide
+from difflab.report import html
+from difflab.report import markdown as md
 from difflab.report.comparison import csv as spreadsheets
-from difflab.report.comparison.html import document, style, summary
-from difflab.report.comparison.markdown import block, cells, literal
-from difflab.report.comparison.view import ComparisonView, DisplayedRow, view
-from difflab.report.passes import SHOWN_REWRITES, rewrites_text
-from difflab.report.style import ABSENT, OUTCOMES, clean, error
-from difflab.report.terminal import WIDTH, draw
-from difflab.stabilisation.proof import ProvedRewrite
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from difflab.report.comparison.html import summary
+from difflab.report.comparison.view import ComparisonView, view
+from difflab.report.passes import SHOWN_REWRITES, position, remarks, rewrites_text
+from difflab.report.style import clean
+from difflab.report.terminal import WIDTH, Part, draw
+from difflab.stabilisation.proof import Stabilised
 
 __all__ = ["csv", "fragment", "markdown", "page", "table"]
 
-HEADINGS = ("method", "plain", "ULP", "stabilised", "ULP")
+_ULP = Column("ULP", right=True, format=error)
+_COLUMNS = (Column("method", wrap=True), Column("plain"), _ULP, Column("stabilised"), _ULP)
 
 
 def table(
@@ -32,69 +33,35 @@ def table(
     ----------
     both : SideBySide
         The result of `compare_stabilised`.
-    colour : bool
-        Whether to colour the text with terminal sequences.
-    width : int
-        Columns to fill at most.
-    plain : bool
-        Whether to use ASCII only.
+    colour, width, plain
+        As for `difflab.report.terminal.draw`.
     """
-    from rich.text import Text
-
     pair = view(both.plain), view(both.stabilised)
-    parts = [_heading(*pair), _methods(*pair), Text(rewrites_text(both.rewriting))]
+    parts: list[Part] = [facts(_facts(*pair)), _methods(*pair), rewrites_text(both.rewriting)]
     if pair[1].sentence:
-        parts.append(Text(f"Stabilised: {pair[1].sentence}", style="bold", overflow="fold"))
+        parts.append(Cell(f"Stabilised: {pair[1].sentence}", "label"))
     return draw(parts, colour=colour, width=width, plain=plain)
 
 
 def _facts(plain: ComparisonView, stable: ComparisonView) -> list[tuple[str, str]]:
     """Return the labelled lines above the table."""
-    facts = [("plain", plain.expression), ("stabilised", stable.expression), ("at", plain.point)]
     values = [("value", f"{plain.value} plain"), ("", f"{stable.value} stabilised")]
-    facts += values if plain.value != stable.value else [("value", plain.value)]
-    names = [plain.derivative_name, *[""] * (len(plain.entries) - 1)]
-    facts += list(zip(names, plain.entries, strict=True))
-    return [*facts, ("referee", plain.referee)]
+    own = plain.facts
+    if plain.value != stable.value:
+        place = own.index(("value", plain.value))
+        own[place : place + 1] = values
+    return [("plain", plain.expression), ("stabilised", stable.expression), *own]
 
 
-def _heading(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, style="bold")
-    grid.add_column(overflow="fold")
-    for label, text in _facts(plain, stable):
-        grid.add_row(label, Text(text))
-    return grid
-
-
-def _pairs(
-    plain: ComparisonView, stable: ComparisonView
-) -> list[tuple[DisplayedRow, DisplayedRow]]:
-    return list(zip(plain.rows, stable.rows, strict=True))
-
-
-def _cells(left: DisplayedRow, right: DisplayedRow) -> tuple[str, ...]:
-    figures = [error(row.max_ulp_error) if row.computed else ABSENT for row in (left, right)]
-    return left.name, left.outcome, figures[0], right.outcome, figures[1]
-
-
-def _methods(plain: ComparisonView, stable: ComparisonView) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
-    for column, heading in enumerate(HEADINGS):
-        grid.add_column(
-            heading, justify="right" if heading == "ULP" else "left", no_wrap=column > 0
+def _methods(plain: ComparisonView, stable: ComparisonView) -> Table:
+    rows = [
+        (
+            *(left.name, Cell(left.outcome, left.outcome), left.max_ulp_error),
+            *(Cell(right.outcome, right.outcome), right.max_ulp_error),
         )
-    for pair in _pairs(plain, stable):
-        texts = [Text(text, style=OUTCOMES.get(text, "")) for text in _cells(*pair)]
-        grid.add_row(*texts)
-    return grid
+        for left, right in zip(plain.rows, stable.rows, strict=True)
+    ]
+    return Table(_COLUMNS, rows, gap=2)
 
 
 def csv(both: SideBySide) -> str:
@@ -106,66 +73,42 @@ def csv(both: SideBySide) -> str:
 def markdown(both: SideBySide) -> str:
     """Return both as Markdown, with the user's text escaped."""
     plain, stable = view(both.plain), view(both.stabilised)
-    lines = [f"### {plain.derivative_name.capitalize()} of", "", block(plain.expression), ""]
-    lines += ["stabilised", "", block(stable.expression), ""]
+    lines = [f"### {plain.derivative_name.capitalize()} of", "", md.block(plain.expression), ""]
+    lines += ["stabilised", "", md.block(stable.expression), ""]
+    lines += [*md.labelled(_facts(plain, stable)[2:]), "", md.table(_methods(plain, stable)), ""]
     lines += [
-        f"- {literal(f'{label} {text}'.strip())}" for label, text in _facts(plain, stable)[2:]
-    ]
-    lines += ["", cells(HEADINGS), "|---|---|---:|---|---:|"]
-    lines += [cells(_cells(*pair)) for pair in _pairs(plain, stable)]
-    lines += [""]
-    lines += [
-        f"- {literal(_position(item))}{literal(clean(item.before))} → "
-        f"{literal(clean(item.after))}: {literal(item.why)}; {literal(item.proof)}"
+        f"- {md.literal(f'{position(item)}{clean(item.before)} → {clean(item.after)}: ')}"
+        f"{md.literal(f'{item.why}; {item.proof}')}"
         for item in both.rewriting.first(SHOWN_REWRITES)
     ]
-    lines += _more(both)
+    lines += [f"- {remark}" for remark in remarks(both.rewriting)]
     return "\n".join(lines) + "\n"
-
-
-def _position(item: ProvedRewrite) -> str:
-    return f"{item.place}: " if item.place else ""
-
-
-def _more(both: SideBySide) -> list[str]:
-    """Return the lines after the rewrites."""
-    left = len(both.rewriting) - SHOWN_REWRITES
-    lines = [f"- … and {left:,} more"] if left > 0 else []
-    lines += [f"- not applied, values differ: {rule}" for rule in both.rewriting.refused]
-    return lines if len(both.rewriting) else [*lines, "- nothing to stabilise"]
 
 
 def page(both: SideBySide) -> str:
     """Return both as a whole HTML page that needs no network."""
-    return document(f"stabilised {clean(both.plain.expression.text)}", _body(both))
+    return html.document(f"stabilised {clean(both.plain.expression.text)}", _body(both))
 
 
 def fragment(both: SideBySide) -> str:
     """Return both as a part of another page, such as a notebook."""
-    return "\n".join(['<div class="difflab">', style(), *_body(both), "</div>"])
+    return html.fragment(_body(both))
 
 
 def _body(both: SideBySide) -> list[str]:
     plain, stable = view(both.plain), view(both.stabilised)
-    parts = ["<main>", f"<h1>{escape(plain.derivative_name.capitalize())}, stabilised</h1>", "<dl>"]
-    for label, text in _facts(plain, stable):
-        parts.append(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>")
-    parts += ["</dl>", '<div class="scroll"><table>', _line("th", HEADINGS)]
-    parts += [_line("td", _cells(*pair)) for pair in _pairs(plain, stable)]
-    parts += ["</table></div>", "<h2>Rewrites</h2>"]
-    parts += [
-        f'<p class="note">{escape(_position(item))}<code>{escape(clean(item.before))}</code> → '
-        f"<code>{escape(clean(item.after))}</code>: {escape(item.why)}; {escape(item.proof)}</p>"
-        for item in both.rewriting.first(SHOWN_REWRITES)
-    ]
-    parts += [f'<p class="note">{escape(line.removeprefix("- "))}</p>' for line in _more(both)]
+    parts = ["<main>", f"<h1>{escape(plain.derivative_name.capitalize())}, stabilised</h1>"]
+    parts += [html.labelled(_facts(plain, stable)), html.table(_methods(plain, stable))]
+    parts.append("<h2>Rewrites</h2>")
+    parts += [f'<p class="note">{line}</p>' for line in _rewrites(both.rewriting)]
     parts += ["<h2>Plain</h2>", *summary(plain), "<h2>Stabilised</h2>", *summary(stable)]
     return [*parts, "</main>"]
 
 
-def _line(tag: str, texts: tuple[str, ...]) -> str:
-    line = (
-        f'<{tag} class="{"figure" if column in (2, 4) else escape(text)}">{escape(text)}</{tag}>'
-        for column, text in enumerate(texts)
-    )
-    return f"<tr>{''.join(line)}</tr>"
+def _rewrites(rewriting: Stabilised) -> Iterator[str]:
+    """Yield the lines about the rewrites, with their formulas as code."""
+    for item in rewriting.first(SHOWN_REWRITES):
+        formulas = (f"<code>{escape(clean(each))}</code>" for each in (item.before, item.after))
+        reason = escape(f"{item.why}; {item.proof}")
+        yield f"{escape(position(item))}{' → '.join(formulas)}: {reason}"
+    yield from map(escape, remarks(rewriting))

@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from difflab.core.strict_json import strict
+
 __all__ = ["Adjoint", "Collector", "EvaluationTrace", "TraceRows", "TraceStep", "plain"]
 
 TraceRow = TypeVar("TraceRow")
@@ -172,43 +174,25 @@ def plain(value: Any) -> Any:
 
 
 def _mapping(pairs: tuple[NamedValue, ...]) -> dict[str, Any]:
-    return {name: _strict(value) for name, value in pairs}
-
-
-def _strict(value: Any) -> Any:
-    """Return nested lists, with non-finite numbers as strings."""
-    if value is None:
-        return None
-    array = np.asarray(value)
-    if array.dtype != bool and not np.isfinite(array).all():
-        shown = [entry if math.isfinite(entry) else str(entry) for entry in array.ravel().tolist()]
-        return np.array(shown, dtype=object).reshape(array.shape).tolist()
-    return array.tolist()
+    return {name: strict(value) for name, value in pairs}
 
 
 def _steps(rows: TraceRows[TraceStep]) -> list[dict[str, Any]]:
     return [
         {
-            "name": row.name,
-            "formula": row.formula,
-            "numbers": row.numbers,
-            "value": _strict(row.value),
+            **{name: getattr(row, name) for name in ("name", "formula", "numbers")},
+            "value": strict(row.value),
         }
         for row in rows
     ]
 
 
 def _adjoints(rows: TraceRows[Adjoint]) -> list[dict[str, Any]]:
+    names = ("name", "accumulates", "partial", "formula", "numbers")
     return [
         {
-            "name": row.name,
-            "accumulates": row.accumulates,
-            "partial": row.partial,
-            "formula": row.formula,
-            "numbers": row.numbers,
-            "contribution": _strict(row.contribution),
-            "value": _strict(row.value),
-            "mask": _strict(row.mask),
+            **{name: getattr(row, name) for name in names},
+            **{name: strict(getattr(row, name)) for name in ("contribution", "value", "mask")},
         }
         for row in rows
     ]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from difflab.diagnose.domain import check_domain
+from difflab.diagnose.point_check import checked_point
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.drawing.order import (
     BAR,
@@ -27,7 +27,7 @@ from difflab.drawing.order import (
     subscript,
     trace_names,
 )
-from difflab.errors import InputError, PointError
+from difflab.errors import InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened
@@ -41,7 +41,7 @@ from difflab.report.trace.steps import (
     plain,
 )
 
-__all__ = ["MODES", "SHOWN", "point_values", "trace"]
+__all__ = ["MODES", "SHOWN", "trace"]
 
 ModeName = Literal["forward", "reverse", "both"]
 ElementIndex = tuple[int, tuple[int, ...]]
@@ -87,7 +87,7 @@ def trace(
     InputError
         `mode` or `seed` is unknown.
     PointError
-        A value is missing, unknown or of the wrong shape.
+        A value is missing, unknown, not finite or of the wrong shape.
     DomainError
         The function is undefined at the point.
 
@@ -102,8 +102,7 @@ def trace(
     """
     if mode not in MODES:
         raise InputError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
-    values = point_values(function, point)
-    check_domain(function, values)
+    values = [np.asarray(value) for value in checked_point(function, point).values()]
     source, target = _chosen(function, mode, seed)
     run = _TracedEvaluation(function, values, limit)
     parts: dict[str, Any] = {}
@@ -132,21 +131,6 @@ def _notes(
     bars = {function.inputs.index(name): bar for name, bar in gradient}
     with np.errstate(all="ignore"):
         return tuple(map(str, flat_inputs(function, values, bars, function.graph.place)))
-
-
-def point_values(function: Function, point: Mapping[str, Any]) -> list[Any]:
-    """Return one value per input, each of its input's shape.
-
-    Raises
-    ------
-    PointError
-        A value is missing, unknown or of the wrong shape.
-    """
-    values = [np.asarray(value, dtype=np.float64) for value in function.arranged((), point)]
-    for name, value, shape in zip(function.inputs, values, function.input_shapes, strict=True):
-        if value.shape != shape:
-            raise PointError(f"the input '{name}' has the shape {shape}, its value {value.shape}")
-    return values
 
 
 def _chosen(function: Function, mode: str, seed: str | None) -> tuple[ElementIndex, ElementIndex]:
