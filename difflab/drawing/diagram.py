@@ -29,48 +29,6 @@ __all__ = ["argument_labels", "diagram", "glyph"]
 
 FULL = 80
 
-GLYPHS = {
-    "add": "+",
-    "subtract": "−",
-    "multiply": "×",
-    "divide": "÷",
-    "negative": "neg",
-    "power": "xʸ",
-    "sqrt": "√",
-    "cbrt": "∛",
-    "absolute": "|x|",
-    "log": "ln",
-    "gamma": "Γ",
-    "loggamma": "ln Γ",
-    "digamma": "ψ",
-    "polygamma": "ψ⁽ⁿ⁾",
-    "sigmoid": "σ",
-    "minimum": "min",
-    "maximum": "max",
-    "floor": "⌊x⌋",
-    "ceil": "⌈x⌉",
-    "less": "<",
-    "less_equal": "≤",
-    "greater": ">",
-    "greater_equal": "≥",
-    "equal": "=",
-    "not_equal": "≠",
-    "logical_and": "∧",
-    "logical_or": "∨",
-    "logical_not": "¬",
-    "sum": "Σ",
-    "dlog": "1/x",
-    "dasin": "asin′",
-    "dacosh": "acosh′",
-    "datan2": "atan2′",
-    "dhypot": "hypot′",
-    "dpower": "∂xʸ/∂x",
-    "dpower_exponent": "∂xʸ/∂y",
-    "as_number": "0/1",
-    "pack": "[ , ]",
-}
-ROLES = {"where": ("if", "then", "else"), "clip": ("x", "low", "high"), "atan2": ("y", "x")}
-
 
 def diagram(
     function: Function,
@@ -217,8 +175,7 @@ def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> 
         return "?"
     if primitive.name == "index" and params:
         return one_line(_key(params["key"]), 16)
-    fallback = primitive.names[0] if primitive.names else primitive.name
-    return GLYPHS.get(primitive.name, fallback)
+    return primitive.glyph
 
 
 def _key(key: tuple[Any, ...]) -> str:
@@ -239,7 +196,4 @@ def argument_labels(graph: Graph, node: int) -> tuple[str, ...]:
     primitive, count = graph.primitive(node), len(graph.arguments(node))
     if primitive is None or count < 2 or primitive.commutative:
         return ("",) * count
-    roles = ROLES.get(primitive.name)
-    if roles is not None and len(roles) == count:
-        return roles
-    return tuple(str(position + 1) for position in range(count))
+    return primitive.roles or tuple(str(position + 1) for position in range(count))

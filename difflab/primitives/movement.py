@@ -119,7 +119,6 @@ def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:
 
 transpose: Primitive = Primitive(
     name="transpose",
-    arity=1,
     kernel=_transpose,
     rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=_inverse(axes))),
     structural=True,
@@ -136,7 +135,6 @@ concatenate: Primitive = Primitive(
 )
 take: Primitive = Primitive(
     name="take",
-    arity=1,
     kernel=_take,
     rule=linear(
         lambda t, position, shapes, *, places, axis, rank: put(
@@ -149,7 +147,6 @@ take: Primitive = Primitive(
 # The transpose of `take`: adds each part at its index.
 put: Primitive = Primitive(
     name="put",
-    arity=1,
     kernel=_put,
     rule=linear(
         lambda t, position, shapes, *, places, axis, rank, size: take(
@@ -161,7 +158,6 @@ put: Primitive = Primitive(
 )
 diag: Primitive = Primitive(
     name="diag",
-    arity=1,
     kernel=_diag,
     rule=linear(lambda t, position, shapes: diagonal(t)),
     structural=True,
@@ -169,7 +165,6 @@ diag: Primitive = Primitive(
 )
 diagonal: Primitive = Primitive(
     name="diagonal",
-    arity=1,
     kernel=lambda xp, x: xp.diagonal(x, axis1=-2, axis2=-1),
     rule=linear(lambda t, position, shapes: diag(t)),
     structural=True,
@@ -177,7 +172,6 @@ diagonal: Primitive = Primitive(
 )
 constant_array: Primitive = Primitive(
     name="constant_array",
-    arity=0,
     kernel=_constant_array,
     rule=elementwise(),
     structural=True,

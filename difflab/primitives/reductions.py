@@ -255,14 +255,12 @@ def _reversed(x: Any, axis: int) -> Any:
 
 prod: Primitive = Primitive(
     name="prod",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.prod(x, axis=axes),
     rule=tangent(_weighted(_others)),
     shape=reduced_shape,
 )
 max_: Primitive = Primitive(
     name="max",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.max(x, axis=axes),
     rule=tangent(_largest),
     sympy=_folded("Max"),
@@ -273,7 +271,6 @@ max_: Primitive = Primitive(
 )
 min_: Primitive = Primitive(
     name="min",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.min(x, axis=axes),
     rule=tangent(_smallest),
     sympy=_folded("Min"),
@@ -285,7 +282,6 @@ min_: Primitive = Primitive(
 # Where the derivative of `max` flows.
 is_maximum: Primitive = Primitive(
     name="is_maximum",
-    arity=1,
     kernel=_is_maximum,
     rule=elementwise(None),
     analytic=False,
@@ -294,7 +290,6 @@ is_maximum: Primitive = Primitive(
 )
 argmax: Primitive = Primitive(
     name="argmax",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.argmax(x, axis=axes[0]) * 1.0,
     rule=elementwise(None),
     convention="derivative 0",
@@ -303,44 +298,35 @@ argmax: Primitive = Primitive(
 )
 norm: Primitive = Primitive(
     name="norm",
-    arity=1,
     kernel=_norm,
     rule=tangent(_weighted(_direction)),
     sympy=_exact_norm,
-    mpmath=_exact_norm,
     convention="derivative 0 at the origin",
     shape=reduced_shape,
 )
 logsumexp: Primitive = Primitive(
     name="logsumexp",
-    arity=1,
     kernel=_logsumexp,
     rule=tangent(_weighted(lambda y, x, axes: softmax(x, axes=axes, rank=len(x.shape)))),
     sympy=_exact_logsumexp,
-    mpmath=_exact_logsumexp,
     shape=reduced_shape,
 )
 softmax: Primitive = Primitive(
     name="softmax",
-    arity=1,
     kernel=_softmax,
     rule=tangent(_softmax_slope),
     sympy=_exact_softmax,
-    mpmath=_exact_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 log_softmax: Primitive = Primitive(
     name="log_softmax",
-    arity=1,
     kernel=_log_softmax,
     rule=tangent(_log_softmax_slope),
     sympy=_exact_log_softmax,
-    mpmath=_exact_log_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 cumsum: Primitive = Primitive(
     name="cumsum",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.cumsum(x, axis=axes[0]),
     rule=linear(
         lambda t, position, shapes, *, axes, rank: _reversed(

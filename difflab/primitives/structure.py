@@ -208,7 +208,6 @@ def _spread(
 
 broadcast: Primitive = Primitive(
     name="broadcast",
-    arity=1,
     kernel=_broadcast,
     rule=linear(_unbroadcast),
     structural=True,
@@ -217,7 +216,6 @@ broadcast: Primitive = Primitive(
 )
 reshape: Primitive = Primitive(
     name="reshape",
-    arity=1,
     kernel=_reshape,
     rule=linear(
         lambda t, position, shapes, *, shape, rank: reshape(t, shape=shapes[0], rank=len(shape))
@@ -228,7 +226,6 @@ reshape: Primitive = Primitive(
 )
 index: Primitive = Primitive(
     name="index",
-    arity=1,
     kernel=_index,
     rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
     structural=True,
@@ -250,14 +247,15 @@ pack: Primitive = Primitive(
     kernel=_pack,
     rule=linear(_unpack),
     structural=True,
+    glyph="[ , ]",
     shape=_packed_shape,
 )
 sum_: Primitive = Primitive(
     name="sum",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.sum(x, axis=axes),
     rule=linear(_spread),
     names=("sum",),
+    glyph="Σ",
     shape=_summed_shape,
     # Without the method of NumPy's arrays, which is written in Python.
     unbatched=lambda xp, *, axes, rank: (
