@@ -360,19 +360,12 @@ def alternative_to(name: str) -> str:
 @cache
 def rows_by_numpy_name() -> Mapping[str, Primitive]:
     """Return the rows by NumPy's function names."""
-    kernels = {row.kernel: row for row in TABLE.values() if isinstance(row.kernel, str)}
-    by_row_name = {"heaviside", "cbrt", "hypot", "where", "clip"}
-    rows = {str(name).removeprefix("special."): row for name, row in kernels.items()}
-    rows |= {name: TABLE[name] for name in by_row_name if name != "heaviside"}
-    return rows | {
-        "arctan2": TABLE["atan2"],
-        "absolute": TABLE["absolute"],
+    synonyms = {
+        "abs": TABLE["absolute"],
+        "digamma": TABLE["digamma"],
         "fabs": TABLE["absolute"],
-        "remainder": TABLE["mod"],
-        "true_divide": TABLE["divide"],
         "float_power": TABLE["power"],
-        "power": TABLE["power"],
-        "expit": TABLE["sigmoid"],
-        "psi": TABLE["digamma"],
-        "gammaln": TABLE["loggamma"],
+        "mod": TABLE["mod"],
+        "true_divide": TABLE["divide"],
     }
+    return {row.ufunc: row for row in TABLE.values() if row.ufunc} | synonyms

@@ -195,8 +195,8 @@ class Primitive:
         A name on the array module (``"sin"``), on its special functions (``"special.erf"``),
         or a function ``(xp, *args, **params)``; by default `name`.
     ufunc : str
-        NumPy's universal function that gives the same values; by default a `kernel` that is a
-        name.
+        The universal function of NumPy or SciPy that gives the same values, by which `native`
+        and `cupy` spell the row; by default a `kernel` that is a name.
     rule : Elementwise, Select, Linear, ByArgument or Custom
         The derivative.
     names : tuple of str

@@ -1,6 +1,6 @@
-"""The functions that rows define for printed code, where C99 and Python's `math` lack them.
+"""The functions of printed code: C99's, and those that rows define where a language lacks them.
 
-They are accurate where a single expression is not: in the tails, and at nan.
+These are accurate where a single expression is not: in the tails, and at nan.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from difflab.primitives import TABLE
 
-__all__ = ["PYTHON", "C", "used"]
+__all__ = ["C99", "PYTHON", "C", "used"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_CALL = re.compile(r"(\w+)\(\{0\}(?:, \{1\})?\)")
 _DEFINED = re.compile(r"(\w+)\(")
 
 
@@ -44,3 +45,10 @@ PYTHON: Mapping[str, str] = _by_name(row.python_function for row in TABLE.values
 
 C: Mapping[str, str] = _by_name(row.c_function for row in TABLE.values())
 """C functions, over C99's and each other, in an order that defines before use."""
+
+C99: Mapping[str, str] = {
+    row.ufunc: match[1]
+    for row in TABLE.values()
+    if row.ufunc and (match := _CALL.fullmatch(row.c)) and match[1] not in C
+}
+"""The function of C99 for each universal function that has one."""

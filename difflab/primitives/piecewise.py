@@ -242,6 +242,7 @@ def clip(x, low, high):
 absolute: Primitive = Primitive(
     name="absolute",
     kernel="abs",
+    ufunc="absolute",
     rule=elementwise(lambda t, y, x: t * sign(x)),
     names=("abs", "absolute"),
     sympy="Abs",
@@ -302,6 +303,7 @@ ceil = _step("ceil", "ceil", "ceiling", "ceil", "⌈x⌉", UPPER, 0.0)
 round_ = _step("round", "rint", None, "nint", "round", ROUNDED, 0.5)
 mod: Primitive = Primitive(
     name="mod",
+    ufunc="remainder",
     rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: -(t * round_((a - y) / b))),
     sympy="Mod",
     mpmath=lambda mp, a, b: a - b * mp.floor(a / b),
