@@ -158,7 +158,7 @@ logaddexp: Primitive = Primitive(
         lambda t, y, a, b: t * sigmoid(b - a),
     ),
     sympy=lambda sympy, a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
-    mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b))),
+    mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b)) if a != b else 1),
     python="(max({0}, {1}) + log1p(exp(-fabs({0} - ({1})))) if {0} != {1} else {0} + log(2.0))",
     latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
     c_function="""\

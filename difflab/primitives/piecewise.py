@@ -152,12 +152,24 @@ where: Primitive = Primitive(
     analytic=False,
     truths=(0,),
 )
+
+
+def _least(a: Any, b: Any) -> Any:
+    """Return the smaller of two real numbers; nan if either is nan."""
+    return a if a < b or a != a else b
+
+
+def _largest(a: Any, b: Any) -> Any:
+    """Return the larger of two real numbers; nan if either is nan."""
+    return a if a > b or a != a else b
+
+
 minimum: Primitive = Primitive(
     name="minimum",
     rule=select(lambda a, b: a < b, lambda a, b: logical_not(a < b)),
     names=("min", "minimum"),
     sympy="Min",
-    mpmath=lambda mp, a, b: a if a < b or a != a else b,
+    mpmath=lambda mp, a, b: _least(a, b),
     python="({0} if {0} < {1} or {0} != {0} else {1})",
     latex="\\min\\left({0}, {1}\\right)",
     zero_slope="{other} is selected",
@@ -176,7 +188,7 @@ maximum: Primitive = Primitive(
     rule=select(lambda a, b: a > b, lambda a, b: logical_not(a > b)),
     names=("max", "maximum"),
     sympy="Max",
-    mpmath=lambda mp, a, b: a if a > b or a != a else b,
+    mpmath=lambda mp, a, b: _largest(a, b),
     python="({0} if {0} > {1} or {0} != {0} else {1})",
     latex="\\max\\left({0}, {1}\\right)",
     zero_slope="{other} is selected",
@@ -225,7 +237,7 @@ clip: Primitive = Primitive(
         lambda *args: logical_not(logical_or(_is_inside(*args), _is_low(*args))),
     ),
     sympy=lambda sympy, x, low, high: sympy.Min(sympy.Max(x, low), high),
-    mpmath=lambda mp, x, low, high: min(max(x, low), high),
+    mpmath=lambda mp, x, low, high: _least(_largest(x, low), high),
     c="minimum(maximum({0}, {1}), {2})",
     python="clip({0}, {1}, {2})",
     roles=("x", "low", "high"),
@@ -328,7 +340,7 @@ heaviside: Primitive = Primitive(
     kernel=kernels.heaviside,
     rule=elementwise(None),
     sympy="Heaviside",
-    mpmath=lambda mp, x: mp.mpf(0 if x < 0 else 1 if x > 0 else 0.5),
+    mpmath=lambda mp, x: x if x != x else mp.mpf(0 if x < 0 else 1 if x > 0 else 0.5),
     c="({0} == 0.0 ? 0.5 : {0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0})",
     python="({0} if {0} != {0} else 0.5 if {0} == 0.0 else 1.0 if {0} > 0.0 else 0.0)",
     latex="\\operatorname{{H}}\\left({0}\\right)",
