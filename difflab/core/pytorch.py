@@ -36,7 +36,7 @@ Array = Any
 Axis = int | Sequence[int] | None
 
 
-class _Torch:
+class _LoadedTorch:
     """The module `torch`, looked up on each use."""
 
     def __getattr__(self, name: str) -> Any:
@@ -45,7 +45,7 @@ class _Torch:
         return getattr(sys.modules["torch"], name)
 
 
-torch: Any = _Torch()
+torch: Any = _LoadedTorch()
 
 NUMPYS_NAMES = {
     "concatenate": "cat",

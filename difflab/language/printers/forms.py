@@ -12,6 +12,7 @@ import string
 from dataclasses import dataclass
 
 from difflab.language.operators import LEVEL_OF
+from difflab.language.printers.writer import Part
 
 __all__ = [
     "ANYTHING",
@@ -21,7 +22,6 @@ __all__ = [
     "PRODUCT",
     "SUM",
     "TemplateForm",
-    "TemplatePart",
     "make_form",
 ]
 
@@ -31,8 +31,6 @@ PRODUCT = LEVEL_OF["multiply"]
 NEGATIVE = LEVEL_OF["negative"]
 POWER = LEVEL_OF["power"]
 ATOM = POWER + 2
-
-TemplatePart = str | tuple[int, int]
 
 _OPERATORS = frozenset({"", "-", "!", "not", "\\neg"})
 _BEFORE = re.compile(r"(?:[(\[{,&|]|\\\\|\\begin\{cases\}|\\l(?:floor|ceil)| [?:]| if| else)\s*$")
@@ -56,7 +54,7 @@ class TemplateForm:
         Positions of the arguments that are written more than once.
     """
 
-    parts: tuple[TemplatePart, ...]
+    parts: tuple[Part, ...]
     level: int
     repeated: frozenset[int]
 
@@ -83,7 +81,7 @@ def make_form(template: str, name: str, *, strict: bool = False) -> TemplateForm
     literals, places = _split(template)
     repeated = frozenset(place for place in places if places.count(place) > 1)
     operator = name in LEVEL_OF and literals[0].strip("{ ") in _OPERATORS
-    parts: list[TemplatePart] = []
+    parts: list[Part] = []
     for position, place in enumerate(places):
         before, behind = literals[position], literals[position + 1]
         enclosed = bool(_BEFORE.search(before) and _BEHIND.match(behind))
