@@ -37,7 +37,6 @@ __all__ = [
     "min",
     "norm",
     "prod",
-    "reduced_for_broadcast",
     "softmax",
     "sum",
 ]

@@ -31,7 +31,6 @@ __all__ = [
     "concatenate",
     "diag",
     "diagonal",
-    "fits",
     "pad",
     "reshape",
     "squeeze",

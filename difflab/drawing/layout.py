@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from difflab.drawing.network import Net, align, layers, network, offsets, order
 
@@ -18,8 +19,7 @@ __all__ = ["XY", "Arrow", "Curve", "Placement", "place"]
 XY = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A straight lead from `start`, a cubic Bézier and a straight lead to `end`.
 
     Attributes

@@ -13,11 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, Shape, elementwise, linear, tangent
+from difflab.core.primitive import Primitive, elementwise, linear, tangent
 from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
 from difflab.primitives.piecewise import where
-from difflab.primitives.structure import broadcast, index, picked, reshape, sum_
+from difflab.primitives.structure import (
+    index,
+    picked,
+    reduced_shape,
+    reshape,
+    spread_over,
+    sum_,
+)
 
 __all__ = [
     "argmax",
@@ -40,24 +47,11 @@ NEGLIGIBLE = -1_000_000
 """Exponents below this are zero in mpmath at any working precision in use."""
 
 
-def reduced_shape(shapes: tuple[Shape, ...], *, axes: Axes, rank: int) -> Shape:
-    """Return a shape without the axes that are reduced."""
-    (shape,) = shapes
-    return tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes)
-
-
-def spread_over(y: Any, x: Any, axes: Axes) -> Any:
-    """Copy a reduced value along the axes of `x` that were reduced."""
-    rank = len(x.shape)
-    kept = tuple(1 if axis - rank in axes else size for axis, size in enumerate(x.shape))
-    return broadcast(reshape(y, shape=kept, rank=rank - len(axes)), shape=x.shape, rank=rank)
-
-
 def _weighted(weight: Callable[..., Any]) -> Callable[..., Any]:
     """Return the tangent map ẏ = Σ w·ẋ of a reduction whose slopes are ``weight(y, x, axes)``."""
 
     def slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-        return sum_(t * weight(spread_over(y, x, axes), x, axes), axes=axes, rank=rank)
+        return sum_(t * weight(spread_over(y, x.shape, axes), x, axes), axes=axes, rank=rank)
 
     return slope
 
@@ -237,11 +231,11 @@ def _exact_norm(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
 
 
 def _softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    return y * (t - spread_over(sum_(y * t, axes=axes, rank=rank), x, axes))
+    return y * (t - spread_over(sum_(y * t, axes=axes, rank=rank), x.shape, axes))
 
 
 def _log_softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x, axes)
+    return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x.shape, axes)
 
 
 # --- the rows ---------------------------------------------------------------------------------

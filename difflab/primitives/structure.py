@@ -191,19 +191,17 @@ def _unpack(t: Any, position: int, shapes: tuple[Shape, ...], *, ranks: tuple[in
     return reshape(part, shape=shape, rank=1)
 
 
-def _summed_shape(shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Shape:
+def reduced_shape(shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Shape:
+    """Return a shape without the axes that are reduced."""
     (shape,) = shapes
     return tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes)
 
 
-def _spread(
-    t: Any, position: int, shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int
-) -> Any:
-    """Copy a cotangent along the axes that were summed."""
-    (shape,) = shapes
-    kept = tuple(1 if axis - len(shape) in axes else size for axis, size in enumerate(shape))
-    opened = reshape(t, shape=kept, rank=len(shape) - len(axes))
-    return broadcast(opened, shape=shape, rank=len(shape))
+def spread_over(y: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+    """Copy a reduced value along the axes of `shape` that were reduced."""
+    rank = len(shape)
+    kept = tuple(1 if axis - rank in axes else size for axis, size in enumerate(shape))
+    return broadcast(reshape(y, shape=kept, rank=rank - len(axes)), shape=shape, rank=rank)
 
 
 broadcast: Primitive = Primitive(
@@ -253,10 +251,10 @@ pack: Primitive = Primitive(
 sum_: Primitive = Primitive(
     name="sum",
     kernel=lambda xp, x, *, axes, rank: xp.sum(x, axis=axes),
-    rule=linear(_spread),
+    rule=linear(lambda t, position, shapes, *, axes, rank: spread_over(t, shapes[0], axes)),
     names=("sum",),
     glyph="Σ",
-    shape=_summed_shape,
+    shape=reduced_shape,
     # Without the method of NumPy's arrays, which is written in Python.
     unbatched=lambda xp, *, axes, rank: (
         partial(np.add.reduce, axis=axes) if xp is np else methodcaller("sum", axes)
