@@ -116,8 +116,8 @@ def rounded(a: Any, decimals: int = 0) -> Any:
 def _move_axis(a: Any, source: int, destination: int) -> Any:
     rank = len(a.shape)
     order = list(range(rank))
-    place = order.pop(normalized_axis("moveaxis", source, a.shape))
-    order.insert(normalized_axis("moveaxis", destination, a.shape) + rank, place)
+    moved = order.pop(normalized_axis("moveaxis", source, a.shape))
+    order.insert(normalized_axis("moveaxis", destination, a.shape) + rank, moved)
     return arrays.transpose(a, order)
 
 

@@ -14,24 +14,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "add",
-    "argmax",
-    "asarray",
-    "broadcast_to",
-    "cbrt",
-    "diagonal",
-    "flip",
-    "max",
-    "min",
-    "prod",
-    "result_type",
-    "sum",
-    "take",
-    "transpose",
-    "zeros",
-]
-
 Array = Any
 Axis = int | Sequence[int] | None
 
@@ -144,8 +126,8 @@ max, min, sum = (partial(_reduced, name) for name in ("amax", "amin", "sum"))
 def prod(x: Array, axis: Axis = None) -> Array:
     """Multiply along axes, one after the other."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    for place in sorted((entry % x.ndim for entry in axes), reverse=True):
-        x = torch.prod(x, dim=place)
+    for along in sorted((entry % x.ndim for entry in axes), reverse=True):
+        x = torch.prod(x, dim=along)
     return x
 
 

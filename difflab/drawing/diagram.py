@@ -1,4 +1,4 @@
-"""From a function's graph to boxes and arrows: one box a node, or a summary of a large graph."""
+"""The boxes and arrows of a function: one box per node, or a summary of a large graph."""
 
 from __future__ import annotations
 
@@ -87,16 +87,16 @@ def _carrying(
     names = trace_names(function, order)
     nodes = [node for node in order if graph.opcode[node] == INPUT]
     nodes += [node for node in order if graph.opcode[node] >= FIRST_ROW]
-    places = [
-        place
-        for place, box in enumerate(picture.boxes)
+    positions = [
+        position
+        for position, box in enumerate(picture.boxes)
         if box.kind not in (BoxKind.CONSTANT, BoxKind.OUTPUT)
     ]
     boxes = list(picture.boxes)
-    for node, place in zip(nodes, places, strict=True):
+    for node, position in zip(nodes, positions, strict=True):
         bar = cotangents.get(node)
-        boxes[place] = replace(
-            boxes[place],
+        boxes[position] = replace(
+            boxes[position],
             caption=one_line(subscript(names[node]), 24),
             value=compact(values[node]),
             bar="" if bar is None else compact(bar),
@@ -115,8 +115,8 @@ def _full(
 ) -> Diagram:
     """Draw every node that the outputs need, in evaluation order.
 
-    A constant is drawn beside each operation that uses it, as it is written: its fan-out says
-    nothing about the function, and would cross the whole picture.
+    A constant is drawn at each operation that uses it: the arrows of a shared box would cross the
+    whole picture.
     """
     graph = function.graph
     names = trace_names(function, order)
@@ -125,7 +125,7 @@ def _full(
         for node in order
         for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
     ]
-    uses += [(node, -1 - place, "") for place, node in enumerate(function.outputs)]
+    uses += [(node, -1 - position, "") for position, node in enumerate(function.outputs)]
     literals = dict.fromkeys((a, user) for a, user, _ in uses if graph.opcode[a] == CONSTANT)
     inputs = [node for node in order if graph.opcode[node] == INPUT]
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
@@ -137,7 +137,7 @@ def _full(
         value = subscript(names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip))
-    outputs = [-1 - place for place in range(len(function.outputs))]
+    outputs = [-1 - position for position in range(len(function.outputs))]
     number: dict[object, int] = {
         key: box for box, key in enumerate([*inputs, *literals, *operations, *outputs])
     }
@@ -150,7 +150,7 @@ def _full(
 
 
 def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
-    """Return the box of one node; its caption ties it to the evaluation trace."""
+    """Return the box of one node; its caption is the node's name in the evaluation trace."""
     code = int(graph.opcode[node])
     name = one_line(subscript(names[node]), 24)
     if code == CONSTANT:

@@ -46,7 +46,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class BoxShape:
-    """The outline of a box; its kind says how it is drawn."""
+    """The rectangle and the kind of a box, from which its outline follows."""
 
     kind: BoxKind
     x: float
@@ -103,7 +103,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Dot:
-    """Where the arrows of one node part."""
+    """A point at which the arrows of one node part."""
 
     centre: XY
 
@@ -161,7 +161,7 @@ def _advance(character: str) -> float:
 def _tails(picture: Diagram) -> list[float]:
     """Return the length of the straight piece of arrow behind each box that carries its values.
 
-    Boxes of one layer have one length, so that they stand as they do without.
+    It has one length in each layer, so that the boxes of a layer stay aligned.
     """
     ends = [(edge.source, edge.target) for edge in picture.edges]
     layer = layers(len(picture.boxes), ends, picture.late)
@@ -238,7 +238,7 @@ def scene(picture: Diagram) -> Scene:
 def _fitted(
     drawn: Scene, box: Box, tail: float, centre: XY, size: XY, horizontal: bool
 ) -> tuple[XY, XY]:
-    """Draw the piece of arrow that carries numbers; return the place and size of the box alone."""
+    """Draw the piece of arrow that carries numbers; return the box's own centre and size."""
     if not tail:
         return centre, size
     x, y = centre
@@ -257,9 +257,9 @@ def _fitted(
     return (x, y - 0.5 * PAIR), (own[0], size[1] - PAIR)
 
 
-def _numbers(drawn: Scene, box: Box, place: tuple[float, float, float]) -> None:
-    """Write value and cotangent, each with its height; what is not finite stands out."""
-    x, *heights = place
+def _numbers(drawn: Scene, box: Box, at: tuple[float, float, float]) -> None:
+    """Write value and cotangent at their heights; values that are not finite are highlighted."""
+    x, *heights = at
     for text, y, role in zip((box.value, box.bar), heights, ("value", "bar"), strict=True):
         if text:
             bad = "nan" in text or "inf" in text
@@ -330,7 +330,7 @@ def _key_width(picture: Diagram) -> float:
 
 
 def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
-    """Write the title and the counts above, the key of the shapes below."""
+    """Write the title and the counts above the picture and the key of the shapes below it."""
     room = int(inner / (0.6 * TITLE))
     drawn.texts.append(
         SceneText(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start")

@@ -1,4 +1,4 @@
-"""A scene as SVG, written by hand: no tool is needed, and every text is escaped.
+"""A scene as an SVG document, in which every text is escaped.
 
 The picture has its own background, light or dark as the viewer prefers, and its colours are
 Okabe and Ito's, which colour-blind people can tell apart; every kind also has its own shape.

@@ -155,8 +155,8 @@ def _by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
         whole = [np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks]
         matrix = library.Matrix if hasattr(library, "Symbol") else library.matrix
         parts = []
-        for place in np.ndindex(batch):
-            operands = [matrix(x[place].tolist()) for x in whole]
+        for at in np.ndindex(batch):
+            operands = [matrix(x[at].tolist()) for x in whole]
             try:
                 parts.append(_array(compute(library, *operands)))
             except (ZeroDivisionError, ValueError):
@@ -176,8 +176,8 @@ def _array(value: Any) -> Array:
     """Return a number or a library's matrix as an object array."""
     if hasattr(value, "rows"):
         found = np.empty((value.rows, value.cols), dtype=object)
-        for place in np.ndindex(found.shape):
-            found[place] = value[place]
+        for at in np.ndindex(found.shape):
+            found[at] = value[at]
         return found
     number = np.empty((), dtype=object)
     number[()] = value

@@ -60,9 +60,9 @@ def _concatenate(xp: ModuleType, *parts: Array, axis: int, rank: int) -> Array:
 
 
 def _concatenated_shape(shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Shape:
-    place = axis + rank
-    size = sum(shape[place] for shape in shapes)
-    return (*shapes[0][:place], size, *shapes[0][place + 1 :])
+    along = axis + rank
+    size = sum(shape[along] for shape in shapes)
+    return (*shapes[0][:along], size, *shapes[0][along + 1 :])
 
 
 def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Any:
@@ -70,18 +70,18 @@ def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: i
 
     Its start follows from the elements before it, which are counted once for all parts.
     """
-    place, own = axis + rank, shapes[position]
+    along, own = axis + rank, shapes[position]
     before = (shapes if isinstance(shapes, Shapes) else Shapes(shapes)).starts[position]
-    beside = math.prod(own[:place] + own[place + 1 :])
+    beside = math.prod(own[:along] + own[along + 1 :])
     start = before // beside if beside else 0
     key: list[Any] = [(0, size, 1) for size in own]
-    key[place] = (start, start + own[place], 1)
+    key[along] = (start, start + own[along], 1)
     return index(t, key=tuple(key), rank=rank)
 
 
 def _taken_shape(shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int) -> Shape:
-    place = axis + rank
-    return (*shapes[0][:place], len(indices(places)), *shapes[0][place + 1 :])
+    along = axis + rank
+    return (*shapes[0][:along], len(indices(places)), *shapes[0][along + 1 :])
 
 
 def _take(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int) -> Array:
@@ -102,8 +102,8 @@ def _put(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int, size
 def _put_shape(
     shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int, size: int
 ) -> Shape:
-    place = axis + rank
-    return (*shapes[0][:place], size, *shapes[0][place + 1 :])
+    along = axis + rank
+    return (*shapes[0][:along], size, *shapes[0][along + 1 :])
 
 
 def _diag(xp: ModuleType, x: Array) -> Array:

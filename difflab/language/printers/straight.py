@@ -17,7 +17,7 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import FreshNames
-from difflab.language.printers.array_loops import MOVED, Move, moves, place, terms
+from difflab.language.printers.array_loops import MOVED, Move, flat_index, moves, terms
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import TemplateForm, make_form
@@ -254,8 +254,8 @@ class StraightLinePrinter(ExpressionPrinter):
             read, written = (counters, found) if move.adds else (found, counters)
         value = self.expression(child)
         if self.graph.shape(child):
-            value = f"{value}[{place(move.source, read)}]"
-        target = f"{name}[{place(move.target, written)}]"
+            value = f"{value}[{flat_index(move.source, read)}]"
+        target = f"{name}[{flat_index(move.target, written)}]"
         loops = list(zip(counters, move.sizes, strict=True))
         if not self.graph.shape(child) and move.sizes == (1,):
             loops, target = [], f"{name}[{move.target[0]}]"
