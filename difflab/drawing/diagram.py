@@ -12,6 +12,7 @@ from difflab.drawing.order import (
     compact,
     constant_text,
     evaluation_order,
+    key_text,
     levels,
     output_labels,
     short,
@@ -174,21 +175,8 @@ def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> 
     if primitive is None:
         return "?"
     if primitive.name == "index" and params:
-        return one_line(_key(params["key"]), 16)
+        return one_line(key_text(params["key"]), 16)
     return primitive.glyph
-
-
-def _key(key: tuple[Any, ...]) -> str:
-    """Return an indexing key as it is written: ``[0]``, ``[1:5]``."""
-    parts = []
-    for part in key:
-        if isinstance(part, tuple):
-            start, stop, step = part
-            ends = f"{'' if start is None else start}:{'' if stop is None else stop}"
-            parts.append(ends if step in (None, 1) else f"{ends}:{step}")
-        else:
-            parts.append(str(part))
-    return f"[{', '.join(parts)}]"
 
 
 def argument_labels(graph: Graph, node: int) -> tuple[str, ...]:

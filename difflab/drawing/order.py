@@ -25,6 +25,7 @@ __all__ = [
     "compact",
     "constant_text",
     "evaluation_order",
+    "key_text",
     "levels",
     "marked",
     "output_labels",
@@ -101,6 +102,19 @@ def constant_text(graph: Graph, node: int) -> str:
     if name is not None:
         return {"pi": "π"}.get(name, name)
     return short(graph.constant(node))
+
+
+def key_text(key: tuple[Any, ...]) -> str:
+    """Return an indexing key as it is written: ``[0]``, ``[1:5]``."""
+    parts = []
+    for part in key:
+        if isinstance(part, tuple):
+            start, stop, step = part
+            ends = f"{'' if start is None else start}:{'' if stop is None else stop}"
+            parts.append(ends if step in (None, 1) else f"{ends}:{step}")
+        else:
+            parts.append(str(part))
+    return f"[{', '.join(parts)}]"
 
 
 def subscript(name: str, mark: str = "") -> str:

@@ -36,6 +36,12 @@ def indices(places: Places) -> NDArray[np.int64]:
     return np.array(places, dtype=np.int64)
 
 
+def resized(shape: Shape, axis: int, size: int) -> Shape:
+    """Return a shape with another size along an axis, which is counted from the end."""
+    along = axis + len(shape)
+    return (*shape[:along], size, *shape[along + 1 :])
+
+
 def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
     batch = x.ndim - len(axes)
     if batch == 0 and xp is np:
@@ -60,9 +66,7 @@ def _concatenate(xp: ModuleType, *parts: Array, axis: int, rank: int) -> Array:
 
 
 def _concatenated_shape(shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Shape:
-    along = axis + rank
-    size = sum(shape[along] for shape in shapes)
-    return (*shapes[0][:along], size, *shapes[0][along + 1 :])
+    return resized(shapes[0], axis, sum(shape[axis] for shape in shapes))
 
 
 def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Any:
@@ -80,8 +84,7 @@ def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: i
 
 
 def _taken_shape(shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int) -> Shape:
-    along = axis + rank
-    return (*shapes[0][:along], len(indices(places)), *shapes[0][along + 1 :])
+    return resized(shapes[0], axis, len(indices(places)))
 
 
 def _take(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int) -> Array:
@@ -102,8 +105,7 @@ def _put(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int, size
 def _put_shape(
     shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int, size: int
 ) -> Shape:
-    along = axis + rank
-    return (*shapes[0][:along], size, *shapes[0][along + 1 :])
+    return resized(shapes[0], axis, size)
 
 
 def _diag(xp: ModuleType, x: Array) -> Array:

@@ -149,15 +149,6 @@ def _folded(name: str) -> Callable[..., Any]:
     return fold
 
 
-def _ordinary(name: str) -> Callable[..., Any]:
-    """Return NumPy's function of that name, which works on mpmath's numbers."""
-
-    def compute(mp: Any, x: Array, *, axes: Axes, rank: int) -> Array:
-        return getattr(np, name)(x, axis=axes)
-
-    return compute
-
-
 # --- norms and exponentials -------------------------------------------------------------------
 
 
@@ -258,7 +249,7 @@ max_: Primitive = Primitive(
     kernel=lambda xp, x, *, axes, rank: xp.max(x, axis=axes),
     rule=tangent(_largest),
     sympy=_folded("Max"),
-    mpmath=_ordinary("max"),
+    mpmath=None,
     convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
@@ -268,7 +259,7 @@ min_: Primitive = Primitive(
     kernel=lambda xp, x, *, axes, rank: xp.min(x, axis=axes),
     rule=tangent(_smallest),
     sympy=_folded("Min"),
-    mpmath=_ordinary("min"),
+    mpmath=None,
     convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from difflab.core.primitive import Primitive
-from difflab.drawing.order import short
+from difflab.drawing.order import key_text, short
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import fold
 from difflab.graph.ir import Number
@@ -173,11 +173,7 @@ def _list(*args: Phrase, **_params: Any) -> Phrase:
 
 
 def _indexed(x: Phrase, *, key: tuple[Any, ...], rank: int) -> Phrase:
-    parts = [
-        str(part) if isinstance(part, int) else ":".join("" if p is None else str(p) for p in part)
-        for part in key
-    ]
-    return Phrase(f"{x.within(ATOM)}[{', '.join(parts)}]")
+    return Phrase(f"{x.within(ATOM)}{key_text(key)}")
 
 
 # Rows that move data, by their parameters, and the two with a layout of their own.
