@@ -11,109 +11,20 @@ Examples
 [0.5, 0.5]
 """
 
+from difflab.arrays import linalg, network, products, reductions, shapes, trigonometric
 from difflab.arrays.given import Axis
-from difflab.arrays.linalg import cholesky, cofactor, det, inv, logdet, solve
-from difflab.arrays.network import (
-    batch_norm,
-    conv2d,
-    cross_entropy,
-    gelu,
-    layer_norm,
-    leaky_relu,
-    max_pool,
-    mse,
-)
-from difflab.arrays.products import dot, einsum, matmul, outer, trace
-from difflab.arrays.reductions import (
-    argmax,
-    cumsum,
-    log_softmax,
-    logsumexp,
-    max,
-    mean,
-    min,
-    norm,
-    prod,
-    softmax,
-    sum,
-)
-from difflab.arrays.shapes import (
-    broadcast_to,
-    concatenate,
-    diag,
-    diagonal,
-    pad,
-    reshape,
-    squeeze,
-    stack,
-    take,
-    transpose,
-)
-from difflab.arrays.trigonometric import (
-    acot,
-    acoth,
-    acsc,
-    acsch,
-    asec,
-    asech,
-    cot,
-    coth,
-    csc,
-    csch,
-    sec,
-)
+from difflab.arrays.linalg import *
+from difflab.arrays.network import *
+from difflab.arrays.products import *
+from difflab.arrays.reductions import *
+from difflab.arrays.shapes import *
+from difflab.arrays.trigonometric import *
 
-__all__ = [
-    "Axis",
-    "acot",
-    "acoth",
-    "acsc",
-    "acsch",
-    "argmax",
-    "asec",
-    "asech",
-    "batch_norm",
-    "broadcast_to",
-    "cholesky",
-    "cofactor",
-    "concatenate",
-    "conv2d",
-    "cot",
-    "coth",
-    "cross_entropy",
-    "csc",
-    "csch",
-    "cumsum",
-    "det",
-    "diag",
-    "diagonal",
-    "dot",
-    "einsum",
-    "gelu",
-    "inv",
-    "layer_norm",
-    "leaky_relu",
-    "log_softmax",
-    "logdet",
-    "logsumexp",
-    "matmul",
-    "max",
-    "max_pool",
-    "mean",
-    "min",
-    "mse",
-    "norm",
-    "outer",
-    "pad",
-    "prod",
-    "reshape",
-    "sec",
-    "softmax",
-    "solve",
-    "squeeze",
-    "stack",
-    "sum",
-    "take",
-    "trace",
-    "transpose",
-]
+__all__ = ["Axis"]
+# Spelled out, because this is the form that type checkers can follow.
+__all__ += linalg.__all__
+__all__ += network.__all__
+__all__ += products.__all__
+__all__ += reductions.__all__
+__all__ += shapes.__all__
+__all__ += trigonometric.__all__

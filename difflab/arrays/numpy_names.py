@@ -116,8 +116,8 @@ def rounded(a: Any, decimals: int = 0) -> Any:
 def _move_axis(a: Any, source: int, destination: int) -> Any:
     rank = len(a.shape)
     order = list(range(rank))
-    place = order.pop(normalized_axis("moveaxis", source, a.shape))
-    order.insert(normalized_axis("moveaxis", destination, a.shape) + rank, place)
+    moved = order.pop(normalized_axis("moveaxis", source, a.shape))
+    order.insert(normalized_axis("moveaxis", destination, a.shape) + rank, moved)
     return arrays.transpose(a, order)
 
 
@@ -360,19 +360,12 @@ def alternative_to(name: str) -> str:
 @cache
 def rows_by_numpy_name() -> Mapping[str, Primitive]:
     """Return the rows by NumPy's function names."""
-    kernels = {row.kernel: row for row in TABLE.values() if isinstance(row.kernel, str)}
-    by_row_name = {"heaviside", "cbrt", "hypot", "where", "clip"}
-    rows = {str(name).removeprefix("special."): row for name, row in kernels.items()}
-    rows |= {name: TABLE[name] for name in by_row_name if name != "heaviside"}
-    return rows | {
-        "arctan2": TABLE["atan2"],
-        "absolute": TABLE["absolute"],
+    synonyms = {
+        "abs": TABLE["absolute"],
+        "digamma": TABLE["digamma"],
         "fabs": TABLE["absolute"],
-        "remainder": TABLE["mod"],
-        "true_divide": TABLE["divide"],
         "float_power": TABLE["power"],
-        "power": TABLE["power"],
-        "expit": TABLE["sigmoid"],
-        "psi": TABLE["digamma"],
-        "gammaln": TABLE["loggamma"],
+        "mod": TABLE["mod"],
+        "true_divide": TABLE["divide"],
     }
+    return {row.ufunc: row for row in TABLE.values() if row.ufunc} | synonyms

@@ -162,7 +162,7 @@ def _subscripts(subscripts: str, shapes: list[Shape]) -> tuple[list[str], str]:
 
 def _summed(x: Array, letters: str, needed: set[str]) -> tuple[Array, str]:
     """Sum over the letters that are not needed."""
-    axes = [place for place, letter in enumerate(letters) if letter not in needed]
+    axes = [position for position, letter in enumerate(letters) if letter not in needed]
     if not axes:
         return x, letters
     return sum(x, axes), "".join(letter for letter in letters if letter in needed)

@@ -37,7 +37,6 @@ __all__ = [
     "min",
     "norm",
     "prod",
-    "reduced_for_broadcast",
     "softmax",
     "sum",
 ]
@@ -145,8 +144,8 @@ def argmax(x: Array, axis: int | None = None) -> Array:
     1.0
     """
     flat = reshape(x, -1) if axis is None else as_array(x)
-    place = -1 if axis is None else normalized_axis("argmax", axis, shape_of(flat))
-    return _reduced(rows.argmax, flat, place, False)
+    along = -1 if axis is None else normalized_axis("argmax", axis, shape_of(flat))
+    return _reduced(rows.argmax, flat, along, False)
 
 
 def norm(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:

@@ -31,7 +31,6 @@ __all__ = [
     "concatenate",
     "diag",
     "diagonal",
-    "fits",
     "pad",
     "reshape",
     "squeeze",
@@ -121,7 +120,7 @@ def squeeze(x: Array, axis: Axis = None) -> Array:
     axes = normalized_axes("squeeze", axis, shape)
     if any(shape[entry] != 1 for entry in axes):
         raise mismatch(f"squeeze removes axes of size 1, and the shape is {shape}")
-    return reshape(x, [size for place, size in enumerate(shape) if place - rank not in axes])
+    return reshape(x, [size for position, size in enumerate(shape) if position - rank not in axes])
 
 
 def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
@@ -136,12 +135,11 @@ def transpose(x: Array, axes: Sequence[int] | None = None) -> Array:
     shape = shape_of(x)
     rank = len(shape)
     order = tuple(range(rank))[::-1] if axes is None else as_integers("transpose", "axes", axes)
-    if sorted(place % rank if -rank <= place < rank else place for place in order) != list(
-        range(rank)
-    ):
+    found = sorted(entry % rank if -rank <= entry < rank else entry for entry in order)
+    if found != list(range(rank)):
         raise mismatch(f"transpose cannot order the axes of the shape {shape} as {order}")
-    places = tuple(place % rank - rank for place in order)
-    return unchanged(x) if rank < 2 else apply(rows.transpose, x, axes=places)
+    counted = tuple(entry % rank - rank for entry in order)
+    return unchanged(x) if rank < 2 else apply(rows.transpose, x, axes=counted)
 
 
 def several(name: str, arrays: Sequence[Array]) -> list[Array]:
@@ -170,15 +168,15 @@ def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:
     shapes = [shape_of(x) for x in arrays]
     if not shapes or not shapes[0]:
         raise mismatch("concatenate needs arrays with at least one axis")
-    place = normalized_axis("concatenate", axis, shapes[0])
+    along = normalized_axis("concatenate", axis, shapes[0])
     rank = len(shapes[0])
     for shape in shapes[1:]:
-        others = [s[: place + rank] + s[place + rank + 1 :] for s in (shapes[0], shape)]
+        others = [s[: along + rank] + s[along + rank + 1 :] for s in (shapes[0], shape)]
         if len(shape) != rank or others[0] != others[1]:
             raise mismatch(f"concatenate cannot join the shapes {shapes[0]} and {shape}")
     if len(arrays) == 1:
         return unchanged(arrays[0])
-    return apply(rows.concatenate, *arrays, axis=place, rank=rank)
+    return apply(rows.concatenate, *arrays, axis=along, rank=rank)
 
 
 def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
@@ -201,10 +199,10 @@ def stack(arrays: Sequence[Array], axis: int = 0) -> Array:
     for shape in shapes[1:]:
         if shape != shapes[0]:
             raise mismatch(f"stack cannot join the shapes {shapes[0]} and {shape}")
-    place = normalized_axis("stack", axis, (*shapes[0], 1))
+    along = normalized_axis("stack", axis, (*shapes[0], 1))
     opened = list(shapes[0])
-    opened.insert(place + len(opened) + 1, 1)
-    return concatenate([reshape(x, opened) for x in arrays], place)
+    opened.insert(along + len(opened) + 1, 1)
+    return concatenate([reshape(x, opened) for x in arrays], along)
 
 
 def pad(x: Array, width: int | Sequence[Sequence[int]]) -> Array:

@@ -86,13 +86,14 @@ def _kind(mode: int) -> str:
 
 def _written_beside(path: Path, content: bytes) -> Path:
     """Write `content` to a new file in the directory of `path`, with the usual permissions."""
-    place = path.resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{place.name[:50]}.", suffix=".part", dir=place.parent)
+    target = path.resolve()
+    prefix = f".{target.name[:50]}."
+    handle, name = tempfile.mkstemp(prefix=prefix, suffix=".part", dir=target.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
-        temporary.chmod(place.stat().st_mode & 0o777 if place.exists() else 0o666 & ~umask())
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask())
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

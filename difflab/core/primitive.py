@@ -174,31 +174,61 @@ def custom(jvp: Map | str, vjp: Map | str) -> Custom:
     return Custom(jvp, vjp)
 
 
+DEFAULT: Any = "default"
+"""The value of a column that follows from the others."""
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Primitive:
     """One row of the table. Calling it applies it: ``sin(x)`` is ``apply(sin, x)``.
+
+    A row states what differs from the default. A *function of numbers* has neither `shape` nor
+    `expansion`; its defaults are those of a function that every library has by the row's name.
 
     Attributes
     ----------
     name : str
         The row's name; graphs are stored by it.
     arity : int or None
-        The number of arguments; None for any number.
+        The number of arguments, by default those of `rule`; None for any number.
     kernel : str or callable
-        A name on the array module (``"sin"``), on its special functions
-        (``"special.erf"``), or a function ``(xp, *args, **params)``.
+        A name on the array module (``"sin"``), on its special functions (``"special.erf"``),
+        or a function ``(xp, *args, **params)``; by default `name`.
+    ufunc : str
+        The universal function of NumPy or SciPy that gives the same values, by which `native`
+        and `cupy` spell the row; by default a `kernel` that is a name.
     rule : Elementwise, Select, Linear, ByArgument or Custom
         The derivative.
     names : tuple of str
-        Spellings as a function of the language; empty when it has none.
+        Spellings as a function of the language; by default `name` for functions of numbers that
+        are no operators, empty for all others.
     infix : str
         The operator's symbol, where it is an operator.
     sympy, mpmath : str, callable or None
         The name on that library, or ``(library, *args)``; None where it has no such function
-        and there is no `expansion`.
-    c, python, latex : str
-        Templates over ``{0}``, ``{1}``, …; `python` and `c` call the functions of `math` and
-        C99, and those of `difflab.primitives.helpers`.
+        and there is no `expansion`. By default `sympy` is `name` for functions of numbers, and
+        `mpmath` is the same as `sympy`.
+    c, python : str
+        Templates over ``{0}``, ``{1}``, …, which call functions of C99 and `math` and those
+        that rows define; empty where there is no function. By default `c` calls `name`, and
+        `python` is the same as `c`.
+    c_function, python_function : str
+        The definition of a function of printed code that C99 or `math` lacks.
+    inexact : bool
+        Whether C99 and `math` err by more than 4 ULP; then the target ``python`` calls the
+        kernel.
+    latex : str
+        The template in LaTeX; by default an upright name with the arguments.
+    glyph : str
+        The operation in pictures; by default its first spelling.
+    notation : str
+        The operation in evaluation traces: a template of an operator, or the name of a
+        function; by default the `glyph` as one or the other.
+    roles : tuple of str
+        What the arguments are called in pictures; by default they are numbered.
+    zero_slope : str
+        Why the derivative is zero, as a template over the operands and ``{other}``, the
+        operand that the derivative is not with respect to.
     samples : tuple of (float, float)
         Sampling interval of each argument, inside the domain and away from kinks.
     defined : str
@@ -226,16 +256,24 @@ class Primitive:
     """
 
     name: str
-    arity: int | None
-    kernel: str | Callable[..., Any]
+    arity: int | None = DEFAULT
+    kernel: str | Callable[..., Any] = DEFAULT
+    ufunc: str = DEFAULT
     rule: Rule
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = DEFAULT
     infix: str = ""
-    sympy: str | Callable[..., Any] | None = None
-    mpmath: str | Callable[..., Any] | None = None
-    c: str = ""
-    python: str = ""
-    latex: str = ""
+    sympy: str | Callable[..., Any] | None = DEFAULT
+    mpmath: str | Callable[..., Any] | None = DEFAULT
+    c: str = DEFAULT
+    c_function: str = ""
+    python: str = DEFAULT
+    python_function: str = ""
+    inexact: bool = False
+    latex: str = DEFAULT
+    glyph: str = DEFAULT
+    notation: str = DEFAULT
+    roles: tuple[str, ...] = ()
+    zero_slope: str = ""
     samples: tuple[tuple[float, float], ...] = ()
     defined: str = ""
     kinks: Callable[..., Any] | None = None
@@ -249,6 +287,28 @@ class Primitive:
     shape: Callable[..., Shape] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
     _computers: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Set the columns that follow from the others."""
+        name, of_numbers = self.name, self.shape is None and self.expansion is None
+        self._default("arity", _arity(self.rule))
+        operands = ", ".join(f"{{{position}}}" for position in range(self.arity or 0))
+        upright = f"\\operatorname{{{{{name}}}}}\\left({operands}\\right)"
+        self._default("kernel", name)
+        self._default("ufunc", self.kernel.split(".")[-1] if isinstance(self.kernel, str) else "")
+        self._default("names", (name,) if of_numbers and not self.infix else ())
+        self._default("sympy", name if of_numbers else None)
+        self._default("mpmath", self.sympy)
+        self._default("c", f"{name}({operands})" if self.shape is None else "")
+        self._default("python", self.c)
+        self._default("latex", upright if of_numbers else "")
+        self._default("glyph", self.names[0] if self.names else name)
+        sign = f"{{0}} {self.glyph} {{1}}" if self.infix and self.arity == 2 else self.glyph
+        self._default("notation", sign)
+
+    def _default(self, column: str, value: Any) -> None:
+        if getattr(self, column) is DEFAULT:
+            object.__setattr__(self, column, value)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to scalars, arrays or carriers."""
@@ -291,6 +351,17 @@ class Primitive:
             home = special_functions(xp)
         found: Callable[..., Any] = getattr(home, name)
         return found
+
+
+def _arity(rule: Rule) -> int | None:
+    """Return the number of arguments that a rule has entries for; a linear rule has one."""
+    if isinstance(rule, Elementwise):
+        return len(rule.maps)
+    if isinstance(rule, Select):
+        return len(rule.conditions)
+    if isinstance(rule, ByArgument):
+        return len(rule.entries)
+    return 1 if isinstance(rule, Linear) else None
 
 
 @cache

@@ -14,29 +14,11 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "add",
-    "argmax",
-    "asarray",
-    "broadcast_to",
-    "cbrt",
-    "diagonal",
-    "flip",
-    "max",
-    "min",
-    "prod",
-    "result_type",
-    "sum",
-    "take",
-    "transpose",
-    "zeros",
-]
-
 Array = Any
 Axis = int | Sequence[int] | None
 
 
-class _Torch:
+class _LoadedTorch:
     """The module `torch`, looked up on each use."""
 
     def __getattr__(self, name: str) -> Any:
@@ -45,7 +27,7 @@ class _Torch:
         return getattr(sys.modules["torch"], name)
 
 
-torch: Any = _Torch()
+torch: Any = _LoadedTorch()
 
 NUMPYS_NAMES = {
     "concatenate": "cat",
@@ -144,8 +126,8 @@ max, min, sum = (partial(_reduced, name) for name in ("amax", "amin", "sum"))
 def prod(x: Array, axis: Axis = None) -> Array:
     """Multiply along axes, one after the other."""
     axes = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    for place in sorted((entry % x.ndim for entry in axes), reverse=True):
-        x = torch.prod(x, dim=place)
+    for along in sorted((entry % x.ndim for entry in axes), reverse=True):
+        x = torch.prod(x, dim=along)
     return x
 
 

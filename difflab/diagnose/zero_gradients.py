@@ -28,7 +28,7 @@ from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.function import Function, evaluate
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
-from difflab.primitives import add, clip, maximum, minimum, multiply, relu, subtract, sum_, where
+from difflab.primitives import add, subtract, sum_
 
 __all__ = ["flat_inputs", "reason"]
 
@@ -158,9 +158,11 @@ def reason(row: Primitive, operands: Sequence[Any], position: int) -> str:
     >>> reason(tanh, [400.0], 0)
     'saturated, its derivative 1.5e-347 is 0 in floating point'
     """
-    known = REASONS.get(row)
-    if known is not None:
-        return known(operands, position)
+    selects = isinstance(row.rule, Select)
+    if row.zero_slope and (selects or not _slope(row, operands, position, np.float64)):
+        texts = [number_text(operand) for operand in operands]
+        other = texts[1 - position] if len(texts) == 2 else ""
+        return row.zero_slope.format(*texts, other=other)
     if row.boolean:
         return "a comparison, its derivative is 0"
     if not isinstance(row.rule, Elementwise) or any(map(np.ndim, operands)):
@@ -177,20 +179,6 @@ def reason(row: Primitive, operands: Sequence[Any], position: int) -> str:
             shown = mpmath.nstr(exact, 2)
             return f"saturated, its derivative {shown} is 0 in floating point"
     return "its derivative is 0 at this point"
-
-
-REASONS: dict[Primitive, Callable[[Sequence[Any], int], str]] = {
-    relu: lambda operands, _: f"{number_text(operands[0])} ≤ 0",
-    where: lambda operands, _: "the other branch is selected",
-    maximum: lambda operands, position: f"{number_text(operands[1 - position])} is selected",
-    minimum: lambda operands, position: f"{number_text(operands[1 - position])} is selected",
-    clip: lambda operands, _: "a bound is selected",
-    multiply: lambda operands, position: (
-        f"a factor is {number_text(operands[1 - position])}"
-        if not operands[1 - position]
-        else "the product underflows"
-    ),
-}
 
 
 def _slope(

@@ -1,4 +1,4 @@
-"""A graph too large to draw, summarised: "1,024 × multiply" and how often each feeds which.
+"""Summaries of large graphs: boxes such as "1,024 × multiply", and arrows with their counts.
 
 Few levels: one box for each primitive on each level. Many levels: one box for a band of
 levels, listing its primitives. Either way the picture holds some dozens of boxes, and a
@@ -88,7 +88,7 @@ def collapse(function: Function, order: Sequence[int], level: Sequence[int], tit
 
 
 def _leaves(function: Function, constants: Ints) -> tuple[list[Box], Ints]:
-    """Return boxes for inputs and constants, one each when few, and every node's group."""
+    """Return the boxes of inputs and constants, and the group of each node."""
     group = np.full(len(function.graph), -1, dtype=np.int64)
     boxes: list[Box] = []
     names = [one_line(name, 20) for name in function.inputs[:SINGLE]]
@@ -138,7 +138,7 @@ def _edges(graph: Graph, group: Ints, groups: int) -> list[DiagramEdge]:
 def _add_outputs(
     function: Function, boxes: list[Box], edges: list[DiagramEdge], group: Ints
 ) -> None:
-    """Append the outputs, one box each when few."""
+    """Append the outputs, one box each if there are few."""
     names, nodes = output_labels(function), function.outputs
     if len(nodes) <= SINGLE:
         for name, node in zip(names, nodes, strict=True):

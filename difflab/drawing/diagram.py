@@ -1,4 +1,4 @@
-"""From a function's graph to boxes and arrows: one box a node, or a summary of a large graph."""
+"""The boxes and arrows of a function: one box per node, or a summary of a large graph."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from difflab.drawing.order import (
     compact,
     constant_text,
     evaluation_order,
+    key_text,
     levels,
     output_labels,
     short,
@@ -28,48 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["argument_labels", "diagram", "glyph"]
 
 FULL = 80
-
-GLYPHS = {
-    "add": "+",
-    "subtract": "−",
-    "multiply": "×",
-    "divide": "÷",
-    "negative": "neg",
-    "power": "xʸ",
-    "sqrt": "√",
-    "cbrt": "∛",
-    "absolute": "|x|",
-    "log": "ln",
-    "gamma": "Γ",
-    "loggamma": "ln Γ",
-    "digamma": "ψ",
-    "polygamma": "ψ⁽ⁿ⁾",
-    "sigmoid": "σ",
-    "minimum": "min",
-    "maximum": "max",
-    "floor": "⌊x⌋",
-    "ceil": "⌈x⌉",
-    "less": "<",
-    "less_equal": "≤",
-    "greater": ">",
-    "greater_equal": "≥",
-    "equal": "=",
-    "not_equal": "≠",
-    "logical_and": "∧",
-    "logical_or": "∨",
-    "logical_not": "¬",
-    "sum": "Σ",
-    "dlog": "1/x",
-    "dasin": "asin′",
-    "dacosh": "acosh′",
-    "datan2": "atan2′",
-    "dhypot": "hypot′",
-    "dpower": "∂xʸ/∂x",
-    "dpower_exponent": "∂xʸ/∂y",
-    "as_number": "0/1",
-    "pack": "[ , ]",
-}
-ROLES = {"where": ("if", "then", "else"), "clip": ("x", "low", "high"), "atan2": ("y", "x")}
 
 
 def diagram(
@@ -129,16 +88,16 @@ def _carrying(
     names = trace_names(function, order)
     nodes = [node for node in order if graph.opcode[node] == INPUT]
     nodes += [node for node in order if graph.opcode[node] >= FIRST_ROW]
-    places = [
-        place
-        for place, box in enumerate(picture.boxes)
+    positions = [
+        position
+        for position, box in enumerate(picture.boxes)
         if box.kind not in (BoxKind.CONSTANT, BoxKind.OUTPUT)
     ]
     boxes = list(picture.boxes)
-    for node, place in zip(nodes, places, strict=True):
+    for node, position in zip(nodes, positions, strict=True):
         bar = cotangents.get(node)
-        boxes[place] = replace(
-            boxes[place],
+        boxes[position] = replace(
+            boxes[position],
             caption=one_line(subscript(names[node]), 24),
             value=compact(values[node]),
             bar="" if bar is None else compact(bar),
@@ -157,8 +116,8 @@ def _full(
 ) -> Diagram:
     """Draw every node that the outputs need, in evaluation order.
 
-    A constant is drawn beside each operation that uses it, as it is written: its fan-out says
-    nothing about the function, and would cross the whole picture.
+    A constant is drawn at each operation that uses it: the arrows of a shared box would cross the
+    whole picture.
     """
     graph = function.graph
     names = trace_names(function, order)
@@ -167,7 +126,7 @@ def _full(
         for node in order
         for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
     ]
-    uses += [(node, -1 - place, "") for place, node in enumerate(function.outputs)]
+    uses += [(node, -1 - position, "") for position, node in enumerate(function.outputs)]
     literals = dict.fromkeys((a, user) for a, user, _ in uses if graph.opcode[a] == CONSTANT)
     inputs = [node for node in order if graph.opcode[node] == INPUT]
     operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
@@ -179,7 +138,7 @@ def _full(
         value = subscript(names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip))
-    outputs = [-1 - place for place in range(len(function.outputs))]
+    outputs = [-1 - position for position in range(len(function.outputs))]
     number: dict[object, int] = {
         key: box for box, key in enumerate([*inputs, *literals, *operations, *outputs])
     }
@@ -192,7 +151,7 @@ def _full(
 
 
 def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
-    """Return the box of one node; its caption ties it to the evaluation trace."""
+    """Return the box of one node; its caption is the node's name in the evaluation trace."""
     code = int(graph.opcode[node])
     name = one_line(subscript(names[node]), 24)
     if code == CONSTANT:
@@ -216,22 +175,8 @@ def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> 
     if primitive is None:
         return "?"
     if primitive.name == "index" and params:
-        return one_line(_key(params["key"]), 16)
-    fallback = primitive.names[0] if primitive.names else primitive.name
-    return GLYPHS.get(primitive.name, fallback)
-
-
-def _key(key: tuple[Any, ...]) -> str:
-    """Return an indexing key as it is written: ``[0]``, ``[1:5]``."""
-    parts = []
-    for part in key:
-        if isinstance(part, tuple):
-            start, stop, step = part
-            ends = f"{'' if start is None else start}:{'' if stop is None else stop}"
-            parts.append(ends if step in (None, 1) else f"{ends}:{step}")
-        else:
-            parts.append(str(part))
-    return f"[{', '.join(parts)}]"
+        return one_line(key_text(params["key"]), 16)
+    return primitive.glyph
 
 
 def argument_labels(graph: Graph, node: int) -> tuple[str, ...]:
@@ -239,7 +184,4 @@ def argument_labels(graph: Graph, node: int) -> tuple[str, ...]:
     primitive, count = graph.primitive(node), len(graph.arguments(node))
     if primitive is None or count < 2 or primitive.commutative:
         return ("",) * count
-    roles = ROLES.get(primitive.name)
-    if roles is not None and len(roles) == count:
-        return roles
-    return tuple(str(position + 1) for position in range(count))
+    return primitive.roles or tuple(str(position + 1) for position in range(count))

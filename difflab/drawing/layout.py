@@ -1,7 +1,7 @@
 """Layered layout: coordinates and curves for boxes of given sizes and their arrows.
 
-Independent of graphs of primitives: it places boxes so that every arrow points forward,
- few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
+Boxes are placed so that every arrow points forward,
+few cross and none runs through a box (Sugiyama, Tagawa & Toda 1981).
 Arrows that leave one box share a trunk, which splits where they part: fan-out stays visible
 and a box used a hundred times does not draw a hundred parallel lines. Iterative throughout.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from difflab.drawing.network import Net, align, layers, network, offsets, order
 
@@ -18,8 +19,7 @@ __all__ = ["XY", "Arrow", "Curve", "Placement", "place"]
 XY = tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A straight lead from `start`, a cubic Bézier and a straight lead to `end`.
 
     Attributes
@@ -41,7 +41,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Arrow:
-    """Where the arrow of one edge meets its target: `edge` is the index in the input."""
+    """The arrow of one edge, an index in the input, and the point at which it meets its target."""
 
     edge: int
     tip: XY
@@ -55,13 +55,13 @@ class Placement:
     Attributes
     ----------
     centres : list of XY
-        One a box.
+        One per box.
     sizes : list of XY
         Width and height of every box, grown where its arrows need room.
     trunks : list of (int, Curve)
         Shared parts of arrows, each with the box it comes from.
     arrows : list of Arrow
-        Last parts of arrows, one an edge.
+        Last parts of arrows, one per edge.
     junctions : list of XY
         Points at which arrows of one source part.
     width, height : float
@@ -187,14 +187,14 @@ class _Router:
         if end < net.boxes:
             enter, to = to - self.lead, self.middle(end) - 0.5 * self.main[end]
         half = 0.5 * (leave + enter)
-        places = (from_, y), (leave, y), (half, y), (half, across), (enter, across), (to, across)
-        return Curve(*(self.point(*place) for place in places))
+        corners = (from_, y), (leave, y), (half, y), (half, across), (enter, across), (to, across)
+        return Curve(*(self.point(*corner) for corner in corners))
 
 
 def _columns(
     net: Net, main: list[float], position: list[float], port: list[float], layer_gap: float
 ) -> tuple[list[float], list[float]]:
-    """Return where each layer begins and ends; steep arrows get a wider gap before them."""
+    """Return the start and end of each layer; the gap before it grows with steep arrows."""
     breadth = [0.0] * len(net.order)
     for box in range(net.boxes):
         breadth[net.layer[box]] = max(breadth[net.layer[box]], main[box])

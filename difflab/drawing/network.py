@@ -1,4 +1,4 @@
-"""The combinatorial half of the layout: which layer, which order, which position across.
+"""The combinatorial part of the layout: layers, the order within a layer, and positions.
 
 Layers are longest paths; arrows over several layers become trunks of one vertex a layer; the
 order within a layer follows the barycentres of the neighbours; positions are least squares
@@ -135,7 +135,7 @@ def order(net: Net) -> None:
         if crossings < fewest:
             best, fewest = [list(layer) for layer in net.order], crossings
     first = best[0] if best else []
-    rising = sum(vertex * (2 * place - len(first) + 1) for place, vertex in enumerate(first))
+    rising = sum(vertex * (2 * index - len(first) + 1) for index, vertex in enumerate(first))
     # The mirror image has as many crossings: shown is the one that begins with the first boxes.
     net.order = best if rising >= 0 else [layer[::-1] for layer in best]
 
@@ -145,7 +145,7 @@ def _mean(values: list[float], otherwise: float) -> float:
 
 
 def align(net: Net, gap: float, offset: Sequence[float]) -> list[float]:
-    """Return positions across the layers: near the neighbours, never too near each other.
+    """Return positions along the layers, close to those of the neighbours, at least `gap` apart.
 
     Each sweep solves, layer by layer, the least-squares problem with the order and the
     distances as constraints; that is an isotonic regression, solved exactly in linear time.
@@ -180,7 +180,7 @@ def align(net: Net, gap: float, offset: Sequence[float]) -> list[float]:
 
 
 def _pull_loose(layer: list[int], wanted: list[float], weight: list[float]) -> None:
-    """Keep boxes without any arrow beside the others of their layer."""
+    """Move boxes without arrows next to the other boxes of their layer."""
     held = [value for value, heft in zip(wanted, weight, strict=True) if heft != LOOSE]
     for index in range(len(layer)):
         if weight[index] == LOOSE and held:
@@ -209,7 +209,7 @@ def _spread(
 
 
 def offsets(net: Net, edges: int, spacing: float) -> list[float]:
-    """Return how far from its target's centre each edge enters, so that none cross there."""
+    """Return the offset from its target's centre at which each edge enters without a crossing."""
     rank = _ranks(net)
     entering: dict[int, list[tuple[int, int]]] = {}
     for start, end, edge in net.links:
@@ -217,6 +217,6 @@ def offsets(net: Net, edges: int, spacing: float) -> list[float]:
             entering.setdefault(end, []).append((rank[start], edge))
     offset = [0.0] * edges
     for arrivals in entering.values():
-        for place_, (_, edge) in enumerate(sorted(arrivals)):
-            offset[edge] = (place_ - 0.5 * (len(arrivals) - 1)) * spacing
+        for position, (_, edge) in enumerate(sorted(arrivals)):
+            offset[edge] = (position - 0.5 * (len(arrivals) - 1)) * spacing
     return offset

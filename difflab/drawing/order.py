@@ -1,4 +1,4 @@
-"""In which order a graph is evaluated on paper, and what its nodes are called there.
+"""Evaluation order and node names of pictures and evaluation traces.
 
 Evaluation traces (Baydin, Pearlmutter, Radul & Siskind 2018, Table 2; Griewank & Walther
 2008) number the n inputs v₁₋ₙ … v₀ and the operations v₁, v₂, … by level: first what needs
@@ -26,6 +26,7 @@ __all__ = [
     "compact",
     "constant_text",
     "evaluation_order",
+    "key_text",
     "levels",
     "marked",
     "output_labels",
@@ -53,7 +54,7 @@ def levels(graph: Graph) -> list[int]:
 
 
 def evaluation_order(function: Function, level: Sequence[int] | None = None) -> list[int]:
-    """Return inputs, constants, then operations level by level; only what is needed."""
+    """Return the needed nodes: inputs, constants, then the operations level by level."""
     graph = function.graph
     level = levels(graph) if level is None else level
     mark, opcode = graph.needed_for(function.outputs), graph.opcode.tolist()
@@ -67,10 +68,10 @@ def evaluation_order(function: Function, level: Sequence[int] | None = None) -> 
 def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
     """Return the name of every node in `order`: ``v-1``, ``v0``, ``v1``, …; constants' values.
 
-    What the program has named keeps its name.
+    Values that the program names keep their names.
     """
     graph, n = function.graph, len(function.input_nodes)
-    names = {node: f"v{place + 1 - n}" for place, node in enumerate(function.input_nodes)}
+    names = {node: f"v{position + 1 - n}" for position, node in enumerate(function.input_nodes)}
     given = display_names(graph.labels, [*function.inputs, *names.values()])
     generated = FreshNames([*function.inputs, *given.values()])
     for node in order:
@@ -82,7 +83,7 @@ def trace_names(function: Function, order: Sequence[int]) -> dict[int, str]:
 
 
 def output_labels(function: Function) -> tuple[str, ...]:
-    """Return what the outputs are called beside the inputs: never as an input is.
+    """Return the names of the outputs, which differ from those of the inputs.
 
     Examples
     --------
@@ -97,11 +98,24 @@ def output_labels(function: Function) -> tuple[str, ...]:
 
 
 def constant_text(graph: Graph, node: int) -> str:
-    """Return a constant as people write it."""
+    """Return the name of a constant, or its value as text."""
     name = graph.constant_name(node)
     if name is not None:
         return {"pi": "π"}.get(name, name)
     return short(graph.constant(node))
+
+
+def key_text(key: tuple[Any, ...]) -> str:
+    """Return an indexing key as it is written: ``[0]``, ``[1:5]``."""
+    parts = []
+    for part in key:
+        if isinstance(part, tuple):
+            start, stop, step = part
+            ends = f"{'' if start is None else start}:{'' if stop is None else stop}"
+            parts.append(ends if step in (None, 1) else f"{ends}:{step}")
+        else:
+            parts.append(str(part))
+    return f"[{', '.join(parts)}]"
 
 
 def subscript(name: str, mark: str = "") -> str:

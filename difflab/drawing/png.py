@@ -7,8 +7,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.layout import Curve
-from difflab.drawing.model import BoxKind, Diagram
-from difflab.drawing.scene import BoxShape, Scene, scene
+from difflab.drawing.model import Diagram
+from difflab.drawing.scene import Outline, Scene, outlines, scene
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -77,8 +77,8 @@ def _paint(axes: Axes, drawn: Scene) -> None:
     for dot in drawn.dots:
         axes.add_patch(Circle(dot.centre, 3.2, facecolor=LIGHT["line"], linewidth=0))
     for shape in drawn.shapes:
-        for patch in _outlines(shape):
-            axes.add_patch(patch)
+        for outline in outlines(shape):
+            axes.add_patch(_rect(outline))
     colours = {"title": LIGHT["ink"], "label": LIGHT["ink"]}
     colours |= {role: LIGHT[role] for role in ("value", "bar", "bad")}
     for text in drawn.texts:
@@ -99,40 +99,22 @@ def _curve(curve: Curve, width: float) -> Any:
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    corners = [
-        curve.start, curve.leave, curve.first, curve.second, curve.enter, curve.end,
-    ]  # fmt: skip
     codes = [Path.MOVETO, Path.LINETO, Path.CURVE4, Path.CURVE4, Path.CURVE4, Path.LINETO]
     return PathPatch(
-        Path(corners, codes), fill=False, edgecolor=LIGHT["line"], linewidth=width,
+        Path(list(curve), codes), fill=False, edgecolor=LIGHT["line"], linewidth=width,
         capstyle="butt",
     )  # fmt: skip
 
 
-def _outlines(shape: BoxShape) -> list[Any]:
-    """Return the outline of a box; the same shapes as in the SVG."""
-    round_ = 0.5 * min(shape.height, 44.0)
-    if shape.kind is BoxKind.INPUT:
-        return [_rect(shape, 0, round_)]
-    if shape.kind is BoxKind.CONSTANT:
-        return [_rect(shape, 0, 0, linestyle=(0, (4, 2.5)))]
-    if shape.kind in (BoxKind.OPERATION, BoxKind.MOVE):
-        return [_rect(shape, 0, min(9.0, round_))]
-    if shape.kind is BoxKind.OUTPUT:
-        return [_rect(shape, 0, round_), _rect(shape, 3, max(round_ - 3, 0))]
-    behind = BoxShape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
-    return [_rect(behind, 0, 5), _rect(shape, 0, 5)]
-
-
-def _rect(shape: BoxShape, by: float, radius: float, **style: Any) -> Any:
+def _rect(outline: Outline) -> Any:
     from matplotlib.patches import FancyBboxPatch
 
-    corner = (shape.x + by, shape.y + by)
+    corners = f"round,pad=0,rounding_size={outline.radius}" if outline.radius else "square,pad=0"
     return FancyBboxPatch(
-        corner, shape.width - 2 * by, shape.height - 2 * by,
-        boxstyle=f"round,pad=0,rounding_size={radius}" if radius else "square,pad=0",
-        facecolor=LIGHT[shape.kind],
-        edgecolor=LIGHT[f"{shape.kind} line"],
+        (outline.x, outline.y), outline.width, outline.height,
+        boxstyle=corners,
+        facecolor=LIGHT[outline.kind],
+        edgecolor=LIGHT[f"{outline.kind} line"],
         linewidth=1.6 * 72.0 / PER_INCH,
-        **style,
+        linestyle=(0, (4, 2.5)) if outline.dashed else "solid",
     )  # fmt: skip

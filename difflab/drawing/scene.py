@@ -14,7 +14,18 @@ from difflab.drawing.layout import XY, Curve, Placement, place
 from difflab.drawing.model import Box, BoxKind, Diagram, one_line
 from difflab.drawing.network import layers
 
-__all__ = ["BoxShape", "Dot", "Head", "Line", "Scene", "SceneText", "scene", "text_width"]
+__all__ = [
+    "BoxShape",
+    "Dot",
+    "Head",
+    "Line",
+    "Outline",
+    "Scene",
+    "SceneText",
+    "outlines",
+    "scene",
+    "text_width",
+]
 
 MARGIN = 24.0
 LABEL, SMALL, TITLE = 15.0, 11.0, 17.0
@@ -35,7 +46,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class BoxShape:
-    """The outline of a box; its kind says how it is drawn."""
+    """The rectangle and the kind of a box, from which its outline follows."""
 
     kind: BoxKind
     x: float
@@ -43,6 +54,36 @@ class BoxShape:
     width: float
     height: float
     tip: str = ""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """One rectangle of a box's outline, its corners rounded by `radius`."""
+
+    kind: BoxKind
+    x: float
+    y: float
+    width: float
+    height: float
+    radius: float
+    dashed: bool = False
+
+
+def outlines(shape: BoxShape) -> list[Outline]:
+    """Return the rectangles of a box: kinds are distinguished by shape, without colour."""
+    kind, x, y, width, height = shape.kind, shape.x, shape.y, shape.width, shape.height
+    radius = 0.5 * min(height, 44.0)
+    if kind is BoxKind.CONSTANT:
+        return [Outline(kind, x, y, width, height, 0.0, dashed=True)]
+    if kind in (BoxKind.OPERATION, BoxKind.MOVE):
+        return [Outline(kind, x, y, width, height, min(9.0, radius))]
+    if kind is BoxKind.SUMMARY:
+        behind = Outline(kind, x + 4, y + 4, width, height, 5.0)
+        return [behind, Outline(kind, x, y, width, height, 5.0)]
+    outer = Outline(kind, x, y, width, height, radius)
+    if kind is BoxKind.INPUT:
+        return [outer]
+    return [outer, Outline(kind, x + 3, y + 3, width - 6, height - 6, max(radius - 3, 0.0))]
 
 
 @dataclass(frozen=True)
@@ -62,7 +103,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Dot:
-    """Where the arrows of one node part."""
+    """A point at which the arrows of one node part."""
 
     centre: XY
 
@@ -120,7 +161,7 @@ def _advance(character: str) -> float:
 def _tails(picture: Diagram) -> list[float]:
     """Return the length of the straight piece of arrow behind each box that carries its values.
 
-    Boxes of one layer have one length, so that they stand as they do without.
+    It has one length in each layer, so that the boxes of a layer stay aligned.
     """
     ends = [(edge.source, edge.target) for edge in picture.edges]
     layer = layers(len(picture.boxes), ends, picture.late)
@@ -197,7 +238,7 @@ def scene(picture: Diagram) -> Scene:
 def _fitted(
     drawn: Scene, box: Box, tail: float, centre: XY, size: XY, horizontal: bool
 ) -> tuple[XY, XY]:
-    """Draw the piece of arrow that carries numbers; return the place and size of the box alone."""
+    """Draw the piece of arrow that carries numbers; return the box's own centre and size."""
     if not tail:
         return centre, size
     x, y = centre
@@ -216,9 +257,9 @@ def _fitted(
     return (x, y - 0.5 * PAIR), (own[0], size[1] - PAIR)
 
 
-def _numbers(drawn: Scene, box: Box, place: tuple[float, float, float]) -> None:
-    """Write value and cotangent, each with its height; what is not finite stands out."""
-    x, *heights = place
+def _numbers(drawn: Scene, box: Box, at: tuple[float, float, float]) -> None:
+    """Write value and cotangent at their heights; values that are not finite are highlighted."""
+    x, *heights = at
     for text, y, role in zip((box.value, box.bar), heights, ("value", "bar"), strict=True):
         if text:
             bad = "nan" in text or "inf" in text
@@ -230,13 +271,7 @@ def _straight(start: XY, end: XY) -> Line:
 
 
 def _moved(curve: Curve, by: XY) -> Curve:
-    shift = [
-        (x + by[0], y + by[1])
-        for x, y in (
-            curve.start, curve.leave, curve.first, curve.second, curve.enter, curve.end,
-        )
-    ]  # fmt: skip
-    return Curve(*shift)
+    return Curve(*((x + by[0], y + by[1]) for x, y in curve))
 
 
 def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizontal: bool) -> None:
@@ -260,8 +295,7 @@ def _arrows(drawn: Scene, picture: Diagram, placement: Placement, by: XY, horizo
             base, label = y - 9, SceneText(edge.label, x + 5, y - 17, SMALL, "mark", "start")
             points = ((x, y), (x - across, base), (x + across, base))
             end = (x, base)
-        shortened = Curve(curve.start, curve.leave, curve.first, curve.second, curve.enter, end)
-        drawn.lines.append(Line(shortened, width))
+        drawn.lines.append(Line(curve._replace(end=end), width))
         drawn.heads.append(Head(points))
         if edge.label:
             drawn.texts.append(label)
@@ -296,7 +330,7 @@ def _key_width(picture: Diagram) -> float:
 
 
 def _frame(drawn: Scene, picture: Diagram, inner: float) -> None:
-    """Write the title and the counts above, the key of the shapes below."""
+    """Write the title and the counts above the picture and the key of the shapes below it."""
     room = int(inner / (0.6 * TITLE))
     drawn.texts.append(
         SceneText(one_line(picture.title, room), MARGIN, 28, TITLE, "title", "start")

@@ -1,4 +1,4 @@
-"""A scene as SVG, written by hand: no tool is needed, and every text is escaped.
+"""A scene as an SVG document, in which every text is escaped.
 
 The picture has its own background, light or dark as the viewer prefers, and its colours are
 Okabe and Ito's, which colour-blind people can tell apart; every kind also has its own shape.
@@ -11,54 +11,34 @@ from html import escape
 
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import BoxKind, Diagram
-from difflab.drawing.scene import BoxShape, Scene, SceneText, scene
+from difflab.drawing.scene import BoxShape, Outline, Scene, SceneText, outlines, scene
 from difflab.errors import printable
 
 __all__ = ["DARK", "LIGHT", "svg"]
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', Helvetica, Arial, sans-serif"
-LIGHT = {
-    "input": "#DCEBF7",
-    "input line": "#0072B2",
-    "constant": "#EFEFEF",
-    "constant line": "#767676",
-    "operation": "#FFF4DC",
-    "operation line": "#B87400",
-    "move": "#FFFFFF",
-    "move line": "#767676",
-    "output": "#DBF2EA",
-    "output line": "#00805B",
-    "summary": "#F8E6F1",
-    "summary line": "#A8527F",
-    "paper": "#FFFFFF",
-    "ink": "#1A1A1A",
-    "quiet": "#57606A",
-    "line": "#6B7680",
-    "value": "#00527F",
-    "bar": "#8A4A00",
-    "bad": "#C00000",
+_COLOURS = {  # on light paper, on dark
+    "input": ("#DCEBF7", "#0E3350"),
+    "input line": ("#0072B2", "#56B4E9"),
+    "constant": ("#EFEFEF", "#2B3036"),
+    "constant line": ("#767676", "#9AA4AE"),
+    "operation": ("#FFF4DC", "#3D2E0E"),
+    "operation line": ("#B87400", "#E69F00"),
+    "move": ("#FFFFFF", "#0D1117"),
+    "move line": ("#767676", "#9AA4AE"),
+    "output": ("#DBF2EA", "#0B3B2D"),
+    "output line": ("#00805B", "#2BC79A"),
+    "summary": ("#F8E6F1", "#43233A"),
+    "summary line": ("#A8527F", "#E08CBB"),
+    "paper": ("#FFFFFF", "#0D1117"),
+    "ink": ("#1A1A1A", "#F0F3F6"),
+    "quiet": ("#57606A", "#A9B4BF"),
+    "line": ("#6B7680", "#8B96A1"),
+    "value": ("#00527F", "#7CC6F2"),
+    "bar": ("#8A4A00", "#F0B55A"),
+    "bad": ("#C00000", "#FF7B72"),
 }
-DARK = {
-    "input": "#0E3350",
-    "input line": "#56B4E9",
-    "constant": "#2B3036",
-    "constant line": "#9AA4AE",
-    "operation": "#3D2E0E",
-    "operation line": "#E69F00",
-    "move": "#0D1117",
-    "move line": "#9AA4AE",
-    "output": "#0B3B2D",
-    "output line": "#2BC79A",
-    "summary": "#43233A",
-    "summary line": "#E08CBB",
-    "paper": "#0D1117",
-    "ink": "#F0F3F6",
-    "quiet": "#A9B4BF",
-    "line": "#8B96A1",
-    "value": "#7CC6F2",
-    "bar": "#F0B55A",
-    "bad": "#FF7B72",
-}
+LIGHT, DARK = ({name: pair[scheme] for name, pair in _COLOURS.items()} for scheme in (0, 1))
 
 
 def svg(picture: Diagram) -> str:
@@ -127,12 +107,7 @@ def _text(text: str) -> str:
 
 
 def _path(curve: Curve) -> str:
-    points = [
-        f"{_n(x)},{_n(y)}"
-        for x, y in (
-            curve.start, curve.leave, curve.first, curve.second, curve.enter, curve.end,
-        )
-    ]  # fmt: skip
+    points = [f"{_n(x)},{_n(y)}" for x, y in curve]
     return "M{} L{} C{} {} {} L{}".format(*points)
 
 
@@ -150,31 +125,20 @@ def _lines(drawn: Scene) -> list[str]:
     return lines
 
 
-def _rect(shape: BoxShape, by: float, radius: float, extra: str = "") -> str:
-    x, y = _n(shape.x + by), _n(shape.y + by)
-    width, height = _n(shape.width - 2 * abs(by)), _n(shape.height - 2 * abs(by))
+def _rect(outline: Outline) -> str:
+    x, y, width, height, radius = map(
+        _n, (outline.x, outline.y, outline.width, outline.height, outline.radius)
+    )
+    dashes = ' stroke-dasharray="4 2.5"' if outline.dashed else ""
     return (
-        f'<rect class="{shape.kind}" stroke-width="1.6" x="{x}" y="{y}" width="{width}" '
-        f'height="{height}" rx="{_n(radius)}"{extra}/>'
+        f'<rect class="{outline.kind}" stroke-width="1.6" x="{x}" y="{y}" width="{width}" '
+        f'height="{height}" rx="{radius}"{dashes}/>'
     )
 
 
 def _shape(shape: BoxShape) -> str:
-    """Return the outline of a box: kinds are distinguished by shape, without colour."""
-    round_ = 0.5 * min(shape.height, 44.0)
     tip = f"<title>{_text(shape.tip)}</title>" if shape.tip else ""
-    if shape.kind is BoxKind.INPUT:
-        body = _rect(shape, 0, round_)
-    elif shape.kind is BoxKind.CONSTANT:
-        body = _rect(shape, 0, 0, ' stroke-dasharray="4 2.5"')
-    elif shape.kind in (BoxKind.OPERATION, BoxKind.MOVE):
-        body = _rect(shape, 0, min(9.0, round_))
-    elif shape.kind is BoxKind.OUTPUT:
-        body = _rect(shape, 0, round_) + _rect(shape, 3, max(round_ - 3, 0))
-    else:
-        behind = BoxShape(shape.kind, shape.x + 4, shape.y + 4, shape.width, shape.height)
-        body = _rect(behind, 0, 5) + _rect(shape, 0, 5)
-    return f"<g>{tip}{body}</g>"
+    return f"<g>{tip}{''.join(map(_rect, outlines(shape)))}</g>"
 
 
 def _label(text: SceneText) -> str:

@@ -83,8 +83,8 @@ class _Reader:
             if token == "["
             else "only integers are allowed here: x[0], x[1:], x[::2], W[1, 2]"
         )
-        place = (self.start, self.end)
-        return ParseError(f"'{token}' is not an integer", text=self.text, span=place, hint=hint)
+        span = (self.start, self.end)
+        return ParseError(f"'{token}' is not an integer", text=self.text, span=span, hint=hint)
 
 
 def read_shape(text: str, tokens: Tokens, opener: int) -> tuple[tuple[int, ...], int]:
@@ -182,18 +182,18 @@ def _entry(reader: _Reader, size: int) -> AxisIndex:
         reader.advance()
         parts.append(reader.integer())
         end = reader.start
-    place = (start, len(reader.text[start:end].rstrip()) + start)
+    span = (start, len(reader.text[start:end].rstrip()) + start)
     if len(parts) == 1:
         position = parts[0]
         if position is None:
             raise reader.no_integer()
         if not -size <= position < size:
             message = f"index {position} is out of bounds for an axis of size {size}"
-            raise reader.complaint(message, place)
+            raise reader.complaint(message, span)
         return position % size
     if parts[2:] == [0]:
-        raise reader.complaint("the step of a slice cannot be 0", place)
+        raise reader.complaint("the step of a slice cannot be 0", span)
     chosen = range(*slice(*parts).indices(size))
     if not chosen:
-        raise reader.complaint(f"this slice of an axis of size {size} is empty", place)
+        raise reader.complaint(f"this slice of an axis of size {size} is empty", span)
     return (chosen.start, chosen.stop if chosen.stop >= 0 else None, chosen.step)

@@ -66,9 +66,6 @@ _INSTEAD = {
 }
 _REWRITES = {
     "pow": "write a^b",
-    "cot": "write 1/tan(x)",
-    "sec": "write 1/cos(x)",
-    "csc": "write 1/sin(x)",
     "if": "write where(condition, a, b)",
 }
 
@@ -126,13 +123,13 @@ def adjacent(text: str, left: TextSpan, right: TextSpan) -> ParseError:
     """Return the error for two values side by side, as in ``2x``, ``2(x)`` and ``(a)(b)``."""
     tail = re.search(r"[\w.]+$|.$", text[max(left[0], left[1] - _SHOWN) : left[1]], re.DOTALL)
     last = tail[0] if tail else ""
-    place = (left[1] - len(last), right[1])
+    marked = (left[1] - len(last), right[1])
     before = "(…)" if last == ")" else "x[…]" if last == "]" else last
     token = text[slice(*right)]
     after = "(…)" if token == "(" else shown(token)
     message = f"an operator is missing between '{last}' and '{shown(token)}'"
     hint = f"to multiply, write {before}*{after}"
-    return ParseError(message, text=text, span=place, hint=hint)
+    return ParseError(message, text=text, span=marked, hint=hint)
 
 
 def expected_expression(text: str, span: TextSpan, opener: int | None) -> ParseError:

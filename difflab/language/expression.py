@@ -39,6 +39,8 @@ _BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
 # Plain integers: looking a member up on the enumeration costs more than using it.
 _OPEN, _MATMUL = int(TokenKind.OPEN), int(TokenKind.MATMUL)
 _KINDS = tuple(map(int, TokenKind))
+_PREFIXES = tuple(kind for kind in _KINDS if UNARY[kind])
+_BINARY = tuple(kind for kind in _KINDS if LEVEL[kind] and not UNARY[kind])
 
 
 class Frame(NamedTuple):
@@ -111,25 +113,8 @@ class ExpressionParser:
 
     def operator_handlers(self) -> dict[int, Handler]:
         """Return the handlers of tokens after an operand."""
-        named = (TokenKind.NAME, TokenKind.ELEMENT)
-        values = (
-            TokenKind.NUMBER,
-            *named,
-            TokenKind.OPEN,
-            TokenKind.NOT,
-            TokenKind.ROOT,
-            TokenKind.CUBE_ROOT,
-        )
-        arithmetic = (
-            TokenKind.PLUS,
-            TokenKind.MINUS,
-            TokenKind.TIMES,
-            TokenKind.DIVIDE,
-            TokenKind.MATMUL,
-            TokenKind.POWER,
-        )
-        binary = (*arithmetic, TokenKind.AND, TokenKind.OR)
-        handlers: dict[int, Handler] = dict.fromkeys(binary, self._binary)
+        values = (TokenKind.NUMBER, TokenKind.NAME, TokenKind.ELEMENT, TokenKind.OPEN, *_PREFIXES)
+        handlers: dict[int, Handler] = dict.fromkeys(_BINARY, self._binary)
         handlers |= dict.fromkeys(COMPARISONS, self._comparison)
         handlers |= dict.fromkeys(values, self._adjacent)
         return handlers | {
@@ -200,9 +185,7 @@ class ExpressionParser:
         self.tokens = following
 
     def _minus(self, kind: int, start: int, end: int) -> None:
-        self.operators.append(NEGATE)
-        self.positions.append(start)
-        self.state = self.at_operand
+        self._prefix(NEGATE, start, end)
 
     def _prefix(self, kind: int, start: int, end: int) -> None:
         self.operators.append(kind)

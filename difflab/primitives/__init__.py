@@ -64,6 +64,7 @@ __all__ += arithmetic.__all__
 __all__ += exponential.__all__
 __all__ += matrices.__all__
 __all__ += movement.__all__
+__all__ += ordered.__all__
 __all__ += piecewise.__all__
 __all__ += reductions.__all__
 __all__ += special.__all__

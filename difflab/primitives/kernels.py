@@ -14,36 +14,6 @@ import numpy as np
 
 from difflab.core.primitive import special_functions
 
-__all__ = [
-    "acosh_derivative",
-    "asin_derivative",
-    "atan2",
-    "atan2_derivative",
-    "atanh_derivative",
-    "cbrt",
-    "erf_derivative",
-    "exponent_derivative",
-    "heaviside",
-    "hypot",
-    "hypot_derivative",
-    "log1mexp",
-    "log1mexp_derivative",
-    "log_derivative",
-    "logaddexp",
-    "logcosh",
-    "loggamma",
-    "logical_value",
-    "polygamma",
-    "power",
-    "power_derivative",
-    "sech",
-    "sigmoid",
-    "sigmoid_derivative",
-    "softplus",
-    "square_difference",
-    "versine",
-]
-
 Array = Any
 
 

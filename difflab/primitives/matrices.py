@@ -155,8 +155,8 @@ def _by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
         whole = [np.broadcast_to(x, batch + x.shape[-2:]) for x in stacks]
         matrix = library.Matrix if hasattr(library, "Symbol") else library.matrix
         parts = []
-        for place in np.ndindex(batch):
-            operands = [matrix(x[place].tolist()) for x in whole]
+        for at in np.ndindex(batch):
+            operands = [matrix(x[at].tolist()) for x in whole]
             try:
                 parts.append(_array(compute(library, *operands)))
             except (ZeroDivisionError, ValueError):
@@ -176,8 +176,8 @@ def _array(value: Any) -> Array:
     """Return a number or a library's matrix as an object array."""
     if hasattr(value, "rows"):
         found = np.empty((value.rows, value.cols), dtype=object)
-        for place in np.ndindex(found.shape):
-            found[place] = value[place]
+        for at in np.ndindex(found.shape):
+            found[at] = value[at]
         return found
     number = np.empty((), dtype=object)
     number[()] = value
@@ -226,18 +226,18 @@ def _minors(mp: Any, a: Any) -> Any:
 
 matmul: Primitive = Primitive(
     name="matmul",
-    arity=2,
     kernel=_matmul,
     rule=bilinear(_left, _right),
     infix="@",
     latex="{0} {1}",
     sympy=lambda sympy, a, b, *, ranks: _matmul(np, a, b, ranks=ranks),
+    mpmath=None,
+    notation="matmul",
     shape=_matmul_shape,
     unbatched=lambda xp, *, ranks: xp.matmul,
 )
 solve: Primitive = Primitive(
     name="solve",
-    arity=2,
     kernel=_solve,
     rule=tangent(
         lambda t, y, a, b, *, ranks: -solve(a, _times(t, y), ranks=ranks),
@@ -250,7 +250,6 @@ solve: Primitive = Primitive(
 )
 inv: Primitive = Primitive(
     name="inv",
-    arity=1,
     kernel=_inv,
     rule=tangent(lambda t, y, a: -_times(_times(y, t), y)),
     mpmath=_by_matrix(lambda mp, a: mp.inverse(a)),
@@ -260,7 +259,6 @@ inv: Primitive = Primitive(
 )
 det: Primitive = Primitive(
     name="det",
-    arity=1,
     kernel=lambda xp, a: xp.linalg.det(a),
     rule=tangent(lambda t, y, a: _trace_of(cofactor(a), t)),
     mpmath=_by_matrix(lambda mp, a: mp.det(a)),
@@ -271,7 +269,6 @@ det: Primitive = Primitive(
 # The derivative of `det`, which a singular matrix has too.
 cofactor: Primitive = Primitive(
     name="cofactor",
-    arity=1,
     kernel=_cofactor,
     rule=tangent(_cofactor_slope),
     mpmath=_by_matrix(_minors),
@@ -280,7 +277,6 @@ cofactor: Primitive = Primitive(
 )
 logdet: Primitive = Primitive(
     name="logdet",
-    arity=1,
     kernel=_logdet,
     rule=tangent(lambda t, y, a: _trace_of(swap_last_axes(inv(a)), t)),
     mpmath=_by_matrix(lambda mp, a: mp.log(mp.det(a))),
@@ -290,7 +286,6 @@ logdet: Primitive = Primitive(
 )
 cholesky: Primitive = Primitive(
     name="cholesky",
-    arity=1,
     kernel=lambda xp, a: _cholesky(xp, (a + xp.swapaxes(a, -1, -2)) / 2),
     rule=tangent(_cholesky_slope),
     mpmath=_by_matrix(lambda mp, a: mp.cholesky((a + a.T) / 2)),

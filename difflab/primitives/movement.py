@@ -36,6 +36,12 @@ def indices(places: Places) -> NDArray[np.int64]:
     return np.array(places, dtype=np.int64)
 
 
+def resized(shape: Shape, axis: int, size: int) -> Shape:
+    """Return a shape with another size along an axis, which is counted from the end."""
+    along = axis + len(shape)
+    return (*shape[:along], size, *shape[along + 1 :])
+
+
 def _transpose(xp: ModuleType, x: Array, *, axes: tuple[int, ...]) -> Array:
     batch = x.ndim - len(axes)
     if batch == 0 and xp is np:
@@ -60,9 +66,7 @@ def _concatenate(xp: ModuleType, *parts: Array, axis: int, rank: int) -> Array:
 
 
 def _concatenated_shape(shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Shape:
-    place = axis + rank
-    size = sum(shape[place] for shape in shapes)
-    return (*shapes[0][:place], size, *shapes[0][place + 1 :])
+    return resized(shapes[0], axis, sum(shape[axis] for shape in shapes))
 
 
 def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: int) -> Any:
@@ -70,18 +74,17 @@ def _cut(t: Any, position: int, shapes: tuple[Shape, ...], *, axis: int, rank: i
 
     Its start follows from the elements before it, which are counted once for all parts.
     """
-    place, own = axis + rank, shapes[position]
+    along, own = axis + rank, shapes[position]
     before = (shapes if isinstance(shapes, Shapes) else Shapes(shapes)).starts[position]
-    beside = math.prod(own[:place] + own[place + 1 :])
+    beside = math.prod(own[:along] + own[along + 1 :])
     start = before // beside if beside else 0
     key: list[Any] = [(0, size, 1) for size in own]
-    key[place] = (start, start + own[place], 1)
+    key[along] = (start, start + own[along], 1)
     return index(t, key=tuple(key), rank=rank)
 
 
 def _taken_shape(shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int) -> Shape:
-    place = axis + rank
-    return (*shapes[0][:place], len(indices(places)), *shapes[0][place + 1 :])
+    return resized(shapes[0], axis, len(indices(places)))
 
 
 def _take(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int) -> Array:
@@ -102,8 +105,7 @@ def _put(xp: ModuleType, x: Array, *, places: Places, axis: int, rank: int, size
 def _put_shape(
     shapes: tuple[Shape, ...], *, places: Places, axis: int, rank: int, size: int
 ) -> Shape:
-    place = axis + rank
-    return (*shapes[0][:place], size, *shapes[0][place + 1 :])
+    return resized(shapes[0], axis, size)
 
 
 def _diag(xp: ModuleType, x: Array) -> Array:
@@ -119,7 +121,6 @@ def _constant_array(xp: ModuleType, *, shape: Shape, values: bytes) -> Array:
 
 transpose: Primitive = Primitive(
     name="transpose",
-    arity=1,
     kernel=_transpose,
     rule=linear(lambda t, position, shapes, *, axes: transpose(t, axes=_inverse(axes))),
     structural=True,
@@ -136,7 +137,6 @@ concatenate: Primitive = Primitive(
 )
 take: Primitive = Primitive(
     name="take",
-    arity=1,
     kernel=_take,
     rule=linear(
         lambda t, position, shapes, *, places, axis, rank: put(
@@ -149,7 +149,6 @@ take: Primitive = Primitive(
 # The transpose of `take`: adds each part at its index.
 put: Primitive = Primitive(
     name="put",
-    arity=1,
     kernel=_put,
     rule=linear(
         lambda t, position, shapes, *, places, axis, rank, size: take(
@@ -161,7 +160,6 @@ put: Primitive = Primitive(
 )
 diag: Primitive = Primitive(
     name="diag",
-    arity=1,
     kernel=_diag,
     rule=linear(lambda t, position, shapes: diagonal(t)),
     structural=True,
@@ -169,7 +167,6 @@ diag: Primitive = Primitive(
 )
 diagonal: Primitive = Primitive(
     name="diagonal",
-    arity=1,
     kernel=lambda xp, x: xp.diagonal(x, axis1=-2, axis2=-1),
     rule=linear(lambda t, position, shapes: diag(t)),
     structural=True,
@@ -177,7 +174,6 @@ diagonal: Primitive = Primitive(
 )
 constant_array: Primitive = Primitive(
     name="constant_array",
-    arity=0,
     kernel=_constant_array,
     rule=elementwise(),
     structural=True,

@@ -31,8 +31,8 @@ def _sum_in_order(xp: ModuleType, *parts: Array, places: Places, length: int) ->
         return sum(xp.sum(part, axis=-1) for part in parts)
     lead = np.broadcast_shapes(*(np.shape(part)[:-1] for part in parts))
     negated = np.empty((*lead, length), dtype=np.result_type(*parts))
-    for part, place in zip(parts, places, strict=True):
-        _negate(part, negated[..., slice(*place)])
+    for part, indices in zip(parts, places, strict=True):
+        _negate(part, negated[..., slice(*indices)])
     first = negated[..., :1]
     _negate(first, first)
     return np.subtract.reduce(negated, axis=-1)

@@ -38,20 +38,23 @@ FRACTION = (0.2, 0.8)
 
 
 def _comparison(
-    name: str, infix: str, latex: str, compare: Callable[[Any, Any], Any], relation: str
+    name: str,
+    infix: str,
+    compare: Callable[[Any, Any], Any],
+    relation: str,
+    glyph: str,
+    latex: str | None = None,
 ) -> Primitive:
     """Return the row of one comparison."""
     return Primitive(
         name=name,
-        arity=2,
-        kernel=name,
         rule=elementwise(None, None),
         infix=infix,
         sympy=lambda sympy, a, b: getattr(sympy, relation)(a, b),
         mpmath=lambda mp, a, b: compare(a, b),
         c=f"{{0}} {infix} {{1}}",
-        python=f"{{0}} {infix} {{1}}",
-        latex=f"{{0}} {latex} {{1}}",
+        latex=f"{{0}} {latex or glyph} {{1}}",
+        glyph=glyph,
         samples=(REAL, REAL),
         kinks=lambda a, b: a - b,
         convention="derivative 0",
@@ -60,17 +63,15 @@ def _comparison(
     )
 
 
-less = _comparison("less", "<", "<", lambda a, b: a < b, "StrictLessThan")
-less_equal = _comparison("less_equal", "<=", "\\le", lambda a, b: a <= b, "LessThan")
-greater = _comparison("greater", ">", ">", lambda a, b: a > b, "StrictGreaterThan")
-greater_equal = _comparison("greater_equal", ">=", "\\ge", lambda a, b: a >= b, "GreaterThan")
-equal = _comparison("equal", "==", "=", lambda a, b: a == b, "Equality")
-not_equal = _comparison("not_equal", "!=", "\\ne", lambda a, b: a != b, "Unequality")
+less = _comparison("less", "<", lambda a, b: a < b, "StrictLessThan", "<")
+less_equal = _comparison("less_equal", "<=", lambda a, b: a <= b, "LessThan", "≤", "\\le")
+greater = _comparison("greater", ">", lambda a, b: a > b, "StrictGreaterThan", ">")
+greater_equal = _comparison("greater_equal", ">=", lambda a, b: a >= b, "GreaterThan", "≥", "\\ge")
+equal = _comparison("equal", "==", lambda a, b: a == b, "Equality", "=")
+not_equal = _comparison("not_equal", "!=", lambda a, b: a != b, "Unequality", "≠", "\\ne")
 
 logical_and: Primitive = Primitive(
     name="logical_and",
-    arity=2,
-    kernel="logical_and",
     rule=elementwise(None, None),
     infix="and",
     sympy="And",
@@ -78,6 +79,8 @@ logical_and: Primitive = Primitive(
     c="{0} && {1}",
     python="{0} and {1}",
     latex="{0} \\wedge {1}",
+    glyph="∧",
+    notation="{0} and {1}",
     samples=(REAL, REAL),
     analytic=False,
     boolean=True,
@@ -86,8 +89,6 @@ logical_and: Primitive = Primitive(
 )
 logical_or: Primitive = Primitive(
     name="logical_or",
-    arity=2,
-    kernel="logical_or",
     rule=elementwise(None, None),
     infix="or",
     sympy="Or",
@@ -95,6 +96,8 @@ logical_or: Primitive = Primitive(
     c="{0} || {1}",
     python="{0} or {1}",
     latex="{0} \\vee {1}",
+    glyph="∨",
+    notation="{0} or {1}",
     samples=(REAL, REAL),
     analytic=False,
     boolean=True,
@@ -103,8 +106,6 @@ logical_or: Primitive = Primitive(
 )
 logical_not: Primitive = Primitive(
     name="logical_not",
-    arity=1,
-    kernel="logical_not",
     rule=elementwise(None),
     infix="not",
     sympy="Not",
@@ -112,6 +113,8 @@ logical_not: Primitive = Primitive(
     c="!{0}",
     python="not {0}",
     latex="\\neg {0}",
+    glyph="¬",
+    notation="not {0}",
     samples=(REAL,),
     analytic=False,
     boolean=True,
@@ -119,7 +122,6 @@ logical_not: Primitive = Primitive(
 )
 as_number: Primitive = Primitive(
     name="as_number",
-    arity=1,
     kernel=kernels.logical_value,
     rule=elementwise(None),
     sympy=lambda sympy, c: sympy.Piecewise((1, c), (0, True)),
@@ -127,6 +129,9 @@ as_number: Primitive = Primitive(
     c="({0} ? 1.0 : 0.0)",
     python="(1.0 if {0} else 0.0)",
     latex="\\left[{0}\\right]",
+    glyph="0/1",
+    notation="[{0}]",
+    names=(),
     samples=(REAL,),
     analytic=False,
     truths=(0,),
@@ -134,31 +139,45 @@ as_number: Primitive = Primitive(
 )
 where: Primitive = Primitive(
     name="where",
-    arity=3,
-    kernel="where",
     rule=select(None, lambda c, a, b: c, lambda c, a, b: logical_not(c)),
-    names=("where",),
     sympy=lambda sympy, c, a, b: sympy.Piecewise((a, c), (b, True)),
     mpmath=lambda mp, c, a, b: a if c else b,
     c="({0} ? {1} : {2})",
     python="({1} if {0} else {2})",
     latex="\\begin{{cases}} {1} & {0} \\\\ {2} & \\text{{otherwise}} \\end{{cases}}",
+    roles=("if", "then", "else"),
+    zero_slope="the other branch is selected",
     samples=(REAL, REAL, REAL),
     convention="the derivative of the selected branch",
     analytic=False,
     truths=(0,),
 )
+
+
+def _least(a: Any, b: Any) -> Any:
+    """Return the smaller of two real numbers; nan if either is nan."""
+    return a if a < b or a != a else b
+
+
+def _largest(a: Any, b: Any) -> Any:
+    """Return the larger of two real numbers; nan if either is nan."""
+    return a if a > b or a != a else b
+
+
 minimum: Primitive = Primitive(
     name="minimum",
-    arity=2,
-    kernel="minimum",
     rule=select(lambda a, b: a < b, lambda a, b: logical_not(a < b)),
     names=("min", "minimum"),
     sympy="Min",
-    mpmath=lambda mp, a, b: a if a < b or a != a else b,
-    c="minimum({0}, {1})",
+    mpmath=lambda mp, a, b: _least(a, b),
     python="({0} if {0} < {1} or {0} != {0} else {1})",
     latex="\\min\\left({0}, {1}\\right)",
+    zero_slope="{other} is selected",
+    c_function="""\
+static double minimum(double a, double b)
+{
+    return a < b || a != a ? a : b;
+}""",
     samples=(REAL, REAL),
     kinks=lambda a, b: a - b,
     convention="at a tie the derivative of the last argument",
@@ -166,15 +185,18 @@ minimum: Primitive = Primitive(
 )
 maximum: Primitive = Primitive(
     name="maximum",
-    arity=2,
-    kernel="maximum",
     rule=select(lambda a, b: a > b, lambda a, b: logical_not(a > b)),
     names=("max", "maximum"),
     sympy="Max",
-    mpmath=lambda mp, a, b: a if a > b or a != a else b,
-    c="maximum({0}, {1})",
+    mpmath=lambda mp, a, b: _largest(a, b),
     python="({0} if {0} > {1} or {0} != {0} else {1})",
     latex="\\max\\left({0}, {1}\\right)",
+    zero_slope="{other} is selected",
+    c_function="""\
+static double maximum(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}""",
     samples=(REAL, REAL),
     kinks=lambda a, b: a - b,
     convention="at a tie the derivative of the last argument",
@@ -182,15 +204,14 @@ maximum: Primitive = Primitive(
 )
 relu: Primitive = Primitive(
     name="relu",
-    arity=1,
     kernel=lambda xp, x: xp.maximum(x, 0.0),
     rule=select(lambda x: x > 0),
-    names=("relu",),
     sympy=lambda sympy, x: sympy.Max(x, 0),
     mpmath=lambda mp, x: mp.mpf(0) if x <= 0 else x,
     c="({0} <= 0.0 ? 0.0 : {0})",
     python="({0} if {0} > 0.0 or {0} != {0} else 0.0)",
     latex="\\max\\left({0}, 0\\right)",
+    zero_slope="{0} ≤ 0",
     samples=(REAL,),
     kinks=lambda x: x,
     convention="derivative 0 at 0",
@@ -209,20 +230,22 @@ def _is_low(x: Any, low: Any, high: Any) -> Any:
 
 clip: Primitive = Primitive(
     name="clip",
-    arity=3,
-    kernel="clip",
     rule=select(
         _is_inside,
         _is_low,
         # One of the three holds everywhere, also where there is a nan.
         lambda *args: logical_not(logical_or(_is_inside(*args), _is_low(*args))),
     ),
-    names=("clip",),
     sympy=lambda sympy, x, low, high: sympy.Min(sympy.Max(x, low), high),
-    mpmath=lambda mp, x, low, high: min(max(x, low), high),
+    mpmath=lambda mp, x, low, high: _least(_largest(x, low), high),
     c="minimum(maximum({0}, {1}), {2})",
     python="clip({0}, {1}, {2})",
-    latex="\\operatorname{{clip}}\\left({0}, {1}, {2}\\right)",
+    roles=("x", "low", "high"),
+    zero_slope="a bound is selected",
+    python_function="""\
+def clip(x, low, high):
+    y = x if x > low or x != x else low
+    return y if y < high or y != y else high""",
     samples=((1.1, 1.9), (0.2, 0.9), (2.1, 2.9)),
     kinks=lambda x, low, high: (x - low) * (x - high),
     convention="derivative 1 at the bounds",
@@ -230,15 +253,16 @@ clip: Primitive = Primitive(
 )
 absolute: Primitive = Primitive(
     name="absolute",
-    arity=1,
     kernel="abs",
+    ufunc="absolute",
     rule=elementwise(lambda t, y, x: t * sign(x)),
     names=("abs", "absolute"),
     sympy="Abs",
     mpmath="fabs",
     c="fabs({0})",
-    python="fabs({0})",
     latex="\\left|{0}\\right|",
+    glyph="|x|",
+    notation="|{0}|",
     samples=(REAL,),
     kinks=lambda x: x,
     convention="derivative 0 at 0",
@@ -246,15 +270,9 @@ absolute: Primitive = Primitive(
 )
 sign: Primitive = Primitive(
     name="sign",
-    arity=1,
-    kernel="sign",
     rule=elementwise(None),
-    names=("sign",),
-    sympy="sign",
-    mpmath="sign",
     c="({0} > 0.0 ? 1.0 : {0} < 0.0 ? -1.0 : {0})",
     python="({0} if {0} != {0} or {0} == 0.0 else 1.0 if {0} > 0.0 else -1.0)",
-    latex="\\operatorname{{sign}}\\left({0}\\right)",
     samples=(REAL,),
     kinks=lambda x: x,
     convention="derivative 0",
@@ -263,22 +281,22 @@ sign: Primitive = Primitive(
 
 
 def _step(
-    name: str, sympy: str | None, mpmath: str, python: str, latex: str, kernel: str
+    name: str, kernel: str, sympy: str | None, mpmath: str, glyph: str, latex: str, jump: float
 ) -> Primitive:
-    """Return the row of one rounding."""
+    """Return the row of one rounding, which jumps at the integers plus `jump`."""
     return Primitive(
         name=name,
-        arity=1,
         kernel=kernel,
         rule=elementwise(None),
-        names=(name,),
         sympy=sympy,
         mpmath=mpmath,
         c=f"{kernel}({{0}})",
-        python=python,
+        python=f"copysign(float({name}({{0}})), {{0}})",
         latex=latex,
+        glyph=glyph,
+        notation=name,
         samples=(FRACTION,),
-        kinks=lambda x: _from_integer(x - 0.5 if name == "round" else x),
+        kinks=lambda x: _from_integer(x - jump if jump else x),
         convention="derivative 0, also at the jumps",
         analytic=False,
     )
@@ -289,41 +307,28 @@ def _from_integer(x: Any) -> Any:
     return x - round_(x)
 
 
-floor = _step(
-    "floor",
-    "floor",
-    "floor",
-    "copysign(float(floor({0})), {0})",
-    "\\left\\lfloor {0} \\right\\rfloor",
-    "floor",
-)
-ceil = _step(
-    "ceil",
-    "ceiling",
-    "ceil",
-    "copysign(float(ceil({0})), {0})",
-    "\\left\\lceil {0} \\right\\rceil",
-    "ceil",
-)
-round_ = _step(
-    "round",
-    None,
-    "nint",
-    "copysign(float(round({0})), {0})",
-    "\\operatorname{{round}}\\left({0}\\right)",
-    "rint",
-)
+LOWER, UPPER = "\\left\\lfloor {0} \\right\\rfloor", "\\left\\lceil {0} \\right\\rceil"
+ROUNDED = "\\operatorname{{round}}\\left({0}\\right)"
+
+floor = _step("floor", "floor", "floor", "floor", "⌊x⌋", LOWER, 0.0)
+ceil = _step("ceil", "ceil", "ceiling", "ceil", "⌈x⌉", UPPER, 0.0)
+round_ = _step("round", "rint", None, "nint", "round", ROUNDED, 0.5)
 mod: Primitive = Primitive(
     name="mod",
-    arity=2,
-    kernel="mod",
+    ufunc="remainder",
     rule=elementwise(lambda t, y, a, b: t, lambda t, y, a, b: -(t * round_((a - y) / b))),
-    names=("mod",),
     sympy="Mod",
     mpmath=lambda mp, a, b: a - b * mp.floor(a / b),
     c="modulo({0}, {1})",
     python="{0} % {1}",
     latex="{0} \\bmod {1}",
+    notation="{0} mod {1}",
+    c_function="""\
+static double modulo(double a, double b)
+{
+    const double rest = fmod(a, b);
+    return rest == 0.0 ? copysign(0.0, b) : (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+}""",
     samples=((2.2, 2.8), (0.9, 1.05)),
     defined="a divisor other than 0",
     kinks=lambda a, b: _from_integer(a / b),
@@ -332,12 +337,10 @@ mod: Primitive = Primitive(
 )
 heaviside: Primitive = Primitive(
     name="heaviside",
-    arity=1,
     kernel=kernels.heaviside,
     rule=elementwise(None),
-    names=("heaviside",),
     sympy="Heaviside",
-    mpmath=lambda mp, x: mp.mpf(0 if x < 0 else 1 if x > 0 else 0.5),
+    mpmath=lambda mp, x: x if x != x else mp.mpf(0 if x < 0 else 1 if x > 0 else 0.5),
     c="({0} == 0.0 ? 0.5 : {0} > 0.0 ? 1.0 : {0} < 0.0 ? 0.0 : {0})",
     python="({0} if {0} != {0} else 0.5 if {0} == 0.0 else 1.0 if {0} > 0.0 else 0.0)",
     latex="\\operatorname{{H}}\\left({0}\\right)",

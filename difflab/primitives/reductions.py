@@ -13,11 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.primitive import Primitive, Shape, elementwise, linear, tangent
+from difflab.core.primitive import Primitive, elementwise, linear, tangent
 from difflab.primitives.exponential import exp
 from difflab.primitives.movement import concatenate, transpose
 from difflab.primitives.piecewise import where
-from difflab.primitives.structure import broadcast, index, picked, reshape, sum_
+from difflab.primitives.structure import (
+    index,
+    picked,
+    reduced_shape,
+    reshape,
+    spread_over,
+    sum_,
+)
 
 __all__ = [
     "argmax",
@@ -40,24 +47,11 @@ NEGLIGIBLE = -1_000_000
 """Exponents below this are zero in mpmath at any working precision in use."""
 
 
-def reduced_shape(shapes: tuple[Shape, ...], *, axes: Axes, rank: int) -> Shape:
-    """Return a shape without the axes that are reduced."""
-    (shape,) = shapes
-    return tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes)
-
-
-def spread_over(y: Any, x: Any, axes: Axes) -> Any:
-    """Copy a reduced value along the axes of `x` that were reduced."""
-    rank = len(x.shape)
-    kept = tuple(1 if axis - rank in axes else size for axis, size in enumerate(x.shape))
-    return broadcast(reshape(y, shape=kept, rank=rank - len(axes)), shape=x.shape, rank=rank)
-
-
 def _weighted(weight: Callable[..., Any]) -> Callable[..., Any]:
     """Return the tangent map ẏ = Σ w·ẋ of a reduction whose slopes are ``weight(y, x, axes)``."""
 
     def slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-        return sum_(t * weight(spread_over(y, x, axes), x, axes), axes=axes, rank=rank)
+        return sum_(t * weight(spread_over(y, x.shape, axes), x, axes), axes=axes, rank=rank)
 
     return slope
 
@@ -155,15 +149,6 @@ def _folded(name: str) -> Callable[..., Any]:
     return fold
 
 
-def _ordinary(name: str) -> Callable[..., Any]:
-    """Return NumPy's function of that name, which works on mpmath's numbers."""
-
-    def compute(mp: Any, x: Array, *, axes: Axes, rank: int) -> Array:
-        return getattr(np, name)(x, axis=axes)
-
-    return compute
-
-
 # --- norms and exponentials -------------------------------------------------------------------
 
 
@@ -237,11 +222,11 @@ def _exact_norm(library: Any, x: Array, *, axes: Axes, rank: int) -> Array:
 
 
 def _softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    return y * (t - spread_over(sum_(y * t, axes=axes, rank=rank), x, axes))
+    return y * (t - spread_over(sum_(y * t, axes=axes, rank=rank), x.shape, axes))
 
 
 def _log_softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
-    return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x, axes)
+    return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x.shape, axes)
 
 
 # --- the rows ---------------------------------------------------------------------------------
@@ -255,29 +240,26 @@ def _reversed(x: Any, axis: int) -> Any:
 
 prod: Primitive = Primitive(
     name="prod",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.prod(x, axis=axes),
     rule=tangent(_weighted(_others)),
     shape=reduced_shape,
 )
 max_: Primitive = Primitive(
     name="max",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.max(x, axis=axes),
     rule=tangent(_largest),
     sympy=_folded("Max"),
-    mpmath=_ordinary("max"),
+    mpmath=None,
     convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
 )
 min_: Primitive = Primitive(
     name="min",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.min(x, axis=axes),
     rule=tangent(_smallest),
     sympy=_folded("Min"),
-    mpmath=_ordinary("min"),
+    mpmath=None,
     convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
@@ -285,7 +267,6 @@ min_: Primitive = Primitive(
 # Where the derivative of `max` flows.
 is_maximum: Primitive = Primitive(
     name="is_maximum",
-    arity=1,
     kernel=_is_maximum,
     rule=elementwise(None),
     analytic=False,
@@ -294,7 +275,6 @@ is_maximum: Primitive = Primitive(
 )
 argmax: Primitive = Primitive(
     name="argmax",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.argmax(x, axis=axes[0]) * 1.0,
     rule=elementwise(None),
     convention="derivative 0",
@@ -303,44 +283,35 @@ argmax: Primitive = Primitive(
 )
 norm: Primitive = Primitive(
     name="norm",
-    arity=1,
     kernel=_norm,
     rule=tangent(_weighted(_direction)),
     sympy=_exact_norm,
-    mpmath=_exact_norm,
     convention="derivative 0 at the origin",
     shape=reduced_shape,
 )
 logsumexp: Primitive = Primitive(
     name="logsumexp",
-    arity=1,
     kernel=_logsumexp,
     rule=tangent(_weighted(lambda y, x, axes: softmax(x, axes=axes, rank=len(x.shape)))),
     sympy=_exact_logsumexp,
-    mpmath=_exact_logsumexp,
     shape=reduced_shape,
 )
 softmax: Primitive = Primitive(
     name="softmax",
-    arity=1,
     kernel=_softmax,
     rule=tangent(_softmax_slope),
     sympy=_exact_softmax,
-    mpmath=_exact_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 log_softmax: Primitive = Primitive(
     name="log_softmax",
-    arity=1,
     kernel=_log_softmax,
     rule=tangent(_log_softmax_slope),
     sympy=_exact_log_softmax,
-    mpmath=_exact_log_softmax,
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 cumsum: Primitive = Primitive(
     name="cumsum",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.cumsum(x, axis=axes[0]),
     rule=linear(
         lambda t, position, shapes, *, axes, rank: _reversed(

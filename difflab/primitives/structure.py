@@ -191,24 +191,21 @@ def _unpack(t: Any, position: int, shapes: tuple[Shape, ...], *, ranks: tuple[in
     return reshape(part, shape=shape, rank=1)
 
 
-def _summed_shape(shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Shape:
+def reduced_shape(shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int) -> Shape:
+    """Return a shape without the axes that are reduced."""
     (shape,) = shapes
     return tuple(size for axis, size in enumerate(shape) if axis - len(shape) not in axes)
 
 
-def _spread(
-    t: Any, position: int, shapes: tuple[Shape, ...], *, axes: tuple[int, ...], rank: int
-) -> Any:
-    """Copy a cotangent along the axes that were summed."""
-    (shape,) = shapes
-    kept = tuple(1 if axis - len(shape) in axes else size for axis, size in enumerate(shape))
-    opened = reshape(t, shape=kept, rank=len(shape) - len(axes))
-    return broadcast(opened, shape=shape, rank=len(shape))
+def spread_over(y: Any, shape: Shape, axes: tuple[int, ...]) -> Any:
+    """Copy a reduced value along the axes of `shape` that were reduced."""
+    rank = len(shape)
+    kept = tuple(1 if axis - rank in axes else size for axis, size in enumerate(shape))
+    return broadcast(reshape(y, shape=kept, rank=rank - len(axes)), shape=shape, rank=rank)
 
 
 broadcast: Primitive = Primitive(
     name="broadcast",
-    arity=1,
     kernel=_broadcast,
     rule=linear(_unbroadcast),
     structural=True,
@@ -217,7 +214,6 @@ broadcast: Primitive = Primitive(
 )
 reshape: Primitive = Primitive(
     name="reshape",
-    arity=1,
     kernel=_reshape,
     rule=linear(
         lambda t, position, shapes, *, shape, rank: reshape(t, shape=shapes[0], rank=len(shape))
@@ -228,7 +224,6 @@ reshape: Primitive = Primitive(
 )
 index: Primitive = Primitive(
     name="index",
-    arity=1,
     kernel=_index,
     rule=linear(lambda t, position, shapes, *, key, rank: scatter(t, keys=(key,), shape=shapes[0])),
     structural=True,
@@ -250,15 +245,16 @@ pack: Primitive = Primitive(
     kernel=_pack,
     rule=linear(_unpack),
     structural=True,
+    glyph="[ , ]",
     shape=_packed_shape,
 )
 sum_: Primitive = Primitive(
     name="sum",
-    arity=1,
     kernel=lambda xp, x, *, axes, rank: xp.sum(x, axis=axes),
-    rule=linear(_spread),
+    rule=linear(lambda t, position, shapes, *, axes, rank: spread_over(t, shapes[0], axes)),
     names=("sum",),
-    shape=_summed_shape,
+    glyph="Σ",
+    shape=reduced_shape,
     # Without the method of NumPy's arrays, which is written in Python.
     unbatched=lambda xp, *, axes, rank: (
         partial(np.add.reduce, axis=axes) if xp is np else methodcaller("sum", axes)

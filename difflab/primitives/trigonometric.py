@@ -48,14 +48,8 @@ def _function(
     """Return the row of a function that every library has under the same name."""
     return Primitive(
         name=name,
-        arity=1,
         kernel=kernel or name,
         rule=elementwise(derivative),
-        names=(name,),
-        sympy=name,
-        mpmath=name,
-        c=f"{name}({{0}})",
-        python=f"{name}({{0}})",
         latex=f"{latex or chr(92) + name}\\left({{0}}\\right)",
         samples=(samples,),
         defined=defined,
@@ -100,24 +94,17 @@ atanh: Primitive = _function(
 )
 sech: Primitive = Primitive(
     name="sech",
-    arity=1,
     kernel=kernels.sech,
     rule=elementwise(lambda t, y, x: -(t * (y * tanh(x)))),
-    names=("sech",),
-    sympy="sech",
-    mpmath="sech",
     c="(1.0 / cosh({0}))",
     # Above this cosh overflows, where Python raises.
     python="(0.0 if fabs({0}) > 710.4758600739439 else 1.0 / cosh({0}))",
-    latex="\\operatorname{{sech}}\\left({0}\\right)",
     samples=(REAL,),
 )
 logcosh: Primitive = Primitive(
     name="logcosh",
-    arity=1,
     kernel=kernels.logcosh,
     rule=elementwise(lambda t, y, x: t * tanh(x)),
-    names=("logcosh",),
     sympy=lambda sympy, x: sympy.log(sympy.cosh(x)),
     mpmath=lambda mp, x: mp.log1p(2 * mp.sinh(x / 2) ** 2),
     c="(fabs({0}) < 1.0 ? log1p(2.0 * sinh(0.5 * ({0})) * sinh(0.5 * ({0})))"
@@ -129,10 +116,8 @@ logcosh: Primitive = Primitive(
 )
 versine: Primitive = Primitive(
     name="versine",
-    arity=1,
     kernel=kernels.versine,
     rule=elementwise(lambda t, y, x: t * sin(x)),
-    names=("versine",),
     sympy=lambda sympy, x: 1 - sympy.cos(x),
     mpmath=lambda mp, x: 2 * mp.sin(x / 2) ** 2,
     c="(2.0 * sin(0.5 * ({0})) * sin(0.5 * ({0})))",
@@ -142,63 +127,62 @@ versine: Primitive = Primitive(
 )
 atan2: Primitive = Primitive(
     name="atan2",
-    arity=2,
     kernel=kernels.atan2,
     rule=elementwise(
         lambda t, a, y, x: t * datan2(x, y),
         lambda t, a, y, x: -(t * datan2(y, x)),
     ),
-    names=("atan2",),
-    sympy="atan2",
-    mpmath="atan2",
-    c="atan2({0}, {1})",
-    python="atan2({0}, {1})",
-    latex="\\operatorname{{atan2}}\\left({0}, {1}\\right)",
+    roles=("y", "x"),
+    ufunc="arctan2",
     samples=(REAL, (0.2, 3.0)),
     kinks=lambda y, x: hypot(y, x),
     convention="no derivative at the origin: nan",
 )
 dasin: Primitive = Primitive(
     name="dasin",
-    arity=1,
     kernel=kernels.asin_derivative,
     rule=elementwise(lambda t, y, x: t * (x * y * y * y)),
     c="(1.0 / sqrt((1.0 - {0}) * (1.0 + {0})))",
-    python="(1.0 / sqrt((1.0 - {0}) * (1.0 + {0})))",
+    glyph="asin′",
     samples=(UNIT,),
     expansion=lambda x: 1 / sqrt(1 - x * x),
 )
 dacosh: Primitive = Primitive(
     name="dacosh",
-    arity=1,
     kernel=kernels.acosh_derivative,
     rule=elementwise(lambda t, y, x: -(t * (x * y * y * y))),
     c="(1.0 / (sqrt({0} - 1.0) * sqrt({0} + 1.0)))",
-    python="(1.0 / (sqrt({0} - 1.0) * sqrt({0} + 1.0)))",
+    glyph="acosh′",
     samples=((1.3, 4.0),),
     expansion=lambda x: 1 / (sqrt(x - 1) * sqrt(x + 1)),
 )
 datanh: Primitive = Primitive(
     name="datanh",
-    arity=1,
     kernel=kernels.atanh_derivative,
     rule=elementwise(lambda t, y, x: t * (2 * (x * (y * y)))),
-    c="dlog((1.0 - {0}) * (1.0 + {0}))",
-    python="dlog((1.0 - {0}) * (1.0 + {0}))",
+    c_function="""\
+static double datanh(double x)
+{
+    const double square = (1.0 - x) * (1.0 + x);
+    return square >= 0.0 ? 1.0 / square : NAN;
+}""",
+    python_function="""\
+def datanh(x):
+    square = (1.0 - x) * (1.0 + x)
+    return 1.0 / square if square >= 0.0 else nan""",
     samples=(UNIT,),
     defined="-1 < x < 1",
     expansion=lambda x: 1 / ((1 - x) * (1 + x)),
 )
 datan2: Primitive = Primitive(
     name="datan2",
-    arity=2,
     kernel=kernels.atan2_derivative,
     rule=elementwise(
         lambda t, r, x, y: t * (datan2(y, x) * datan2(y, x) - r * r),
         lambda t, r, x, y: -(t * (2 * (r * datan2(y, x)))),
     ),
     c="({0} / hypot({0}, {1}) / hypot({0}, {1}))",
-    python="({0} / hypot({0}, {1}) / hypot({0}, {1}))",
+    glyph="atan2′",
     samples=(REAL, (0.2, 3.0)),
     expansion=lambda x, y: x / (x * x + y * y),
 )

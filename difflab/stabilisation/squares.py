@@ -7,7 +7,7 @@ import math
 from difflab.graph.builder import Builder
 from difflab.graph.node import Node
 from difflab.primitives import absolute, divide, hypot, matmul, norm, sum_
-from difflab.primitives.reductions import spread_over
+from difflab.primitives.structure import spread_over
 from difflab.stabilisation.matching import number, square_root_of
 from difflab.stabilisation.sums import PACKED, GraphSums
 
@@ -91,6 +91,6 @@ def variance(builder: Builder, node: int) -> int | None:
     if number(builder, size) != number_of or builder.shape(x) != builder.shape(squares):
         return None
     values = Node(builder, x)
-    centred = values - spread_over(Node(builder, mean), values, params["axes"])
+    centred = values - spread_over(Node(builder, mean), values.shape, params["axes"])
     found: Node = sum_(centred * centred, **params) / number_of
     return found.id

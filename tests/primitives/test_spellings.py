@@ -15,18 +15,26 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
+import sympy
 from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.execute.lower.scalar import guarded, plain
+from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
 from difflab.primitives import TABLE, helpers
 
 Array = NDArray[np.float64]
 
 COMPILER = shutil.which("gcc")
 TINY = 5e-324
+FINITE = [0.0, 0.5, 1.0, 2.5, 40.0, 700.0, TINY, 1e-310, -0.5, -1.0, -2.5, -40.0, -700.0]
+"""Edges that are real numbers, which have no second zero."""
+DIGITS = 800
+"""700 modulo 5e-324, and log(1 + 1e-310), need as many."""
+SYMPY_LACKS = {"round"}
 EDGES = [0.0, 1.0, 0.5, 2.5, 3.0, 40.0, 700.0, 800.0, 1e-160, 1e160, 1e300, TINY, 1e-310, math.inf]
 EDGES = [*EDGES, *(-x for x in EDGES), math.nan]
 PAIRS = 3000
@@ -137,6 +145,80 @@ def test_c_gives_the_kernels_value_everywhere(tmp_path: Path) -> None:
             at.ctypes.data_as(pointer), found.ctypes.data_as(pointer), len(at)
         )
         assert_spelled(row, at, found.tolist(), "C")
+
+
+def real_points(row: Primitive, number: int) -> Array:
+    """Return combinations of finite edges at which the kernel is finite: all in the domain."""
+    rng = np.random.default_rng(17)
+    boxes = [FINITE if low < high else [low] for low, high in row.samples]
+    every = list(itertools.product(*boxes))
+    if len(every) > number:
+        every = [every[k] for k in rng.choice(len(every), number, replace=False)]
+    at = np.array(every)
+    for position in row.truths:
+        at[:, position] = at[:, position] > 0.7
+    return at[np.isfinite(kernel(row, at))]
+
+
+def defined(row: Primitive, point: Sequence[float], value: float) -> bool:
+    """Whether a value is one of the real function, not undefined where a convention states it."""
+    with np.errstate(all="ignore"):
+        at_kink = row.kinks is not None and row.kinks(*map(np.float64, point)) == 0
+    return not (math.isnan(value) and (at_kink or row.expansion is not None))
+
+
+EXACT = [name for name, row in TABLE.items() if row.shape is None and row.samples]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_mpmath_gives_the_kernels_value_at_real_edges(name: str) -> None:
+    row, compute = TABLE[name], MpmathInterpreter().operation(TABLE[name])
+    at, found, kept = real_points(row, 60), [], []
+    with mpmath.workdps(DIGITS):
+        for place, point in enumerate(at.tolist()):
+            args = [mpmath.mpf(x) for x in point]
+            for position in row.truths:
+                args[position] = bool(point[position])
+            value = float(compute(*args))
+            if defined(row, point, value):
+                kept.append(place)
+                found.append(value)
+    assert_spelled(row, at[kept], found, "mpmath")
+
+
+@pytest.mark.parametrize(
+    ("name", "point"),
+    [
+        ("heaviside", (math.nan,)),
+        ("clip", (1.0, math.nan, 2.0)),
+        ("clip", (1.0, 0.5, math.nan)),
+        ("logaddexp", (math.inf, math.inf)),
+        ("logaddexp", (-math.inf, -math.inf)),
+    ],
+)
+def test_mpmath_propagates_nan_and_infinities(name: str, point: tuple[float, ...]) -> None:
+    found = float(MpmathInterpreter().operation(TABLE[name])(*map(mpmath.mpf, point)))
+    assert_spelled(TABLE[name], np.array([point]), [found], "mpmath")
+
+
+@pytest.mark.parametrize("name", sorted(set(EXACT) - SYMPY_LACKS))
+def test_sympy_gives_the_kernels_value_at_real_edges(name: str) -> None:
+    row, compute = TABLE[name], SympyInterpreter().operation(TABLE[name])
+    at, found, kept = real_points(row, 20), [], []
+    for place, point in enumerate(at.tolist()):
+        args: list[Any] = [sympy.Rational(*x.as_integer_ratio()) for x in point]
+        for position in row.truths:
+            args[position] = sympy.true if point[position] else sympy.false
+        value = sympy.sympify(compute(*args))
+        number = (
+            float(bool(value))
+            if row.boolean
+            else complex(value.evalf(DIGITS, maxn=2 * DIGITS)).real
+        )
+        if defined(row, point, number):
+            kept.append(place)
+            found.append(number)
+    assert_spelled(row, at[kept], found, "SymPy")
 
 
 def test_every_row_on_numbers_is_spelled_or_has_no_function() -> None:

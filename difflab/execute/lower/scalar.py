@@ -17,8 +17,6 @@ from difflab.primitives import helpers
 
 __all__ = ["guarded", "plain", "single"]
 
-# `math` and SciPy differ by more than 4 ULP in these rows: the kernels are called instead.
-_KERNELS = frozenset({"erfc", "gamma", "loggamma"})
 _CALL = re.compile(r"[A-Za-z_]\w*\(|/|%")
 
 
@@ -42,7 +40,7 @@ def plain(row: Primitive) -> tuple[str, dict[str, Any]]:
     ('sin({0})', 'of_digamma({0})')
     """
     template = row.python
-    if not template or row.name in _KERNELS:
+    if not template or row.inexact:
         operands = ", ".join(f"{{{index}}}" for index in range(row.arity or 0))
         return f"of_{row.name}({operands})", {f"of_{row.name}": single(row)}
     words = set(re.findall(r"[A-Za-z_]\w*", template))

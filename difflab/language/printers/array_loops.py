@@ -32,7 +32,7 @@ from difflab.primitives import (
 )
 from difflab.primitives.movement import indices
 
-__all__ = ["MOVED", "Move", "moves", "place", "terms"]
+__all__ = ["MOVED", "Move", "flat_index", "moves", "terms"]
 
 MOVED = frozenset(
     {broadcast, concatenate, constant_array, diag, diagonal, index, pack, put, reshape}
@@ -179,13 +179,13 @@ def _chosen(key: IndexKey, shape: Shape) -> tuple[Shape, tuple[int, Shape]]:
     return tuple(sizes), (offset, tuple(strides))
 
 
-def place(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
+def flat_index(affine: tuple[int, Shape], counters: Sequence[str]) -> str:
     """Return the index as an expression in the counters.
 
     Examples
     --------
-    >>> place((2, (3, -1)), ["i0", "i1"]), place((0, (1,)), ["i0"]), place((0, ()), [])
-    ('3*i0 - i1 + 2', 'i0', '0')
+    >>> flat_index((2, (3, -1)), ["i0", "i1"]), flat_index((0, ()), [])
+    ('3*i0 - i1 + 2', '0')
     """
     offset, strides = affine
     terms = []

@@ -134,11 +134,11 @@ class ArrayForms:
         self, children: Sequence[int], keys: Sequence[IndexKey], size: int
     ) -> list[Part] | None:
         """Return the elements of a mostly filled vector; None for sparse or repeated indices."""
-        places = {key[0]: child for key, child in zip(keys, children, strict=True)}
-        single = all(isinstance(place, int) for place in places)
-        if not single or len(places) < len(children) or size > 4 * len(places):
+        found = {key[0]: child for key, child in zip(keys, children, strict=True)}
+        single = all(isinstance(entry, int) for entry in found)
+        if not single or len(found) < len(children) or size > 4 * len(found):
             return None
-        return [(places[place], ANYTHING) if place in places else "0" for place in range(size)]
+        return [(found[entry], ANYTHING) if entry in found else "0" for entry in range(size)]
 
 
 def _counted(axes: Sequence[int], rank: int = 0) -> str:

@@ -146,8 +146,8 @@ class _C(StraightLinePrinter):
         for node in self.view.outputs:
             size = math.prod(self.graph.shape(node))
             if self.graph.shape(node) and node not in self.listed:
-                place = f"{self.result}[{start} + i]" if start else f"{self.result}[i]"
-                self.loops([("i", size)], place, "=", f"{self.names[node]}[i]")
+                target = f"{self.result}[{start} + i]" if start else f"{self.result}[i]"
+                self.loops([("i", size)], target, "=", f"{self.names[node]}[i]")
             else:
                 for position, element in enumerate(self.elements(node), start):
                     self.lines.append(f"{self.indent}{self.result}[{position}] = {element};")

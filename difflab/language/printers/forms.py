@@ -12,6 +12,7 @@ import string
 from dataclasses import dataclass
 
 from difflab.language.operators import LEVEL_OF
+from difflab.language.printers.writer import Part
 
 __all__ = [
     "ANYTHING",
@@ -21,7 +22,6 @@ __all__ = [
     "PRODUCT",
     "SUM",
     "TemplateForm",
-    "TemplatePart",
     "make_form",
 ]
 
@@ -31,8 +31,6 @@ PRODUCT = LEVEL_OF["multiply"]
 NEGATIVE = LEVEL_OF["negative"]
 POWER = LEVEL_OF["power"]
 ATOM = POWER + 2
-
-TemplatePart = str | tuple[int, int]
 
 _OPERATORS = frozenset({"", "-", "!", "not", "\\neg"})
 _BEFORE = re.compile(r"(?:[(\[{,&|]|\\\\|\\begin\{cases\}|\\l(?:floor|ceil)| [?:]| if| else)\s*$")
@@ -56,7 +54,7 @@ class TemplateForm:
         Positions of the arguments that are written more than once.
     """
 
-    parts: tuple[TemplatePart, ...]
+    parts: tuple[Part, ...]
     level: int
     repeated: frozenset[int]
 
@@ -80,19 +78,19 @@ def make_form(template: str, name: str, *, strict: bool = False) -> TemplateForm
     >>> make_form("pow({0}, {1})", "power").parts
     ('pow(', (0, 0), ', ', (1, 0), ')')
     """
-    literals, places = _split(template)
-    repeated = frozenset(place for place in places if places.count(place) > 1)
+    literals, arguments = _split(template)
+    repeated = frozenset(argument for argument in arguments if arguments.count(argument) > 1)
     operator = name in LEVEL_OF and literals[0].strip("{ ") in _OPERATORS
-    parts: list[TemplatePart] = []
-    for position, place in enumerate(places):
+    parts: list[Part] = []
+    for position, argument in enumerate(arguments):
         before, behind = literals[position], literals[position + 1]
         enclosed = bool(_BEFORE.search(before) and _BEHIND.match(behind))
         if operator:
-            need = _operand(name, place, enclosed, strict)
+            need = _operand(name, argument, enclosed, strict)
         else:
             added = before.endswith(" + ") and _BEHIND.match(behind)
             need = ANYTHING if enclosed else PRODUCT if added else ATOM
-        parts += [before, (place, need)]
+        parts += [before, (argument, need)]
     parts.append(literals[-1])
     level = LEVEL_OF[name] if operator else _outer_level("0".join(literals))
     return TemplateForm(tuple(part for part in parts if part), level, repeated)
@@ -100,21 +98,21 @@ def make_form(template: str, name: str, *, strict: bool = False) -> TemplateForm
 
 def _split(template: str) -> tuple[list[str], list[int]]:
     """Return the literal texts around the fields, and the argument positions of the fields."""
-    literals, places, literal = [], [], ""
+    literals, arguments, literal = [], [], ""
     for text, field, _, _ in string.Formatter().parse(template):
         literal += text
         if field is not None:
             literals.append(literal)
-            places.append(int(field))
+            arguments.append(int(field))
             literal = ""
-    return [*literals, literal], places
+    return [*literals, literal], arguments
 
 
-def _operand(name: str, place: int, enclosed: bool, strict: bool) -> int:
+def _operand(name: str, argument: int, enclosed: bool, strict: bool) -> int:
     """Return the precedence that an operand needs to be written without parentheses."""
     level = LEVEL_OF[name]
     if name == "power":
-        return POWER + 1 if place == 0 else ANYTHING if enclosed else NEGATIVE
+        return POWER + 1 if argument == 0 else ANYTHING if enclosed else NEGATIVE
     if enclosed:
         return ANYTHING
     if name == "negative":
@@ -122,7 +120,7 @@ def _operand(name: str, place: int, enclosed: bool, strict: bool) -> int:
     if strict and level < SUM:
         return ATOM if name == "logical_not" else SUM
     comparison = LEVEL_OF["less"]
-    return level + (place == 1 or level == comparison)
+    return level + (argument == 1 or level == comparison)
 
 
 def _outer_level(text: str) -> int:

@@ -14,8 +14,8 @@ from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames
 from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import (
-    ANYTHING,
     ATOM,
     NEGATIVE,
     POWER,
@@ -25,15 +25,13 @@ from difflab.language.printers.forms import (
     make_form,
 )
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part, write
+from difflab.language.printers.writer import Part
 from difflab.primitives import index, multiply, negative, power
 
 __all__ = ["latex", "latex_name"]
 
 _SPINE = 20
 """Maximum depth at which the first factor of a product is searched."""
-
-_BRACKETS = ("\\left(", "\\right)")
 
 
 def latex(function: Function) -> str:
@@ -56,7 +54,7 @@ def latex(function: Function) -> str:
     >>> print(latex(dl.parse("ln(x1) + x1/(x2+1)^2")))
     \ln\left(x_{1}\right) + \frac{x_{1}}{\left(x_{2} + 1\right)^{2}}
     """
-    return _Printer(function).block()
+    return _Latex(function).block()
 
 
 def latex_name(name: str) -> str:
@@ -105,12 +103,13 @@ def _upright(word: str) -> str:
     return f"\\mathrm{{{escaped}}}"
 
 
-class _Printer:
+class _Latex(ExpressionPrinter):
     """Printer of one block: the names and the LaTeX of each node."""
 
+    brackets = ("\\left(", "\\right)")
+
     def __init__(self, function: Function) -> None:
-        self.view = PrintedGraph(function, implied=frozenset())
-        self.graph = self.view.graph
+        super().__init__(PrintedGraph(function, implied=frozenset()))
         self.arrays = ArrayForms(self.view, _called)
         self.used: set[str] = set()
         self.names = {
@@ -123,19 +122,18 @@ class _Printer:
     def block(self) -> str:
         """Return the expression, or its lines."""
         lines: list[tuple[str, str]] = []
-        small, named = self.view.tree_is_small(), self.view.named_values()
+        named = self.view.named_values()
         fresh = FreshNames([*self.view.function.inputs, *named.values()])
-        for node, uses in enumerate(self.view.uses):
-            if node in named or (uses > 1 and not small and not self.view.leaf(node)):
-                name = self._set(named.get(node) or fresh.numbered("t"))
-                lines.append((name, self._write([(node, ANYTHING)])))
-                self.names[node] = name
+        for node in self.view.own_lines(named):
+            name = self._set(named.get(node) or fresh.numbered("t"))
+            lines.append((name, self.expression(node)))
+            self.names[node] = name
         if len(self.view.outputs) == 1 and not lines:
-            return self._write([(self.view.outputs[0], ANYTHING)])
+            return self.expression(self.view.outputs[0])
         for position, (node, name) in enumerate(self._outputs(), 1):
             if named.get(node) != name:
                 shown = fresh.fresh(f"f{position}" if name in self.view.function.inputs else name)
-                lines.append((self._set(shown), self._write([(node, ANYTHING)])))
+                lines.append((self._set(shown), self.expression(node)))
         body = " \\\\\n".join(f"{name} &= {value}" for name, value in lines)
         return f"\\begin{{aligned}}\n{body}\n\\end{{aligned}}"
 
@@ -150,26 +148,31 @@ class _Printer:
         self.used.add(written)
         return written
 
-    def _write(self, parts: Sequence[Part]) -> str:
-        return write(parts, self.names, self._describe, _BRACKETS)
-
-    def _describe(self, node: int) -> tuple[Sequence[Part], int]:
+    def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
         children = self.view.children[node]
-        if row is None:
-            return _number(*self.graph.constants[node])
-        if row.shape is not None and not row.latex:
+        if row is not None and row.shape is not None and not row.latex:
             return self._structure(node, row, children)
-        form = _form(row)
-        parts: list[Part] = [
-            part if isinstance(part, str) else (children[part[0]], part[1]) for part in form.parts
-        ]
-        if form.level in {SUM, PRODUCT} and self._minus(children[-1]):
+        described, level = super().describe(node)
+        if row is None:
+            return described, min(level, PRODUCT) if "\\cdot" in described[0] else level
+        parts = list(described)
+        if level in {SUM, PRODUCT} and self._minus(children[-1]):
             # Avoid two adjacent signs: a - (-b).
             parts[-1] = (children[-1], POWER)
         if row is negative:
             parts[-1] = (children[0], NEGATIVE + 1 if self._minus(children[0]) else PRODUCT)
-        return parts, form.level
+        return parts, level
+
+    def form(self, row: Primitive) -> TemplateForm:
+        return _form(row)
+
+    def number(self, value: float, name: str | None) -> str:
+        """Return a constant, with explicit powers of ten."""
+        if name is not None:
+            return "\\pi" if name == "pi" else name
+        mantissa, _, exponent = repr(value).partition("e")
+        return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
     def _minus(self, node: int) -> bool:
         """Whether a node's LaTeX begins with a minus."""
@@ -180,7 +183,7 @@ class _Printer:
         if node in self.names:
             return False
         row = self.view.rows[node]
-        return row is negative or (row is None and _number(*self.graph.constants[node])[1] < ATOM)
+        return row is negative or (row is None and self.describe(node)[1] < ATOM)
 
     def _structure(
         self, node: int, row: Primitive, children: Sequence[int]
@@ -197,24 +200,6 @@ class _Printer:
         return [*parts[:-1], " \\end{pmatrix}"], ATOM
 
 
-def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
-    """Return a constant, with explicit powers of ten."""
-    if name is not None:
-        return ["\\pi" if name == "pi" else name], ATOM
-    mantissa, _, exponent = repr(value).partition("e")
-    level = NEGATIVE if mantissa.startswith("-") else ATOM
-    if not exponent:
-        return [mantissa], level
-    return [f"{mantissa} \\cdot 10^{{{int(exponent)}}}"], min(level, PRODUCT)
-
-
 @cache
 def _form(row: Primitive) -> TemplateForm:
-    return make_form(_template(row), row.name)
-
-
-def _template(row: Primitive) -> str:
-    if row is power:
-        return "{0}^{{{1}}}"
-    places = ", ".join(f"{{{position}}}" for position in range(row.arity or 0))
-    return row.latex or f"\\operatorname{{{{{row.name}}}}}\\left({places}\\right)"
+    return make_form("{0}^{{{1}}}" if row is power else row.latex, row.name)

@@ -7,7 +7,7 @@ recurse over nested expressions); arrays are flat, row-major, and filled by loop
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence, Set
 
 import numpy as np
@@ -17,11 +17,12 @@ from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.names import FreshNames
-from difflab.language.printers.array_loops import MOVED, Move, moves, place, terms
+from difflab.language.printers.array_loops import MOVED, Move, flat_index, moves, terms
 from difflab.language.printers.arrays import ArrayForms
-from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
+from difflab.language.printers.expressions import ExpressionPrinter
+from difflab.language.printers.forms import TemplateForm, make_form
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part, write
+from difflab.language.printers.writer import write
 from difflab.primitives import constant_array, index, reshape, sum_in_order
 
 __all__ = ["StraightLinePrinter"]
@@ -32,7 +33,7 @@ _IN_A_LINE = 8
 """Elements of a table per line."""
 
 
-class StraightLinePrinter(ABC):
+class StraightLinePrinter(ExpressionPrinter):
     """Printer of one function in one target language.
 
     Parameters
@@ -47,8 +48,7 @@ class StraightLinePrinter(ABC):
     indent = "    "
 
     def __init__(self, function: Function, reserved: Set[str]) -> None:
-        self.view = PrintedGraph(function, companions=True)
-        self.graph = self.view.graph
+        super().__init__(PrintedGraph(function, companions=True))
         self.fresh = FreshNames(reserved=reserved)
         self.forms: dict[Primitive, TemplateForm] = {}
         printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
@@ -56,13 +56,12 @@ class StraightLinePrinter(ABC):
             if row not in printed:
                 continue
             if row.shape is None:
-                self.forms[row] = self._form(row)
+                self.forms[row] = self._made(row)
             elif row not in MOVED:
                 raise UnsupportedError(
                     f"{self.language} has no function for the array operation '{row.name}'; "
                     "the text and LaTeX printers have, and difflab.compile runs it on NumPy"
                 )
-        self.names: dict[int, str] = {}
         self.lines: list[str] = []
         self.named = self.view.named_values()
         self.listed = self._listed()
@@ -71,10 +70,6 @@ class StraightLinePrinter(ABC):
     @abstractmethod
     def template(self, row: Primitive) -> str:
         """Return the primitive's template in this language."""
-
-    @abstractmethod
-    def number(self, value: float, name: str | None) -> str:
-        """Return a constant."""
 
     @abstractmethod
     def scalar(self, name: str, value: str, row: Primitive | None) -> str:
@@ -100,7 +95,11 @@ class StraightLinePrinter(ABC):
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
 
-    def _form(self, row: Primitive) -> TemplateForm:
+    def form(self, row: Primitive) -> TemplateForm:
+        """Return the form that the constructor prepared."""
+        return self.forms[row]
+
+    def _made(self, row: Primitive) -> TemplateForm:
         template = self.template(row)
         if not template:
             raise UnsupportedError(f"{self.language} has no function for '{row.name}'")
@@ -162,10 +161,6 @@ class StraightLinePrinter(ABC):
         """Return the name of a node in the program, or a new name."""
         return self.named.get(node) or self.fresh.numbered("t")
 
-    def expression(self, node: int) -> str:
-        """Return the expression of a scalar node."""
-        return write([(node, ANYTHING)], self.names, self._describe)
-
     def elements(self, node: int) -> list[str]:
         """Return the expressions of an output that is a scalar or lists scalars."""
         if node in self.listed:
@@ -175,15 +170,6 @@ class StraightLinePrinter(ABC):
                 for cell in cells
             ]
         return [self.expression(node)]
-
-    def _describe(self, node: int) -> tuple[Sequence[Part], int]:
-        row = self.view.rows[node]
-        if row is None:
-            written = self.number(*self.graph.constants[node])
-            return [written], NEGATIVE if written.startswith("-") else ATOM
-        form = self.forms[row]
-        children = self.view.children[node]
-        return [p if isinstance(p, str) else (children[p[0]], p[1]) for p in form.parts], form.level
 
     def _array(self, node: int, row: Primitive) -> None:
         """Write the loops of a node that is an array or an element of one."""
@@ -253,8 +239,8 @@ class StraightLinePrinter(ABC):
             child: f"{self.names[child]}[i]" if child in arrays else self.expression(child)
             for child in children
         }
-        parts, _ = self._describe(node)
-        self.loops([("i", size)], f"{name}[i]", "=", write(parts, names, self._describe))
+        parts, _ = self.describe(node)
+        self.loops([("i", size)], f"{name}[i]", "=", write(parts, names, self.describe))
         self.names[node] = name
 
     def _move(self, name: str, move: Move, child: int) -> None:
@@ -268,8 +254,8 @@ class StraightLinePrinter(ABC):
             read, written = (counters, found) if move.adds else (found, counters)
         value = self.expression(child)
         if self.graph.shape(child):
-            value = f"{value}[{place(move.source, read)}]"
-        target = f"{name}[{place(move.target, written)}]"
+            value = f"{value}[{flat_index(move.source, read)}]"
+        target = f"{name}[{flat_index(move.target, written)}]"
         loops = list(zip(counters, move.sizes, strict=True))
         if not self.graph.shape(child) and move.sizes == (1,):
             loops, target = [], f"{name}[{move.target[0]}]"

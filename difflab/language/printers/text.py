@@ -14,9 +14,10 @@ from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
 from difflab.language.printers.view import PrintedGraph
-from difflab.language.printers.writer import Part, write
+from difflab.language.printers.writer import Part
 from difflab.language.scope import CONSTANTS, KEYWORDS
 from difflab.primitives import as_number, broadcast, by_spelling, index, matmul, negative
 
@@ -56,15 +57,14 @@ def text(function: Function) -> str:
     a = x*x
     [a, a + 1]
     """
-    return _Printer(function).program()
+    return _Text(function).program()
 
 
-class _Printer:
+class _Text(ExpressionPrinter):
     """Printer of one program: the names and the text of each node."""
 
     def __init__(self, function: Function) -> None:
-        self.view = PrintedGraph(function, implied={as_number, broadcast})
-        self.graph = self.view.graph
+        super().__init__(PrintedGraph(function, implied={as_number, broadcast}))
         self.fresh = FreshNames(reserved=RESERVED)
         self.names = {
             node: self.fresh.fresh(_legal(name))
@@ -88,13 +88,10 @@ class _Printer:
         for node, label in self.view.named_values().items():
             if node not in named and label not in used and is_name(label):
                 named[node] = self.fresh.fresh(label)
-        small = self.view.tree_is_small()
-        for node, uses in enumerate(self.view.uses):
-            shared = uses > 1 and not small and not self.view.leaf(node)
-            if node in named or shared:
-                name = named.get(node) or self.fresh.numbered("t")
-                self.lines.append(f"{name} = {self._write([(node, ANYTHING)])}")
-                self.names[node] = name
+        for node in self.view.own_lines(named):
+            name = named.get(node) or self.fresh.numbered("t")
+            self.lines.append(f"{name} = {self.expression(node)}")
+            self.names[node] = name
         self._finish(variables)
         return "\n".join(self.lines)
 
@@ -141,41 +138,30 @@ class _Printer:
         for node, name in zip(self.view.outputs, variables, strict=True):
             known = self.names.get(node)
             if name is None:
-                expression = self._write([(node, ANYTHING)])
+                expression = self.expression(node)
                 written.append(f"({expression})" if known is not None else expression)
             else:
                 if known != name:
-                    self.lines.append(f"{name} = {self._write([(node, ANYTHING)])}")
+                    self.lines.append(f"{name} = {self.expression(node)}")
                 written.append(name)
         self.lines.append(written[0] if len(written) == 1 else f"[{', '.join(written)}]")
 
-    def _write(self, parts: Sequence[Part]) -> str:
-        return write(parts, self.names, self._describe)
-
-    def _describe(self, node: int) -> tuple[Sequence[Part], int]:
+    def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
-        children = self.view.children[node]
-        if row is None:
-            return _number(*self.graph.constants[node])
-        if row.shape is not None and row is not matmul:
+        if row is not None and row.shape is not None and row is not matmul:
             return self.arrays.describe(node), ATOM
-        form = _form(row)
-        parts: list[Part] = [
-            part if isinstance(part, str) else (children[part[0]], part[1]) for part in form.parts
-        ]
-        if row is negative and self._literal(children[0]):
+        child = self.view.children[node][0] if row is negative else node
+        if row is negative and child in self.graph.constants and not self.graph.constants[child][1]:
             # Without parentheses the minus would become the sign of the literal.
-            parts = ["-(", (children[0], ANYTHING), ")"]
-        return parts, form.level
+            return ["-(", (child, ANYTHING), ")"], NEGATIVE
+        return super().describe(node)
 
-    def _literal(self, node: int) -> bool:
-        return node in self.graph.constants and self.graph.constants[node][1] is None
+    def form(self, row: Primitive) -> TemplateForm:
+        return _form(row)
 
-
-def _number(value: float, name: str | None) -> tuple[Sequence[Part], int]:
-    """Return a constant; ``repr`` is the shortest text that round-trips a float64."""
-    written = name or repr(value)
-    return [written], NEGATIVE if written.startswith("-") else ATOM
+    def number(self, value: float, name: str | None) -> str:
+        """Return a constant; ``repr`` is the shortest text that round-trips a float64."""
+        return name or repr(value)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Container, Set
 
 import numpy as np
 
@@ -113,6 +113,18 @@ class PrintedGraph:
             for node, name in names.items()
             if self.uses[node] > (node in last) and not self.leaf(node)
         }
+
+    def own_lines(self, named: Container[int]) -> list[int]:
+        """Return the nodes that get their own line: those named, and those used repeatedly.
+
+        In a small tree a repeated expression is repeated.
+        """
+        small = self.tree_is_small()
+        return [
+            node
+            for node, uses in enumerate(self.uses)
+            if node in named or (uses > 1 and not small and not self.leaf(node))
+        ]
 
     def leaf(self, node: int) -> bool:
         """Whether the node is an input or a constant."""

@@ -5,49 +5,43 @@ This text is not meant to be parsed; `difflab.language.printers` writes text tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from difflab.core.primitive import Primitive
-from difflab.drawing.order import short
+from difflab.drawing.order import key_text, short
 from difflab.graph.builder import Builder
 from difflab.graph.evaluate import fold
 from difflab.graph.ir import Number
 from difflab.graph.node import Node
+from difflab.primitives import (
+    add,
+    broadcast,
+    index,
+    multiply,
+    pack,
+    power,
+    reshape,
+    scatter,
+    where,
+)
 
 __all__ = ["NotationPrinter", "Phrase", "atom"]
 
 # Precedence of the outermost operator of a phrase, from the weakest.
 CHOICE, LOGIC, RELATION, SUM, PRODUCT, PREFIX, POWER, ATOM = range(8)
 
-INFIX = {
-    "add": ("+", SUM),
-    "subtract": ("−", SUM),
-    "multiply": ("×", PRODUCT),
-    "divide": ("/", PRODUCT),
-    "mod": ("mod", PRODUCT),
-    "less": ("<", RELATION),
-    "less_equal": ("≤", RELATION),
-    "greater": (">", RELATION),
-    "greater_equal": ("≥", RELATION),
-    "equal": ("=", RELATION),
-    "not_equal": ("≠", RELATION),
-    "logical_and": ("and", LOGIC),
-    "logical_or": ("or", LOGIC),
+LEVELS = {
+    **dict.fromkeys(("and", "or"), LOGIC),
+    **dict.fromkeys(("<", "≤", ">", "≥", "=", "≠"), RELATION),
+    **dict.fromkeys(("+", "−"), SUM),
 }
-FUNCTIONS = {
-    "log": "ln",
-    "gamma": "Γ",
-    "loggamma": "ln Γ",
-    "digamma": "ψ",
-    "sigmoid": "σ",
-    "minimum": "min",
-    "maximum": "max",
-    "sum": "Σ",
-}
+"""Precedence of the infix signs; all others bind like a product."""
 SUPERSCRIPTS = str.maketrans("0123456789−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 LISTED = 6
+_FIELD = re.compile(r"\{\d\}")
 
 
 @dataclass(frozen=True)
@@ -107,15 +101,17 @@ class NotationPrinter:
     def _written(
         self, primitive: Primitive, args: tuple[Phrase, ...], params: Mapping[str, Any]
     ) -> Phrase:
-        special = _SPECIAL.get(primitive.name)
+        special = _SPECIAL.get(primitive)
         if special is not None:
             return special(*args, **params)
-        if primitive.name in INFIX and len(args) == 2:
-            return _infix(primitive.name, *args)
-        if primitive.expansion is not None and primitive.shape is None and not primitive.names:
+        if primitive.expansion is not None and primitive.shape is None:
             return self._expanded(primitive, args)
-        fallback = primitive.names[0] if primitive.names else primitive.name
-        return _function(FUNCTIONS.get(primitive.name, fallback), args)
+        before, *signs = _FIELD.split(primitive.notation)
+        if not signs:
+            return _function(before, args)
+        if before:
+            return _enclosed(before, args[0], signs[-1])
+        return _infix(primitive, signs[0].strip(), *args)
 
     def _expanded(self, primitive: Primitive, args: tuple[Phrase, ...]) -> Phrase:
         """Return the phrase of a companion, such as dlog, in terms of its expansion."""
@@ -130,18 +126,26 @@ class NotationPrinter:
         return phrase
 
 
-def _infix(name: str, a: Phrase, b: Phrase) -> Phrase:
-    sign, level = INFIX[name]
-    if name == "multiply" and b.text.startswith("1 / ") and b.level == PRODUCT:
+def _enclosed(before: str, x: Phrase, behind: str) -> Phrase:
+    """Return ``|x|``, or a prefix: ``−x``, ``not x``, ``√x``."""
+    if behind:
+        return Phrase(f"{before}{x.text}{behind}")
+    operand = x.within(POWER if before == "−" else ATOM)
+    return Phrase(f"{before}{operand}", POWER if before == "√" else PREFIX)
+
+
+def _infix(row: Primitive, sign: str, a: Phrase, b: Phrase) -> Phrase:
+    level = LEVELS.get(sign, PRODUCT)
+    if row is multiply and b.text.startswith("1 / ") and b.level == PRODUCT:
         # t × (1 / x) is written t / x, as in Baydin et al.
         return Phrase(f"{a.within(level)} / {b.text[4:]}", level)
-    if name == "add" and b.level == PREFIX and b.text.startswith("−"):
+    if row is add and b.level == PREFIX and b.text.startswith("−"):
         return Phrase(f"{a.within(level)} − {b.text[1:]}", level)
-    tighter = level + (0 if name in ("add", "multiply") else 1)
+    tighter = level + (row is not add and row is not multiply)
     right = b.within(max(tighter, PRODUCT if b.text.startswith("−") else 0))
     if b.text.startswith("−") and not right.startswith("("):
         right = f"({right})"
-    if name == "multiply" and b.level == PRODUCT and " / " in b.text:
+    if row is multiply and b.level == PRODUCT and " / " in b.text:
         right = f"({b.text})"
     return Phrase(f"{a.within(level)} {sign} {right}", level)
 
@@ -169,26 +173,16 @@ def _list(*args: Phrase, **_params: Any) -> Phrase:
 
 
 def _indexed(x: Phrase, *, key: tuple[Any, ...], rank: int) -> Phrase:
-    parts = [
-        str(part) if isinstance(part, int) else ":".join("" if p is None else str(p) for p in part)
-        for part in key
-    ]
-    return Phrase(f"{x.within(ATOM)}[{', '.join(parts)}]")
+    return Phrase(f"{x.within(ATOM)}{key_text(key)}")
 
 
-_SPECIAL: Mapping[str, Callable[..., Phrase]] = {
-    "negative": lambda x: Phrase(f"−{x.within(PREFIX + 1)}", PREFIX),
-    "power": _power,
-    "sqrt": lambda x: Phrase(f"√{x.within(ATOM)}", POWER),
-    "absolute": lambda x: Phrase(f"|{x.text}|"),
-    "where": lambda c, a, b: Phrase(
-        f"{a.within(LOGIC)} if {c.text} else {b.within(CHOICE)}", CHOICE
-    ),
-    "logical_not": lambda c: Phrase(f"not {c.within(ATOM)}", PREFIX),
-    "as_number": lambda c: Phrase(f"[{c.text}]"),
-    "broadcast": lambda x, shape, rank: Phrase(f"spread {x.within(ATOM)}", POWER),
-    "reshape": lambda x, shape, rank: x,
-    "scatter": lambda *parts, keys, shape: Phrase(f"scatter{_list(*parts).text}"),
-    "index": _indexed,
-    "pack": _list,
+# Rows that move data, by their parameters, and the two with a layout of their own.
+_SPECIAL: Mapping[Primitive, Callable[..., Phrase]] = {
+    power: _power,
+    where: lambda c, a, b: Phrase(f"{a.within(LOGIC)} if {c.text} else {b.within(CHOICE)}", CHOICE),
+    broadcast: lambda x, shape, rank: Phrase(f"spread {x.within(ATOM)}", POWER),
+    reshape: lambda x, shape, rank: x,
+    scatter: lambda *parts, keys, shape: Phrase(f"scatter{_list(*parts).text}"),
+    index: _indexed,
+    pack: _list,
 }

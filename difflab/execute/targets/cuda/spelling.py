@@ -1,4 +1,4 @@
-"""The CUDA expression of each universal function, over names and literals.
+"""The CUDA expression of each universal function, over names and literals: the rows' C, or its own.
 
 Operands may appear several times, since they are never expressions themselves. The mathematical
 functions are those of CUDA's math library in double precision. Kernels are compiled without
@@ -8,6 +8,9 @@ contraction, so every operation rounds as IEEE 754 requires, as in NumPy.
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from difflab.primitives import TABLE
+from difflab.primitives.helpers import C99
 
 __all__ = ["HELPERS", "SPELLINGS", "CudaSpelling"]
 
@@ -49,45 +52,12 @@ static __device__ __forceinline__ double log_add_exp(const double a, const doubl
 }
 """Device functions that a kernel defines if it calls them."""
 
-_ALIKE = "cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 sin sinh tan tanh"
-_FUNCTIONS = {
-    "absolute": "fabs",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "ceil": "ceil",
-    "floor": "floor",
-    "gamma": "tgamma",
-    "power": "pow",
-    "rint": "rint",
-    "sqrt": "sqrt",
-    **{name: name for name in _ALIKE.split()},
-}
-_TWO = frozenset({"arctan2", "hypot", "power"})
-_RELATIONS = {
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-}
-_ARITHMETIC = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
-
 SPELLINGS: dict[str, CudaSpelling] = {
     **{
-        name: CudaSpelling(f"{{0}} {symbol} {{1}}")
-        for name, symbol in (_ARITHMETIC | _RELATIONS).items()
+        row.ufunc: CudaSpelling(row.c, row.truths)
+        for row in TABLE.values()
+        if row.ufunc in C99 or (row.ufunc and row.infix)
     },
-    **{
-        name: CudaSpelling(f"{function}({{0}}, {{1}})" if name in _TWO else f"{function}({{0}})")
-        for name, function in _FUNCTIONS.items()
-    },
-    "negative": CudaSpelling("-{0}"),
     # These propagate nan.
     "maximum": CudaSpelling("{0} > {1} || {0} != {0} ? {0} : {1}"),
     "minimum": CudaSpelling("{0} < {1} || {0} != {0} ? {0} : {1}"),
@@ -100,9 +70,6 @@ SPELLINGS: dict[str, CudaSpelling] = {
         "{0} == __longlong_as_double(0xfff0000000000000ll) ? {0} : lgamma({0})"
     ),
     "logaddexp": CudaSpelling("log_add_exp({0}, {1})", helper="log_add_exp"),
-    "logical_and": CudaSpelling("{0} && {1}", truths=(0, 1)),
-    "logical_or": CudaSpelling("{0} || {1}", truths=(0, 1)),
-    "logical_not": CudaSpelling("!{0}", truths=(0,)),
     "where": CudaSpelling("{0} ? {1} : {2}", truths=(0,)),
 }
 """The operations that kernels compute; CuPy computes the others."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from difflab.primitives.helpers import C99
+
 __all__ = ["SPELLINGS", "LlvmSpelling"]
 
 
@@ -97,27 +99,10 @@ _RELATIONS = {
     "equal": "oeq",
     "not_equal": "une",
 }
-_FUNCTIONS = {
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "gammaln": "lgamma",
-    "power": "pow",
-    "psi": "digamma",
-    **{
-        name: name
-        for name in (
-            *("cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2", "expm1", "gamma", "hypot"),
-            *("log", "log10", "log1p", "log2", "sin", "sinh", "tan", "tanh"),
-        )
-    },
-}
+_FUNCTIONS = {**C99, "gamma": "gamma", "psi": "digamma"}  # SciPy's where C99's errs or is missing
 
 SPELLINGS: dict[str, LlvmSpelling] = {
+    **{name: LlvmSpelling(function=function) for name, function in _FUNCTIONS.items()},
     "add": _binary("fadd"),
     "subtract": _binary("fsub"),
     "multiply": _binary("fmul"),
@@ -142,6 +127,5 @@ SPELLINGS: dict[str, LlvmSpelling] = {
         name: LlvmSpelling(f"{{r}} = fcmp {relation} {{v}} {{0}}, {{1}}")
         for name, relation in _RELATIONS.items()
     },
-    **{name: LlvmSpelling(function=function) for name, function in _FUNCTIONS.items()},
 }
 """The operations that have machine code."""

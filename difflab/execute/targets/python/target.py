@@ -246,13 +246,13 @@ class _PythonWriter:
             form = self._form(row)
             parts: Parts = []
             size = 1
-            for place, text in enumerate(form):
-                if place % 2 == 0:
+            for position, text in enumerate(form):
+                if position % 2 == 0:
                     parts.append(text)
                     continue
                 argument = args[int(text)]
                 size += sizes.get(argument, 0)
-                parts += self._operand(argument, form[place - 1], form[place + 1])
+                parts += self._operand(argument, form[position - 1], form[position + 1])
             if uses.get(cell) == 1 and size <= _LONGEST:
                 self.inlined[cell], sizes[cell] = parts, size
                 if _CLOSED.fullmatch("".join(form)):
@@ -317,7 +317,7 @@ class _PythonWriter:
         """Yield functions that share values in a list, then the function that calls them."""
         results = [(cell, self.inlined.get(cell, [cell])) for cell in self.flat]
         writes = [*self.statements, *((-1, parts) for _, parts in results)]
-        home = {cell: place // _PIECE for place, (cell, _) in enumerate(self.statements)}
+        home = {cell: position // _PIECE for position, (cell, _) in enumerate(self.statements)}
         shared = self._shared(writes, home)
         names = {cell: f"p[{cell}]" for cell in range(self.program.inputs)}
         names.update({cell: self._leaf(cell) or "" for cell in self.program.known})
@@ -325,11 +325,11 @@ class _PythonWriter:
         for piece in range(count):
             yield f"def piece{piece}(p, v, r):"
             local: list[int] = []
-            for place in range(piece * _PIECE, min(len(writes), (piece + 1) * _PIECE)):
-                cell, parts = writes[place]
+            for position in range(piece * _PIECE, min(len(writes), (piece + 1) * _PIECE)):
+                cell, parts = writes[position]
                 text = self._text(parts, names)
                 if cell < 0:
-                    yield f"    r[{place - len(self.statements)}] = {text}"
+                    yield f"    r[{position - len(self.statements)}] = {text}"
                     continue
                 kept = f"v[{shared[cell]}] = " if cell in shared else ""
                 yield f"    {kept}t{cell} = {text}"
@@ -345,8 +345,9 @@ class _PythonWriter:
     def _shared(self, writes: Sequence[tuple[int, Parts]], home: dict[int, int]) -> dict[int, int]:
         """Assign a list index to each cell that another piece reads."""
         shared: dict[int, int] = {}
-        for place, (_, parts) in enumerate(writes):
+        for position, (_, parts) in enumerate(writes):
+            piece = position // _PIECE
             for part in parts:
-                if isinstance(part, int) and home.get(part, place // _PIECE) != place // _PIECE:
+                if isinstance(part, int) and home.get(part, piece) != piece:
                     shared.setdefault(part, len(shared))
         return shared
