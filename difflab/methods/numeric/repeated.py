@@ -11,6 +11,7 @@ __all__ = ["CALLS", "Repeated"]
 CALLS = 200
 """Calls before compilation, which takes as long as two to three times this number of calls."""
 
+
 class Repeated:
     """The derivatives of one function by one rule, compiled after `CALLS` calls.
 
