@@ -8,7 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
 from difflab.methods.numeric.extrapolation import Extrapolation, Weights
+from difflab.methods.numeric.stencil import NoiseEstimate
 
 __all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
 
@@ -58,16 +60,14 @@ class DifferenceRule:
     from_onset: bool
     tableau: Extrapolation | None = None
 
-    def settles(self, found: FirstDerivatives) -> NDArray[np.bool_]:
-        """Return which derivatives are as accurate as can be expected, ``(n, m)``."""
-        if self.strict:
-            floor = ROUNDINGS * found.eps * np.abs(found.center)
-        else:
-            floor = self.tolerance * np.abs(found.center)
-        wanted = np.maximum(
-            self.tolerance * np.abs(found.value), floor / np.maximum(found.scale, 1.0)[:, None]
+    def wanted(
+        self, near: NoiseEstimate, value: Array, scale: Array, on: Arithmetic = FLOATS
+    ) -> Array:
+        """Return the error of derivatives ``(n, m)`` that are as accurate as can be expected."""
+        floor = (ROUNDINGS * near.eps if self.strict else self.tolerance) * np.abs(near.center)
+        return on.larger(  # type: ignore[no-any-return]
+            self.tolerance * np.abs(value), floor / on.larger(scale, 1.0)[:, None]
         )
-        return np.asarray(found.error <= wanted)
 
     @cached_property
     def signed_units(self) -> Array:
@@ -98,12 +98,8 @@ class FirstDerivatives:
         Whether the function seems constant, possibly because its changes round to zero.
     scale : ndarray (n,)
         A length over which the function is resolved, for each component.
-    center : ndarray (m,)
-        The function's values at the point.
-    noise : ndarray (m,)
-        A bound on the errors of those values.
-    eps : float
-        The relative rounding of the values' type.
+    center, noise, eps
+        See `NoiseEstimate`.
     unit : ndarray (m,)
         Factor by which huge values are divided in intermediate steps.
     """

@@ -144,8 +144,8 @@ def _noise(sampler: StencilSampler, x: Array, found: FirstDerivatives) -> Array:
     if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
         return found.noise
     lengths = np.where(x == 0, 2.0**-300, np.abs(x))
-    seen, _ = noise_of(sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
-    return np.fmin(found.noise, seen)
+    near = noise_of(sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
+    return np.fmin(found.noise, near.noise)
 
 
 def _rescale(found: FirstDerivatives, factor: Array) -> None:

@@ -19,10 +19,10 @@ from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
+from difflab.methods.expressions import expressions
 from difflab.methods.process.session import DerivativeSession
 from difflab.methods.process.worker import Handlers, ReportProgress, limit_memory
 from difflab.methods.protocol import Estimate, Problem
@@ -131,18 +131,14 @@ class SympyDerivative:
 
 def _converted(function: Function, report: ReportProgress) -> tuple[Expressions, Expressions]:
     """Return a symbol per flattened input and an expression per flattened output."""
-    graph = function.graph
-    report(f"converted 0 of {len(graph)} nodes")
-    symbols: Expressions = []
-    environment: dict[int, Any] = {}
-    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        size = int(np.prod(shape))
-        fresh = [sympy.Symbol(f"x{len(symbols) + k}", real=True) for k in range(size)]
-        symbols += fresh
-        environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
-    values = fold(graph, environment, function.outputs, _ReportingInterpreter(len(graph), report))
-    report(f"converted all {len(graph)} nodes")
-    outputs = [entry for value in values for entry in np.asarray(value, dtype=object).flat]
+    total = len(function.graph)
+    report(f"converted 0 of {total} nodes")
+    symbols, outputs = expressions(
+        function,
+        lambda number: sympy.Symbol(f"x{number}", real=True),
+        _ReportingInterpreter(total, report),
+    )
+    report(f"converted all {total} nodes")
     return symbols, [_as_expression(output) for output in outputs]
 
 
