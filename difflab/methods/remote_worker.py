@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from difflab.errors import UnsupportedError
 from difflab.methods import registry
 from difflab.methods.plugged import Description, describe, load
-from difflab.methods.process.facts import PreparedFacts
+from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
 from difflab.methods.process.worker import Handlers, ReportProgress
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,7 @@ from difflab.bench.adbench.tools import TOOLS, Ready
 from difflab.errors import InputError, printable
 from difflab.lab import provenance
 from difflab.lab.environment import environment
-from difflab.lab.measure import SHORTEST, spread
+from difflab.lab.measure import TimeSampler, spread
 from difflab.lab.sweep import Cell, SweepRow, Task
 from difflab.methods.timer import elapsed
 
@@ -194,28 +195,14 @@ def _judged(
 
 def _timed(ready: Mapping[str, Ready]) -> dict[str, tuple[list[float], list[float]]]:
     """Return the seconds of every objective and Jacobian, measured in turns."""
-    calls: dict[tuple[str, int], Callable[[], Any]] = {
-        (name, k): call
-        for name, entry in ready.items()
-        for k, call in enumerate((entry.objective, entry.jacobian))
-    }
     start = perf_counter()
-    repeats: dict[tuple[str, int], int] = {}
-    samples: dict[tuple[str, int], list[float]] = {}
-    for key, call in calls.items():
-        repeats[key], first = _settled(call)
-        samples[key] = [first]
-    for _ in range(ROUNDS - 1):
-        if perf_counter() - start > BUDGET:
+    samplers = {
+        name: [TimeSampler(partial(elapsed, call), BUDGET) for call in (it.objective, it.jacobian)]
+        for name, it in ready.items()
+    }
+    for turn in range(ROUNDS):
+        if turn and perf_counter() - start > BUDGET:
             break
-        for key, call in calls.items():
-            samples[key].append(elapsed(call, repeats[key]) / repeats[key])
-    return {name: (samples[name, 0], samples[name, 1]) for name in ready}
-
-
-def _settled(call: Callable[[], Any]) -> tuple[int, float]:
-    """Return the number of repeats that the clock can resolve, and the seconds of one."""
-    repeats = 1
-    while (seconds := elapsed(call, repeats)) < SHORTEST:
-        repeats *= 2
-    return repeats, seconds / repeats
+        for sampler in chain.from_iterable(samplers.values()):
+            sampler.take()
+    return {name: (pair[0].samples, pair[1].samples) for name, pair in samplers.items()}

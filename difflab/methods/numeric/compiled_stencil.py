@@ -128,9 +128,9 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
         place = Place(x[i : i + 1], scale[i : i + 1], near)
         body, moved = sample(rule.signed_units * place.scale)
         value, error, quotients = judged(rule, place, body, moved, sample, on)
-        # nan where any value on the ladder is not finite.
+        # nan where the value, or any value on the ladder, is not finite.
         sizes = np.add.reduce(np.abs(quotients), axis=0)
-        error = error[0] + (sizes - sizes)
+        error = error[0] + ((sizes - sizes) + (near.center - near.center))
         wanted = rule.wanted(near, value, place.scale, on)[0]
         outputs = zip(value[0], error, sizes, wanted, strict=True)
         columns.append([_entry(scale[i], *output) for output in outputs])

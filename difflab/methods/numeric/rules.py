@@ -8,16 +8,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.errors import UnsupportedError
 from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
 from difflab.methods.numeric.extrapolation import Extrapolation, Weights
 from difflab.methods.numeric.stencil import NoiseEstimate
+from difflab.methods.protocol import Problem
 
-__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
+__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule", "require_order"]
 
 Array = NDArray[np.float64]
 
 # Error allowed to a derivative of zero: this many roundings of the value over the scale.
 ROUNDINGS = 256.0
+
+
+def require_order(name: str, problem: Problem) -> None:
+    """Raise `UnsupportedError` unless a Jacobian, or the Hessian of one output, is requested."""
+    if problem.order not in (1, 2):
+        raise UnsupportedError(f"{name} gives derivatives of order 1 and 2 only")
+    if problem.order == 2 and problem.m != 1:
+        raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
 
 
 @dataclass(frozen=True)

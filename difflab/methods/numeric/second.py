@@ -24,13 +24,11 @@ from numpy.typing import NDArray
 
 from difflab.methods.numeric.extrapolation import (
     REJECT,
-    UNUSABLE,
     Weights,
     consistent,
-    doubts,
     scores,
-    solve,
-    tail,
+    solve_on_search,
+    usable,
 )
 from difflab.methods.numeric.rules import FirstDerivatives, SecondRule
 from difflab.methods.numeric.stencil import StencilSampler, ladder, moved_values
@@ -138,10 +136,8 @@ class _HessianSearch:
         else:
             quotients, level = self._onesided(scale * sides, rows, columns)
             jump = np.zeros_like(quotients)
-        bad = ~np.isfinite(quotients) | ~np.isfinite(level)
-        quotients, level = np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, level)
-        value, error, pick = solve(weights, quotients, level, doubts(quotients, level))
-        error = np.maximum(error, tail(weights, quotients, level, pick))
+        quotients, level = usable(quotients, level)
+        value, error, pick = solve_on_search(weights, quotients, level)
         error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
         _, low, high = consistent(quotients, scores(quotients, level))
         error = np.fmax(error, np.maximum(low - value, value - high))

@@ -14,6 +14,7 @@ from difflab.methods.protocol import Problem
 
 __all__ = [
     "LEAD",
+    "LEAST",
     "NoiseEstimate",
     "StencilSampler",
     "ladder",
@@ -38,7 +39,7 @@ _COUNT = np.arange(float(LEAD))[:, None]
 _FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
 _NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
 
-_LEAST = 2.0**-1074  # the spacing of the smallest numbers
+LEAST = 2.0**-1074  # the spacing of the smallest numbers
 
 # Below this a step relative to |x| would leave the normal numbers.
 _TINY = 2.0**-1000
@@ -195,4 +196,4 @@ def noise_of(lead: NDArray[Any], on: Arithmetic = FLOATS) -> NoiseEstimate:
     # The weights sum to zero; without the value at x the products are exact.
     changes = np.abs(on.applied(_FOURTH, lead - center))
     seen = _NOISE_BOUND * on.larger.reduce(changes, axis=0)
-    return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + _LEAST), eps)
+    return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + LEAST), eps)

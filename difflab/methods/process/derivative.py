@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count as counter
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from difflab.methods.process.worker import Worker
 from difflab.methods.protocol import Estimate, Problem
 
-__all__ = ["MethodProcess", "ProcessDerivative"]
+__all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
 
 
 class MethodProcess:
@@ -57,6 +57,15 @@ class MethodProcess:
         return [self.forgotten.popleft() for _ in range(len(self.forgotten))]
 
 
+@dataclass(frozen=True)
+class PreparedFacts:
+    """Seconds, operations and size of a derivative that the process has prepared."""
+
+    seconds: float
+    operations: int | None
+    size: Any
+
+
 class ProcessDerivative:
     """A derivative held by a method's process, prepared again if that was stopped.
 
@@ -74,7 +83,7 @@ class ProcessDerivative:
         self._number = next(self._numbers)
         self._facts = self._prepare()
         weakref.finalize(self, method.forgotten.append, self._number)
-        self.prepare_seconds: float = self._facts.seconds
+        self.prepare_seconds = self._facts.seconds
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
@@ -100,13 +109,14 @@ class ProcessDerivative:
         if not self._worker.alive:
             self._prepare()
 
-    def _prepare(self) -> Any:
+    def _prepare(self) -> PreparedFacts:
         """Prepare the derivative in the process; return the facts that it reports."""
         self._worker = self._method.running()
         self._worker.wait()
         # The process rebuilds `values` from the function; this process keeps the deadline.
         sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
-        return self._request("prepare", self._number, sent, self._method.drain())
+        facts: PreparedFacts = self._request("prepare", self._number, sent, self._method.drain())
+        return facts
 
     def _request(self, name: str, *arguments: Any) -> Any:
         problem = self._problem

@@ -101,14 +101,7 @@ class Remote(MethodProcess):
 class RemoteDerivative(ProcessDerivative):
     """A derivative of any method, held by another process."""
 
-    @property
-    def operations(self) -> int | None:
-        """Arithmetic operations of one call, where they are known."""
-        operations: int | None = self._facts.operations
-        return operations
-
-    @property
-    def size(self) -> Size | None:
-        """The derivative's size as an expression, where it is one."""
-        size: Size | None = self._facts.size
-        return size
+    def __init__(self, method: Remote, problem: Problem) -> None:
+        super().__init__(method, problem)
+        self.operations: int | None = self._facts.operations
+        self.size: Size | None = self._facts.size

@@ -10,6 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.worker import Handlers
 from difflab.methods.protocol import Estimate, Problem
 from difflab.methods.timer import elapsed, peak_of
@@ -32,7 +33,9 @@ class DerivativeSession(ABC):
             "peak": self.peak,
         }
 
-    def prepare(self, number: int, problem: Problem, forgotten: Sequence[int] = ()) -> Any:
+    def prepare(
+        self, number: int, problem: Problem, forgotten: Sequence[int] = ()
+    ) -> PreparedFacts:
         """Prepare a derivative and keep it as `number`; drop `forgotten` ones; return its facts."""
         for other in forgotten:
             self._derivatives.pop(other, None)
@@ -40,7 +43,7 @@ class DerivativeSession(ABC):
         return facts
 
     @abstractmethod
-    def prepared(self, problem: Problem) -> tuple[Any, Any]:
+    def prepared(self, problem: Problem) -> tuple[Any, PreparedFacts]:
         """Return the derivative of a problem, and the facts to report."""
 
     @abstractmethod

@@ -77,19 +77,21 @@ class Symbolic(MethodProcess):
 
 
 class SymbolicDerivative(ProcessDerivative):
-    """A derivative held by SymPy's process."""
+    """A derivative held by SymPy's process.
 
-    @property
-    def operations(self) -> int:
-        """Operations of one call: those that `cse` leaves, as `sympy.count_ops` counts them."""
-        operations: int = self._facts.size.operations
-        return operations
+    Attributes
+    ----------
+    operations : int
+        Operations of one call: those that `cse` leaves, as `sympy.count_ops` counts them.
+    tree_operations : int
+        Operations of the derivative written out: `sympy.count_ops` before `cse`.
+    """
 
-    @property
-    def tree_operations(self) -> int:
-        """Operations of the derivative written out: `sympy.count_ops` before `cse`."""
-        operations: int = self._facts.size.tree_operations
-        return operations
+    def __init__(self, method: Symbolic, problem: Problem) -> None:
+        super().__init__(method, problem)
+        self._plain: Sizes = self._facts.size
+        self.operations: int = self._plain.operations
+        self.tree_operations: int = self._plain.tree_operations
 
     @cached_property
     def simplified(self) -> Sizes | None:
@@ -105,7 +107,7 @@ class SymbolicDerivative(ProcessDerivative):
     @property
     def size(self) -> Size:
         """Nodes of the derivative: as a tree and after `cse`, before and after `simplify`."""
-        plain, simplified = self._facts.size, self.simplified
+        plain, simplified = self._plain, self.simplified
         if simplified is None:
             return Size(plain.tree, plain.dag)
         return Size(plain.tree, plain.dag, simplified.tree, simplified.dag)

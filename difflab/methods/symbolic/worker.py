@@ -23,10 +23,11 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
 from difflab.methods.expressions import expressions
+from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.session import DerivativeSession
 from difflab.methods.process.worker import Handlers, ReportProgress, limit_memory
 from difflab.methods.protocol import Estimate, Problem
-from difflab.methods.symbolic.facts import Sizes, SymbolicFacts
+from difflab.methods.symbolic.facts import Sizes
 from difflab.methods.symbolic.size import distinct, sizes
 from difflab.methods.timer import Stopwatch
 
@@ -60,14 +61,15 @@ class SympySession(DerivativeSession):
         super().__init__()
         self._report = report
 
-    def prepared(self, problem: Problem) -> tuple[SympyDerivative, SymbolicFacts]:
+    def prepared(self, problem: Problem) -> tuple[SympyDerivative, PreparedFacts]:
         """Return SymPy's derivative of a problem, with the time it took and its sizes."""
         assert problem.function is not None
         limit_memory(problem.memory_bytes)
         with Stopwatch() as watch:
             derivative = SympyDerivative(problem.function, problem.order, self._report)
             seconds = watch.seconds()
-        return derivative, SymbolicFacts(seconds, derivative.size())
+        size = derivative.size()
+        return derivative, PreparedFacts(seconds, size.operations, size)
 
     def simplify(self, number: int) -> Sizes:
         """Return the size of the derivative after `sympy.simplify`."""
