@@ -137,16 +137,19 @@ def _compiled_derivative(f: Function, x: Any, method: str) -> PointDerivative | 
         repeated = f.derived_cache[method] = Repeated(
             f, rule if isinstance(rule, DifferenceRule) else None
         )
+    compiled = repeated.compiled or repeated.count(f)
+    if compiled is None:
+        return None
     plain = type(x) is np.ndarray and x.shape == (f.n,)
     point, into = (x, x.shape) if plain else _placed(f, x)
-    found = repeated(f, point)
+    found = compiled(point)
     if found is None:
         return None
     value, error = found
     if not plain or f.output_shapes != ((),):
         shape = _out(f) + into
         value, error = _shaped(value, shape), _shaped(error, shape)
-    return PointDerivative(value, error, repeated.evaluations, method)
+    return PointDerivative(value, error, compiled.evaluations, method)
 
 
 _Posed = tuple[Callable[[NDArray[Any]], NDArray[Any]], Array, Shape, Shape, "Function | None"]

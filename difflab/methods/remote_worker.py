@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from time import perf_counter
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from difflab.errors import UnsupportedError
 from difflab.methods import registry
 from difflab.methods.plugged import Description, describe, load
-from difflab.methods.process.facts import PreparedFacts
+from difflab.methods.process.derivative import PreparedFacts
+from difflab.methods.process.session import DerivativeSession
 from difflab.methods.process.worker import Handlers, ReportProgress
 from difflab.methods.protocol import Estimate, Method, Prepared, Problem, Size
-from difflab.methods.timer import elapsed, peak_of
 
 __all__ = ["MethodSession", "handlers"]
 
@@ -28,13 +28,7 @@ QUICK = 0.5  # seconds; faster preparations are repeated, since the first one in
 def handlers(report: ReportProgress, name: str, value: str) -> Handlers:
     """Load the method, with all that it imports, and return the handlers of this process."""
     session = MethodSession(load(EntryPoint(name, value, registry.GROUP)) if value else _own(name))
-    return {
-        "describe": session.describe,
-        "prepare": session.prepare,
-        "value": session.value,
-        "elapsed": session.elapsed,
-        "peak": session.peak,
-    }
+    return {**session.handlers(), "describe": session.describe}
 
 
 def _own(name: str) -> Method:
@@ -46,68 +40,42 @@ def _own(name: str) -> Method:
     return method
 
 
-class MethodSession:
-    """One method, and its derivatives by the numbers that the other process assigned."""
+class MethodSession(DerivativeSession):
+    """One method, and the derivatives that it has prepared."""
 
     def __init__(self, method: Method) -> None:
+        super().__init__()
         self._method = method
         self._description = describe(method)
-        self._derivatives: dict[int, Prepared] = {}
 
     def describe(self) -> Description:
         """Return the description of the method."""
         return self._description
 
-    def prepare(
-        self, number: int, problem: Problem, forgotten: Sequence[int] = ()
-    ) -> PreparedFacts:
-        """Prepare the derivative of `problem` and keep it as `number`; drop `forgotten` ones."""
-        for other in forgotten:
-            self._derivatives.pop(other, None)
+    def prepared(self, problem: Problem) -> tuple[Prepared, PreparedFacts]:
+        """Return the method's derivative, with its size and the shortest time of a few trials."""
         if problem.function is None:
             raise UnsupportedError(
                 "it runs in its own process, to which Python code cannot be sent"
             )
         problem = replace(problem, values=problem.function.values)
-        start = perf_counter()
-        with np.errstate(all="ignore"):
-            prepared = self._method.prepare(problem)
-        seconds = perf_counter() - start
-        for _ in range(2):
-            if seconds > min(QUICK, problem.timeout / 10):
+        seconds = math.inf
+        for trial in range(3):
+            if trial and seconds > min(QUICK, problem.timeout / 10):
                 break
             start = perf_counter()
             with np.errstate(all="ignore"):
-                prepared = self._method.prepare(problem)
+                derivative = self._method.prepare(problem)
             seconds = min(seconds, perf_counter() - start)
-        self._derivatives[number] = prepared
-        operations, size = prepared.operations, prepared.size
-        return PreparedFacts(seconds, None if operations is None else int(operations), _plain(size))
+        count, size = derivative.operations, _plain(derivative.size)
+        return derivative, PreparedFacts(seconds, None if count is None else int(count), size)
 
     def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`, in newly allocated arrays."""
         with np.errstate(all="ignore"):
-            found = self._derivatives[number](_kept(x))
+            found: Estimate = self.call(number, x)()
         error = None if found.error is None else np.array(found.error, dtype=float64)
         return Estimate(np.array(found.value, dtype=float64), error, int(found.evaluations))
-
-    def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls take in this process, excluding communication."""
-        derivative, x = self._derivatives[number], _kept(x)
-        with np.errstate(all="ignore"):
-            return elapsed(lambda: derivative(x), repeats)
-
-    def peak(self, number: int, x: NDArray[float64]) -> int:
-        """Return the bytes that one call allocates at its peak."""
-        derivative, x = self._derivatives[number], _kept(x)
-        with np.errstate(all="ignore"):
-            return peak_of(lambda: derivative(x))
-
-
-def _kept(x: NDArray[float64]) -> NDArray[float64]:
-    """Return `x` as read-only, a flag that pickling does not preserve."""
-    x.flags.writeable = False
-    return x
 
 
 def _plain(size: Any) -> Size | None:

@@ -11,11 +11,12 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.core.table import Column, Table
+from difflab.referee.ulp import ulp_distance
 
 if TYPE_CHECKING:
     from difflab.testing.verdict import Tolerance
 
-__all__ = ["Component", "describe", "diagnose", "ulps"]
+__all__ = ["Component", "describe", "diagnose"]
 
 _SHOWN = 10
 _ALIKE = 1e-6
@@ -62,20 +63,8 @@ class Component:
             numeric,
             f"{self.bar:.1e}",
             f"{relative:.1e}",
-            f"{ulps(self.yours, self.numeric):.1e}",
+            f"{ulp_distance(self.yours, self.numeric):.1e}",
         )
-
-
-def ulps(value: float, truth: float) -> float:
-    """Return the distance in units in the last place of `truth`.
-
-    Examples
-    --------
-    >>> ulps(1.0000000000000002, 1.0)
-    1.0
-    """
-    with np.errstate(all="ignore"):
-        return float(abs(value - truth) / np.spacing(abs(float64(truth))))
 
 
 def describe(

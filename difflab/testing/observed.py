@@ -10,6 +10,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.methods.numeric.stencil import scale_of
 from difflab.testing.noise import LineScan, scan_aside, scan_line
 from difflab.testing.truth import Callee, Doubt, Truth, values_at
 
@@ -47,7 +48,7 @@ def observed(f: Callee, point: Array, values: Array, truth: Truth, doubt: Doubt)
     new = replace(truth, **parts, final=final, noise=noise)
     for column, scan in scans.items():
         _enter(new, column, scan, entries[:, column])
-    hidden = np.fmin(_BIAS * pieces[:, None] / _lengths(point), _MOST * np.abs(new.value))
+    hidden = np.fmin(_BIAS * pieces[:, None] / scale_of(point.ravel()), _MOST * np.abs(new.value))
     new.bar[entries] += hidden[entries]
     fitted = f"polynomials through {observer.count} values of f"
     return replace(new, source=fitted if noise.any() else f"{truth.source}; {fitted}")
@@ -121,7 +122,7 @@ class _Observer:
 
     def _direction(self) -> Array:
         draw = np.random.default_rng(0)
-        size = _lengths(self.point)
+        size = scale_of(self.point.ravel())
         return draw.choice((-1.0, 1.0), size.size) * draw.uniform(0.5, 1.0, size.size) * size
 
     def constant(self, j: int) -> BoolArray:
@@ -157,8 +158,3 @@ class _Observer:
             return np.array([values_at(self.f, row, self.center.size) for row in rows])
 
         return values
-
-
-def _lengths(point: Array) -> Array:
-    """Return the length over which a function of each component is assumed to change, ``(n,)``."""
-    return np.where(point == 0, 1.0, np.abs(point)).ravel()

@@ -8,7 +8,6 @@ inputs use forward mode; observations are computed in one batch by every tool.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -22,6 +21,10 @@ from difflab.bench.adbench.maths import Maths, autograd_maths, difflab_maths, ja
 from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.execute import compile
 from difflab.graph.trace import trace
+from difflab.methods.peers.jax import JAX
+from difflab.methods.peers.peer import absence
+from difflab.methods.peers.torch import TORCH
+from difflab.methods.registry import peers
 
 __all__ = ["TOOLS", "Ready", "Tool"]
 
@@ -54,13 +57,12 @@ class Tool:
     @property
     def packages(self) -> tuple[str, ...]:
         """The distributions on which its results depend."""
-        return ("jax", "jaxlib") if self.name == "jax" else (self.name,)
+        peer = peers().get(self.name)
+        return getattr(peer, "packages", (self.name,))
 
     def missing(self) -> str | None:
         """Return how to install the package, or None if it is installed."""
-        if find_spec(self.name) is not None:
-            return None
-        return f"{self.name} is not installed; add it with: pip install {self.name}"
+        return absence(self.name)
 
 
 def _summed(call: Callable[..., Any], parts: Sequence[Sequence[Any]]) -> Callable[[], Any]:
@@ -141,31 +143,11 @@ def _jax(problem: AdbenchProblem) -> Ready:
     jacobian = _differentiated(problem, maths, jax.grad, jax.jacfwd, jax.jacrev)
     if problem.kind is JacobianKind.BLOCKS:
         objective, jacobian = jax.vmap(objective), jax.vmap(jacobian)
-    calls = []
-    with _double():
-        parts = [
-            [jax.numpy.asarray(value) for value in (*problem.parameters, *data)]
-            for data in problem.parts
-        ]
-    for call in (objective, jacobian):
-        compiled = jax.jit(call)
-
-        def ready(compiled: Any = compiled) -> Any:
-            with _double():
-                return jax.block_until_ready(_summed(compiled, parts)())
-
-        ready()  # compiles now
-        calls.append(ready)
+    parts = [JAX.converted((*problem.parameters, *data)) for data in problem.parts]
+    calls = [JAX.waiting(_summed(jax.jit(call), parts)) for call in (objective, jacobian)]
+    for call in calls:
+        call()  # compiles now
     return Ready(*calls)
-
-
-def _double() -> AbstractContextManager[None]:
-    """Return JAX's context for float64, which older versions have in another module."""
-    import jax
-
-    home = jax if hasattr(jax, "enable_x64") else jax.experimental
-    context: AbstractContextManager[None] = home.enable_x64(True)
-    return context
 
 
 # --- PyTorch ----------------------------------------------------------------------------------
@@ -175,10 +157,7 @@ def _torch(problem: AdbenchProblem) -> Ready:
     import torch
 
     maths = torch_maths()
-    parts = [
-        [torch.from_numpy(np.array(value)) for value in (*problem.parameters, *data)]
-        for data in problem.parts
-    ]
+    parts = [TORCH.converted((*problem.parameters, *data)) for data in problem.parts]
     count = len(problem.parameters)
     objective = _observed(problem, maths)
     plain = _summed(objective, parts)

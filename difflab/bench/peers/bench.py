@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy import float64
@@ -39,7 +39,6 @@ __all__ = [
     "POINTS",
     "SEED",
     "SEED_AT",
-    "Contender",
     "PeerCase",
     "contenders",
     "draw",
@@ -79,36 +78,11 @@ LAYOUT = provenance.layout(
 )
 
 
-class Contender(Protocol):
-    """A `Peer`, or one of difflab's targets."""
-
-    name: str
-    title: str
-    family: Family
-    vectorised: bool
-
-    def missing(self) -> str | None:
-        """Return why it is unavailable and the command that installs it, or None."""
-
-    def start(self) -> None:
-        """Import its package, which is not part of the preparation."""
-
-    def version(self) -> str:
-        """Return its version."""
-
-    def formula(self, function: Function | None, timeout: float) -> Function:
-        """Return the function that the contender differentiates."""
-
-    def adapter(self, function: Function, points: int | None) -> CallAdapter:
-        """Return value and gradient, ready to be called at one point or at `points` points."""
-
-
-class Own:
+class Own(Peer):
     """difflab itself, compiled for one target."""
 
     title = "difflab"
-    family = Family.AUTOMATIC
-    vectorised = True
+    packages = ()
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -127,7 +101,7 @@ class Own:
         """Return difflab's version."""
         return str(environment()["difflab"])
 
-    def formula(self, function: Function | None, timeout: float) -> Function:
+    def formula(self, function: Function | None, timeout: float, order: int = 1) -> Function:
         """Return the function."""
         assert function is not None
         return function
@@ -211,7 +185,7 @@ class PeerCase:
         return self._referee
 
 
-def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
+def contenders(names: Sequence[str] | None = None) -> dict[str, Peer]:
     """Return difflab with its targets and the named peers, by default all installed ones.
 
     Raises
@@ -225,7 +199,7 @@ def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
     ['difflab', 'difflab-python', 'difflab-numpy', 'difflab-native', 'jax']
     """
     known = peers()
-    found: dict[str, Contender] = {name: Own(name) for name in OWN}
+    found: dict[str, Peer] = {name: Own(name) for name in OWN}
     for name in known if names is None else names:
         if name not in known:
             raise InputError(f"there is no peer '{name}'", hint=f"one of {', '.join(known)}")
@@ -238,7 +212,7 @@ def contenders(names: Sequence[str] | None = None) -> dict[str, Contender]:
 
 def tasks(
     case: PeerCase,
-    chosen: Mapping[str, Contender],
+    chosen: Mapping[str, Peer],
     points: Sequence[int] = POINTS,
     budget: float = 10.0,
 ) -> Iterator[Task]:
@@ -263,7 +237,7 @@ def tasks(
 
 
 def _row(
-    case: PeerCase, contender: Contender, points: int, budget: float, timeouts: dict[str, str]
+    case: PeerCase, contender: Peer, points: int, budget: float, timeouts: dict[str, str]
 ) -> dict[str, Cell]:
     """Measure one contender at one size; a failure is a row as well."""
     row: dict[str, Cell] = {"version": contender.version(), "message": ""}
@@ -272,7 +246,7 @@ def _row(
         return row | attempted(measure, timeouts, contender.name, f"with {points:,}")
 
 
-def _measured(case: PeerCase, contender: Contender, points: int, budget: float) -> dict[str, Cell]:
+def _measured(case: PeerCase, contender: Peer, points: int, budget: float) -> dict[str, Cell]:
     reason = contender.missing()
     if reason is not None:
         raise UnsupportedError(reason)
@@ -313,7 +287,7 @@ def _ratios(pairs: Pairs) -> dict[str, Cell]:
 
 
 def _check_duration(
-    contender: Contender, function: Function, case: PeerCase, points: int, budget: float
+    contender: Peer, function: Function, case: PeerCase, points: int, budget: float
 ) -> None:
     """Raise if a batch computed point by point would exceed the time limit."""
     if contender.vectorised or points <= TRIED:
@@ -334,7 +308,7 @@ def _check_duration(
 
 
 def _judged(
-    case: PeerCase, contender: Contender, points: int, answer: tuple[Array, Array]
+    case: PeerCase, contender: Peer, points: int, answer: tuple[Array, Array]
 ) -> tuple[str, float | None]:
     """Return what is wrong with a result, or an empty text, and its error in ULPs."""
     x = case.at(points)

@@ -6,15 +6,18 @@ that it does not settle are passed to `rescue`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.methods.numeric.extrapolation import solve, tail
+from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
+from difflab.methods.numeric.extrapolation import Weights
 from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
 from difflab.methods.numeric.stencil import (
     LEAD,
+    NoiseEstimate,
     StencilSampler,
     ladder,
     lead_points,
@@ -24,21 +27,13 @@ from difflab.methods.numeric.stencil import (
 )
 from difflab.methods.numeric.wide_search import SUSPECT, rescue
 
-__all__ = ["first_derivatives"]
+__all__ = ["Place", "first_derivatives", "judged"]
 
 Array = NDArray[np.float64]
 
 
 # Maximum elements of the arrays of quotients: components are processed in blocks.
 _ENTRIES = 1 << 22
-
-
-class _CenterValues(NamedTuple):
-    """The values at x, the bound on their errors, and the relative rounding of their type."""
-
-    center: Array
-    noise: Array
-    eps: float
 
 
 def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -> FirstDerivatives:
@@ -48,7 +43,8 @@ def first_derivatives(rule: DifferenceRule, sampler: StencilSampler, x: Array) -
         found = _first_pass(rule, sampler, x, scale)
         if (found.error < rule.tolerance * np.abs(found.value)).all():
             return found
-        open_ = ~rule.settles(found)
+        near = NoiseEstimate(found.center, found.noise, found.eps)
+        open_ = ~(found.error <= rule.wanted(near, found.value, scale))
         search = (open_ | found.flat).any(axis=1)
         if search.any():
             found.error[open_] = np.inf
@@ -60,90 +56,136 @@ def _first_pass(
     rule: DifferenceRule, sampler: StencilSampler, x: Array, scale: Array
 ) -> FirstDerivatives:
     """Evaluate the short ladder of steps, in one batch if memory allows."""
-    judge = _forward if rule.central is None else _central
     units, n = rule.signed_units, x.size
     block = max(1, _ENTRIES // (len(units) * sampler.m))
     if n <= block and LEAD + units.size * n <= sampler.rows:
         lead, body, moved = probe(sampler, x, scale, units)
-        near = _CenterValues(lead[0], *noise_of(lead))
-        parts = [judge(rule, sampler, x, np.arange(n), scale, near, body, moved)]
+        near = noise_of(lead)
+        parts = [_judged(rule, sampler, x, np.arange(n), scale, near, body, moved)]
     else:
-        lead = sampler(lead_points(x, scale))
-        near = _CenterValues(lead[0], *noise_of(lead))
+        near = noise_of(sampler(lead_points(x, scale)))
         parts = []
         for start in range(0, n, block):
             chosen = np.arange(start, min(start + block, n))
             body, moved = ladder(sampler, x, chosen, units * scale[chosen])
-            parts.append(judge(rule, sampler, x, chosen, scale, near, body, moved))
+            parts.append(_judged(rule, sampler, x, chosen, scale, near, body, moved))
     value, error, flat = (
         parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
     )
     return FirstDerivatives(value, error, flat, scale, *near)
 
 
-_Judged = tuple[Array, Array, NDArray[np.bool_]]
+def _judged(
+    rule: DifferenceRule,
+    sampler: StencilSampler,
+    x: Array,
+    chosen: NDArray[np.intp],
+    scale: Array,
+    near: NoiseEstimate,
+    body: Array,
+    moved: Array,
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Return value, error and flatness ``(b, m)`` from the sampled values."""
+
+    def sample(steps: Array) -> tuple[Array, Array]:
+        return ladder(sampler, x, chosen, steps)
+
+    place = Place(x[chosen], scale[chosen], near)
+    value, error, quotients = judged(rule, place, body, moved, sample)
+    flat = value == 0
+    if np.count_nonzero(flat):
+        flat &= quotients.any(axis=0).reshape(flat.shape) | (place.scale < SUSPECT)[:, None]
+    return value, error, flat
+
+
+class Place(NamedTuple):
+    """The components to differentiate by ``(b,)``, their scales, and the values at the point."""
+
+    x: Array
+    scale: Array
+    near: NoiseEstimate
+
+
+Sample = Callable[[Array], tuple[Array, Array]]
+"""Map signed steps ``(R, b)`` of the components to values ``(R, b, m)`` and moved components."""
+
+
+def judged(
+    rule: DifferenceRule,
+    place: Place,
+    body: Array,
+    moved: Array,
+    sample: Sample,
+    on: Arithmetic = FLOATS,
+) -> tuple[Array, Array, Array]:
+    """Return derivatives and errors ``(b, m)``, and the quotients ``(K, b * m)``.
+
+    Parameters
+    ----------
+    rule : DifferenceRule
+    place : Place
+        The point.
+    body, moved : ndarray (R, b, m), (R, b)
+        The values on the ladder of `DifferenceRule.signed_units`, and the moved components.
+    sample : callable
+        Evaluates the function at further steps.
+    on : Arithmetic
+        The operations on the arrays.
+    """
+    shape = body.shape[1:]
+    if rule.central is None:
+        value, error, quotients = _forward(rule, place, body, moved, sample, on)
+    else:
+        value, error, quotients = _central(rule, rule.central, place, body, moved, on)
+    return value.reshape(shape), error.reshape(shape), quotients
 
 
 def _central(
     rule: DifferenceRule,
-    sampler: StencilSampler,
-    x: Array,
-    chosen: NDArray[np.intp],
-    scale: Array,
-    near: _CenterValues,
+    weights: Weights,
+    place: Place,
     body: Array,
     moved: Array,
-) -> _Judged:
-    """Return value, error and flatness of central differences from the sampled values."""
-    weights = rule.central or rule.onesided
+    on: Arithmetic,
+) -> tuple[Array, Array, Array]:
+    """Judge central differences."""
     levels = len(rule.units)
-    center, noise, eps = near
+    center, noise, eps = place.near
     up, down, size = body[:levels], body[levels:], np.abs(body)
     width = (moved[:levels] - moved[levels:])[:, :, None]
-    level = np.maximum(2.0 * noise, (2.0 * eps) * np.maximum(size[:levels], size[levels:]))
+    level = on.larger(2.0 * noise, (2.0 * eps) * on.larger(size[:levels], size[levels:]))
     quotients = ((up - down) / width).reshape(levels, -1)
     rounding = (level / width).reshape(levels, -1)
-    value, error, pick = solve(weights, quotients, rounding)
+    value, error, pick = on.solved(weights, quotients, rounding)
     if not rule.strict:
-        error = np.maximum(error, tail(weights, quotients, rounding, pick))
+        error = on.larger(error, on.tail(weights, quotients, rounding, pick))
     # Over the whole width 2h this is half the difference of the one-sided quotients.
     curvature = ((up + down - 2.0 * center) / width).reshape(levels, -1)
-    half_jump = np.abs((weights.jump @ curvature)[pick, np.arange(pick.size)])
-    error += np.where(half_jump > error, half_jump, 0.0)
-    return _judged(value, error, quotients, scale[chosen])
+    half_jump = np.abs(on.chosen(on.jumps(weights, curvature), pick))
+    error = error + on.where(on.greater(half_jump, error), half_jump, 0.0)
+    return value, error, quotients
 
 
 def _forward(
     rule: DifferenceRule,
-    sampler: StencilSampler,
-    x: Array,
-    chosen: NDArray[np.intp],
-    scale: Array,
-    near: _CenterValues,
+    place: Place,
     body: Array,
     moved: Array,
-) -> _Judged:
-    """Return value, error and flatness of forward differences from the sampled values."""
-    levels = len(rule.units)
-    center, noise, eps = near
-    width = (moved - x[chosen])[:, :, None]
-    level = np.maximum(noise, eps * np.abs(body))
+    sample: Sample,
+    on: Arithmetic,
+) -> tuple[Array, Array, Array]:
+    """Judge forward differences, checked by a backward difference."""
+    weights, levels = rule.onesided, len(rule.units)
+    x, scale, (center, noise, eps) = place
+    width = (moved - x)[:, :, None]
+    level = on.larger(noise, eps * np.abs(body))
     quotients = ((body - center) / width).reshape(levels, -1)
     rounding = (level / width).reshape(levels, -1) * 2.0
-    value, error, pick = solve(rule.onesided, quotients, rounding)
-    error = np.maximum(error, tail(rule.onesided, quotients, rounding, pick))
+    value, error, pick = on.solved(weights, quotients, rounding)
+    error = on.larger(error, on.tail(weights, quotients, rounding, pick))
     # A kink is visible only from the other side: one more point per component, at its step.
-    steps = rule.units[rule.onesided.level, 0]
-    step = steps[pick.reshape(chosen.size, -1)].min(axis=1) * scale[chosen]
-    behind, back = ladder(sampler, x, chosen, -step[None, :])
-    gap = np.abs(((center - behind[0]) / (x[chosen] - back[0])[:, None]).ravel() - value)
-    return _judged(value, np.fmax(error, gap), quotients, scale[chosen])
-
-
-def _judged(value: Array, error: Array, quotients: Array, scale: Array) -> _Judged:
-    shape = (scale.size, -1)
-    value = value.reshape(shape)
-    flat = value == 0
-    if np.count_nonzero(flat):
-        flat &= quotients.any(axis=0).reshape(shape) | (scale < SUSPECT)[:, None]
-    return value, error.reshape(shape), flat
+    units = np.broadcast_to(rule.units[weights.level], (len(weights.level), value.size))
+    step = on.smaller.reduce(on.chosen(units, pick).reshape(x.size, -1), axis=1) * scale
+    behind, back = sample(-step[None, :])
+    gap = np.abs(((center - behind[0]) / (x - back[0])[:, None]).ravel() - value)
+    return value, on.larger_known(error, gap), quotients

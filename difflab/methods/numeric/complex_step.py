@@ -29,7 +29,8 @@ from difflab.errors import UnsupportedError
 from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.finite import CENTRAL
 from difflab.methods.numeric.richardson import RICHARDSON
-from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, scale_of
+from difflab.methods.numeric.rules import require_order
+from difflab.methods.numeric.stencil import LEAST, StencilSampler, ladder, lead_points, scale_of
 from difflab.methods.protocol import Estimate, Family, Problem, Size
 
 if TYPE_CHECKING:
@@ -40,7 +41,6 @@ __all__ = ["COMPLEX_STEP", "ComplexStep", "PreparedComplexStep", "complex_steps"
 Array = NDArray[np.float64]
 
 _EPS = 2.0**-52
-_LEAST = 2.0**-1074
 # Replicates of the derivative near x, whose third differences estimate its noise. They are
 # further apart than those of values: cancellation makes the derivative a step function.
 _REPLICATES = 6
@@ -59,7 +59,7 @@ def complex_steps(x: Array) -> Array:
     """
     size = np.abs(x)
     steps = np.maximum(2.0**-100 * size, np.minimum(2.0**-960, 2.0**-40 * size))
-    return np.where(size > 0, np.maximum(steps, _LEAST), 2.0**-300)
+    return np.where(size > 0, np.maximum(steps, LEAST), 2.0**-300)
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,7 @@ class ComplexStep:
         difflab.errors.UnsupportedError
             An operation of the function is not analytic, or the order is not 1 or 2.
         """
-        if problem.order not in self.orders:
-            raise UnsupportedError(f"{self.name} gives derivatives of order 1 and 2 only")
-        if problem.order == 2 and problem.m != 1:
-            raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
+        require_order(self.name, problem)
         if problem.function is not None:
             _require_analytic(problem.function)
         return PreparedComplexStep(problem)
@@ -165,7 +162,7 @@ def _jacobian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Arra
     if (noise > _ROUGH * np.abs(value)).any():
         # Very close to an edge of the domain or a pole, the replicates differ themselves.
         noise = np.fmin(noise, _replicated(sampler, x, steps, _SHORT_STEP)[1])
-    least = 4.0 * _LEAST / steps[:, None]
+    least = 4.0 * LEAST / steps[:, None]
     error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
     center = sampler(x[None, :])[0]
     # A derivative of exactly zero may be one that cancelled: `sin(x) / x` at 1e-8.
@@ -231,5 +228,5 @@ def _hessian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array
     found = first_derivatives(RICHARDSON.rule, outer, x)
     value, error = found.value / steps, found.error / steps
     half = 0.5 * (value + value.T)
-    least = 16.0 * _LEAST / steps / scale_of(x)
+    least = 16.0 * LEAST / steps / scale_of(x)
     return half, np.maximum(error, error.T) + np.abs(value - half) + np.maximum.outer(least, least)

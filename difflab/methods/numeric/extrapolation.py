@@ -38,8 +38,10 @@ __all__ = [
     "plain",
     "scores",
     "solve",
+    "solve_on_search",
     "tableau",
     "tail",
+    "usable",
 ]
 
 Array = NDArray[np.float64]
@@ -295,3 +297,17 @@ def tail(weights: Weights, quotients: Array, rounding: Array, pick: NDArray[np.i
     left = change * ratio / (1.0 - np.minimum(ratio, 0.9))
     result: Array = np.where(change > noise, SAFETY * left, 0.0)
     return result
+
+
+def solve_on_search(
+    weights: Weights, quotients: Array, rounding: Array
+) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Solve on a ladder whose steps may all be too long; the error includes `tail`."""
+    value, error, pick = solve(weights, quotients, rounding, doubts(quotients, rounding))
+    return value, np.maximum(error, tail(weights, quotients, rounding, pick)), pick
+
+
+def usable(quotients: Array, rounding: Array) -> tuple[Array, Array]:
+    """Return quotients and their rounding; those that are not finite are never picked."""
+    bad = ~np.isfinite(quotients) | ~np.isfinite(rounding)
+    return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)

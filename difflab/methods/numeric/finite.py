@@ -26,11 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import UnsupportedError
 from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.compiled_stencil import CompiledStencil
 from difflab.methods.numeric.extrapolation import EVEN, FULL, plain
-from difflab.methods.numeric.rules import DifferenceRule, SecondRule
+from difflab.methods.numeric.rules import DifferenceRule, SecondRule, require_order
 from difflab.methods.numeric.second import second_derivatives
 from difflab.methods.numeric.stencil import StencilSampler
 from difflab.methods.protocol import Estimate, Family, Problem, Size
@@ -90,10 +89,7 @@ class Differences:
         difflab.errors.UnsupportedError
             The order is not 1 or 2, or the Hessian of several outputs is requested.
         """
-        if problem.order not in self.orders:
-            raise UnsupportedError(f"{self.name} gives derivatives of order 1 and 2 only")
-        if problem.order == 2 and problem.m != 1:
-            raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
+        require_order(self.name, problem)
         function, compiled = problem.function, None
         if problem.often and problem.order == 1 and function is not None:
             compiled = CompiledStencil.of(function, self.rule)

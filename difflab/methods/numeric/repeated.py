@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from difflab.graph.function import Function
 from difflab.methods.numeric.compiled_stencil import CompiledStencil, suits
 from difflab.methods.numeric.rules import DifferenceRule
@@ -13,8 +10,6 @@ __all__ = ["CALLS", "Repeated"]
 
 CALLS = 200
 """Calls before compilation, which takes as long as two to three times this number of calls."""
-
-Array = NDArray[np.float64]
 
 
 class Repeated:
@@ -26,27 +21,22 @@ class Repeated:
         The function to differentiate.
     rule : DifferenceRule or None
         The difference rule; None if the method uses none.
+
+    Attributes
+    ----------
+    compiled : CompiledStencil or None
+        The compiled first pass, once there is one.
     """
 
     def __init__(self, function: Function, rule: DifferenceRule | None) -> None:
+        self.compiled: CompiledStencil | None = None
         self._rule = rule if rule is not None and suits(function, rule) else None
         self._calls = 0
-        self._compiled: CompiledStencil | None = None
 
-    @property
-    def evaluations(self) -> int:
-        """Number of points at which a compiled call evaluates the function."""
-        return 0 if self._compiled is None else self._compiled.evaluations
-
-    def __call__(self, function: Function, x: Array) -> tuple[Array, Array] | None:
-        """Return the Jacobian and its errors, flat; None if the method itself must be called."""
-        compiled = self._compiled
-        if compiled is None:
-            self._calls += 1
-            if self._rule is None or self._calls <= CALLS:
-                return None
-            compiled = self._compiled = CompiledStencil.of(function, self._rule)
-            if compiled is None:
-                self._rule = None
-                return None
-        return compiled(x)
+    def count(self, function: Function) -> CompiledStencil | None:
+        """Count a call; return the compiled first pass, None if the method itself is faster."""
+        self._calls += 1
+        if self._rule is not None and self._calls > CALLS:
+            self.compiled = CompiledStencil.of(function, self._rule)
+            self._rule = None
+        return self.compiled

@@ -8,14 +8,26 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.errors import UnsupportedError
+from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
 from difflab.methods.numeric.extrapolation import Extrapolation, Weights
+from difflab.methods.numeric.stencil import NoiseEstimate
+from difflab.methods.protocol import Problem
 
-__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule"]
+__all__ = ["ROUNDINGS", "DifferenceRule", "FirstDerivatives", "SecondRule", "require_order"]
 
 Array = NDArray[np.float64]
 
 # Error allowed to a derivative of zero: this many roundings of the value over the scale.
 ROUNDINGS = 256.0
+
+
+def require_order(name: str, problem: Problem) -> None:
+    """Raise `UnsupportedError` unless a Jacobian, or the Hessian of one output, is requested."""
+    if problem.order not in (1, 2):
+        raise UnsupportedError(f"{name} gives derivatives of order 1 and 2 only")
+    if problem.order == 2 and problem.m != 1:
+        raise UnsupportedError(f"a Hessian needs one output; the function has {problem.m}")
 
 
 @dataclass(frozen=True)
@@ -58,16 +70,14 @@ class DifferenceRule:
     from_onset: bool
     tableau: Extrapolation | None = None
 
-    def settles(self, found: FirstDerivatives) -> NDArray[np.bool_]:
-        """Return which derivatives are as accurate as can be expected, ``(n, m)``."""
-        if self.strict:
-            floor = ROUNDINGS * found.eps * np.abs(found.center)
-        else:
-            floor = self.tolerance * np.abs(found.center)
-        wanted = np.maximum(
-            self.tolerance * np.abs(found.value), floor / np.maximum(found.scale, 1.0)[:, None]
+    def wanted(
+        self, near: NoiseEstimate, value: Array, scale: Array, on: Arithmetic = FLOATS
+    ) -> Array:
+        """Return the error of derivatives ``(n, m)`` that are as accurate as can be expected."""
+        floor = (ROUNDINGS * near.eps if self.strict else self.tolerance) * np.abs(near.center)
+        return on.larger(  # type: ignore[no-any-return]
+            self.tolerance * np.abs(value), floor / on.larger(scale, 1.0)[:, None]
         )
-        return np.asarray(found.error <= wanted)
 
     @cached_property
     def signed_units(self) -> Array:
@@ -98,12 +108,8 @@ class FirstDerivatives:
         Whether the function seems constant, possibly because its changes round to zero.
     scale : ndarray (n,)
         A length over which the function is resolved, for each component.
-    center : ndarray (m,)
-        The function's values at the point.
-    noise : ndarray (m,)
-        A bound on the errors of those values.
-    eps : float
-        The relative rounding of the values' type.
+    center, noise, eps
+        See `NoiseEstimate`.
     unit : ndarray (m,)
         Factor by which huge values are divided in intermediate steps.
     """

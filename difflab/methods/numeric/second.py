@@ -24,16 +24,14 @@ from numpy.typing import NDArray
 
 from difflab.methods.numeric.extrapolation import (
     REJECT,
-    UNUSABLE,
     Weights,
     consistent,
-    doubts,
     scores,
-    solve,
-    tail,
+    solve_on_search,
+    usable,
 )
 from difflab.methods.numeric.rules import FirstDerivatives, SecondRule
-from difflab.methods.numeric.stencil import StencilSampler, ladder
+from difflab.methods.numeric.stencil import StencilSampler, ladder, moved_values
 
 __all__ = ["second_derivatives"]
 
@@ -138,10 +136,8 @@ class _HessianSearch:
         else:
             quotients, level = self._onesided(scale * sides, rows, columns)
             jump = np.zeros_like(quotients)
-        bad = ~np.isfinite(quotients) | ~np.isfinite(level)
-        quotients, level = np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, level)
-        value, error, pick = solve(weights, quotients, level, doubts(quotients, level))
-        error = np.maximum(error, tail(weights, quotients, level, pick))
+        quotients, level = usable(quotients, level)
+        value, error, pick = solve_on_search(weights, quotients, level)
         error = np.fmax(error, np.abs((weights.side_jump[pick].T * jump).sum(axis=0)))
         _, low, high = consistent(quotients, scores(quotients, level))
         error = np.fmax(error, np.maximum(low - value, value - high))
@@ -159,17 +155,9 @@ class _HessianSearch:
 
     def _moved(self, rows: Index, columns: Index, to_row: Array, to_column: Array) -> Array:
         """Return values ``(K, P)`` with component ``rows[p]``, ``columns[p]`` moved there."""
-        levels = len(to_row)
-        out = np.empty(to_row.shape)
-        block = max(1, self.sampler.rows // levels)
-        for start in range(0, rows.size, block):
-            part = slice(start, start + block)
-            points = np.repeat(self.x[None, :], levels * rows[part].size, axis=0)
-            point_rows = np.arange(len(points))
-            points[point_rows, np.tile(rows[part], levels)] = to_row[:, part].ravel()
-            points[point_rows, np.tile(columns[part], levels)] = to_column[:, part].ravel()
-            out[:, part] = (self.sampler(points) / self.found.unit).reshape(levels, -1)
-        return out
+        moves = ((rows, to_row), (columns, to_column))
+        values = moved_values(self.sampler, self.x, *moves)[:, :, 0] / self.found.unit
+        return np.asarray(values, dtype=float)
 
     def _central(self, scale: Array, rows: Index, columns: Index) -> tuple[Array, Array, Array]:
         """Return central quotients, their rounding, and differences between the two sides."""

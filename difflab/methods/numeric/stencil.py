@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
+from difflab.methods.numeric.arithmetic import FLOATS, Arithmetic
 from difflab.methods.protocol import Problem
 
 __all__ = [
-    "FOURTH",
     "LEAD",
     "LEAST",
-    "NOISE_BOUND",
-    "NOISE_STEP",
-    "TINY",
+    "NoiseEstimate",
     "StencilSampler",
     "ladder",
     "lead_points",
+    "moved_values",
     "noise_of",
     "probe",
     "scale_of",
@@ -32,18 +31,18 @@ Array = NDArray[np.float64]
 LEAD = 9
 # Smooth behaviour is far below the noise in fourth differences of steps so short; the
 # odd factor fills the last bits, without which sums and products of a round x are exact.
-NOISE_STEP = 0.7316 * 2.0**-40
+_NOISE_STEP = 0.7316 * 2.0**-40
 _COUNT = np.arange(float(LEAD))[:, None]
 # Fourth differences over 16, so that values near the largest number do not overflow;
 # 70 is the sum of the squares of 1, 4, 6, 4, 1. The value at x itself is left out: where
 # the function jumps at x, that is not noise.
-FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
-NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
+_FOURTH = np.array([[0, *np.convolve(row, (1, -4, 6, -4, 1))] for row in np.eye(LEAD - 5)]) / 16
+_NOISE_BOUND = 3.0 * 16 / np.sqrt(70)  # three standard deviations
 
 LEAST = 2.0**-1074  # the spacing of the smallest numbers
 
 # Below this a step relative to |x| would leave the normal numbers.
-TINY = 2.0**-1000
+_TINY = 2.0**-1000
 _BATCH_BYTES = 1 << 28
 
 
@@ -82,10 +81,11 @@ class StencilSampler:
         return self.values(points)
 
 
-def scale_of(x: Array) -> Array:
+def scale_of(x: Array, on: Arithmetic = FLOATS) -> Array:
     """Return the length over which a function of each component is assumed to change."""
     size = np.abs(x)
-    return np.where(size < TINY, 1.0, size)
+    scale: Array = on.where(on.greater(_TINY, size), 1.0, size)
+    return scale
 
 
 @lru_cache(maxsize=64)
@@ -95,12 +95,15 @@ def _moved_indices(lead: int, count: int, n: int) -> NDArray[np.intp]:
     return (rows + lead) * n + rows % n
 
 
-def lead_points(x: Array, scale: Array, step: float = NOISE_STEP) -> Array:
+def lead_points(
+    x: Array, scale: Array, step: float = _NOISE_STEP, on: Arithmetic = FLOATS
+) -> Array:
     """Return `x` and points near it, a few thousand roundings apart, ``(LEAD, n)``."""
     # Towards zero, since a domain more often ends at a large |x| than at a small one; and
     # by whole units in the last place, or the uneven spacing would appear as noise.
-    drift = (x + np.where(x > 0, -step, step) * scale) - x
-    return x + _COUNT * drift
+    drift = (x + on.where(on.greater(x, 0), -step, step) * scale) - x
+    points: Array = x + _COUNT * drift
+    return points
 
 
 def probe(
@@ -140,18 +143,33 @@ def ladder(
     Returns the values ``(R, b, m)`` and the moved components ``(R, b)``; the components
     are processed in blocks, so that the points of one block fit in memory.
     """
-    levels = len(steps)
     moved = x[components] + steps
+    return moved_values(sampler, x, (components, moved)), moved
+
+
+def moved_values(
+    sampler: StencilSampler, x: Array, *moves: tuple[NDArray[np.intp], Array]
+) -> NDArray[Any]:
+    """Return the values ``(R, b, m)`` at points where one or more components are moved.
+
+    Parameters
+    ----------
+    *moves : (ndarray (b,), ndarray (R, b))
+        The component of each column, and where it is moved. The columns are processed in
+        blocks, so that the points of one block fit in memory.
+    """
+    levels, columns = moves[0][1].shape
     block = max(1, sampler.rows // levels)
     parts = []
-    for start in range(0, components.size, block):
-        chosen = components[start : start + block]
-        points = np.repeat(x[None, :], levels * chosen.size, axis=0)
-        points[np.arange(len(points)), np.tile(chosen, levels)] = moved[
-            :, start : start + block
-        ].ravel()
-        parts.append(sampler(points).reshape(levels, chosen.size, -1))
-    return np.concatenate(parts, axis=1), moved
+    for start in range(0, columns, block):
+        part = slice(start, start + block)
+        count = min(block, columns - start)
+        points = np.repeat(x[None, :], levels * count, axis=0)
+        rows = np.arange(len(points))
+        for components, positions in moves:
+            points[rows, np.tile(components[part], levels)] = positions[:, part].ravel()
+        parts.append(sampler(points).reshape(levels, count, -1))
+    return np.concatenate(parts, axis=1)
 
 
 @lru_cache
@@ -159,14 +177,23 @@ def _rounding(dtype: np.dtype[Any]) -> float:
     return float(np.finfo(dtype).eps) if dtype.kind == "f" else 2.0**-52
 
 
-def noise_of(lead: NDArray[Any]) -> tuple[Array, float]:
-    """Return a bound on the errors of the values near x, ``(m,)``, and their relative rounding.
+class NoiseEstimate(NamedTuple):
+    """The values at x, a bound on their errors, and the relative rounding of their type."""
+
+    center: Array
+    noise: Array
+    eps: float
+
+
+def noise_of(lead: NDArray[Any], on: Arithmetic = FLOATS) -> NoiseEstimate:
+    """Return a bound on the errors of the values ``(LEAD, m)`` near x.
 
     The noise is estimated from fourth differences of values at eight points ``1e-12`` apart
     (after J. J. Moré and S. M. Wild, *Estimating computational noise*, SIAM J. Sci.
     Comput. 33, 2011). It is at least the rounding of the values.
     """
-    eps = _rounding(lead.dtype)
+    eps, center = _rounding(lead.dtype), lead[0]
     # The weights sum to zero; without the value at x the products are exact.
-    seen: Array = NOISE_BOUND * np.abs(FOURTH @ (lead - lead[0])).max(axis=0)
-    return np.fmax(seen, eps * np.abs(lead[0]) + LEAST), eps
+    changes = np.abs(on.applied(_FOURTH, lead - center))
+    seen = _NOISE_BOUND * on.larger.reduce(changes, axis=0)
+    return NoiseEstimate(center, on.larger_known(seen, eps * np.abs(center) + LEAST), eps)

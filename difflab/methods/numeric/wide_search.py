@@ -18,10 +18,9 @@ from difflab.methods.numeric.extrapolation import (
     UNUSABLE,
     Weights,
     consistent,
-    doubts,
     scores,
-    solve,
-    tail,
+    solve_on_search,
+    usable,
 )
 from difflab.methods.numeric.rules import DifferenceRule, FirstDerivatives
 from difflab.methods.numeric.stencil import StencilSampler, ladder, lead_points, noise_of
@@ -98,9 +97,7 @@ class _Sides:
     def _quotients(self, high: Array, low: Array, width: Array) -> tuple[Array, Array]:
         quotients = (high - low) / width
         level = np.maximum(self.noise, self.eps * np.maximum(np.abs(high), np.abs(low)))
-        rounding = 2.0 * level / width
-        bad = ~np.isfinite(quotients) | ~np.isfinite(rounding)
-        return np.where(bad, 0.0, quotients), np.where(bad, UNUSABLE, rounding)
+        return usable(quotients, 2.0 * level / width)
 
 
 def rescue(
@@ -114,78 +111,99 @@ def rescue(
     undefined = ~np.isfinite(found.center)
     found.value[:, undefined] = np.nan
     found.error[:, undefined] = np.inf
-    if undefined.all():
-        return
-    # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
-    unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
-    _rescale(found, 1.0 / unit)
-    found.unit = unit
-    found.noise = _noise(sampler, x, found)
-    size = np.abs(x[components])
-    for chosen, exponents in (
-        (size >= SUSPECT, _NEAR),
-        ((size < SUSPECT) & (size > 0), _FAR),
-        (size == 0, _ZERO),
-    ):
-        group = components[chosen]
-        block = max(1, _ENTRIES // (len(exponents) * sampler.m))
-        for start in range(0, group.size, block):
-            part = group[start : start + block]
-            _rescue_group(rule, sampler, x, part, exponents, found)
-    _rescale(found, unit)
+    if not undefined.all():
+        _WideSearch(rule, sampler, x, found).run(components)
 
 
-def _noise(sampler: StencilSampler, x: Array, found: FirstDerivatives) -> Array:
-    """Return the noise, estimated again with the shortest possible steps if it seems large.
+@dataclass
+class _WideSearch:
+    """The search at one point; it improves `found`."""
 
-    Near an edge or a pole, and at zero, the steps of the first estimate may be so long that
-    they show the function itself.
-    """
-    if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
-        return found.noise
-    lengths = np.where(x == 0, 2.0**-300, np.abs(x))
-    seen, _ = noise_of(sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
-    return np.fmin(found.noise, seen)
+    rule: DifferenceRule
+    sampler: StencilSampler
+    x: Array
+    found: FirstDerivatives
 
+    def run(self, components: Index) -> None:
+        """Settle `components`, in blocks whose arrays fit in memory."""
+        found = self.found
+        # Errors are distinguished from `UNUSABLE` by size: values must stay far below it.
+        unit = np.where(np.abs(found.center) > 1e200, 2.0**600, 1.0)
+        self._rescale(1.0 / unit)
+        found.unit = unit
+        found.noise = self._noise()
+        size = np.abs(self.x[components])
+        for chosen, exponents in (
+            (size >= SUSPECT, _NEAR),
+            ((size < SUSPECT) & (size > 0), _FAR),
+            (size == 0, _ZERO),
+        ):
+            group = components[chosen]
+            block = max(1, _ENTRIES // (len(exponents) * self.sampler.m))
+            for start in range(0, group.size, block):
+                self._settle(group[start : start + block], exponents)
+        self._rescale(unit)
 
-def _rescale(found: FirstDerivatives, factor: Array) -> None:
-    found.value, found.error = found.value * factor, found.error * factor
-    found.center, found.noise = found.center * factor, found.noise * factor
+    def _noise(self) -> Array:
+        """Return the noise, estimated again with the shortest possible steps if it seems large.
 
+        Near an edge or a pole, and at zero, the steps of the first estimate may be so long that
+        they show the function itself.
+        """
+        x, found = self.x, self.found
+        if (found.noise <= _QUIET * found.eps * np.abs(found.center)).all():
+            return found.noise
+        lengths = np.where(x == 0, 2.0**-300, np.abs(x))
+        near = noise_of(self.sampler(lead_points(x, lengths, _NEAREST)) / found.unit)
+        return np.fmin(found.noise, near.noise)
 
-def _rescue_group(
-    rule: DifferenceRule,
-    sampler: StencilSampler,
-    x: Array,
-    group: Index,
-    exponents: Array,
-    found: FirstDerivatives,
-) -> None:
-    top = _TOP * np.maximum(np.abs(x[group]), 1.0)
-    steps = np.multiply.outer(2.0**-exponents, top)
-    noise = np.tile(found.noise, group.size)
-    sides = _both_sides(sampler, x, group, steps, found, noise)
-    noise, hidden = _unmask(sides, found, group)
-    sides = replace(sides, noise=noise)
-    lengths = np.repeat(top, sampler.m)
-    survey = _survey(rule, sides, exponents, lengths)
-    if survey.noise.any():
-        noise = np.maximum(noise, survey.noise)
+    def _rescale(self, factor: Array) -> None:
+        found = self.found
+        found.value, found.error = found.value * factor, found.error * factor
+        found.center, found.noise = found.center * factor, found.noise * factor
+
+    def _settle(self, group: Index, exponents: Array) -> None:
+        """Improve the derivatives in a group of components."""
+        rule, found, m = self.rule, self.found, self.sampler.m
+        top = _TOP * np.maximum(np.abs(self.x[group]), 1.0)
+        steps = np.multiply.outer(2.0**-exponents, top)
+        sides = self._both_sides(group, steps, np.tile(found.noise, group.size))
+        noise, hidden = _unmask(sides, found, group)
         sides = replace(sides, noise=noise)
+        lengths = np.repeat(top, m)
         survey = _survey(rule, sides, exponents, lengths)
-    rung = survey.onset if rule.from_onset else survey.best
-    start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
-    for wanted in _distinct(start[:, np.isfinite(found.center)]):
-        fine = _both_sides(sampler, x, group, rule.fine_units * wanted, found, noise)
-        value, error = _combine(rule, fine)
-        outside = np.maximum(survey.low - value, value - survey.high)
-        _improve(found, group, value, np.maximum(error, outside))
-    onset = steps[survey.onset.reshape(group.size, -1), np.arange(group.size)[:, None]]
-    found.scale[group] = _ONSETS * onset[:, np.isfinite(found.center)].min(axis=1)
-    doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
-    found.error[group] = np.where(doubtful, hidden, found.error[group])
-    found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
-    _declare_lost(found, group, survey, x)
+        if survey.noise.any():
+            noise = np.maximum(noise, survey.noise)
+            sides = replace(sides, noise=noise)
+            survey = _survey(rule, sides, exponents, lengths)
+        rung = survey.onset if rule.from_onset else survey.best
+        start = steps[rung.reshape(group.size, -1), np.arange(group.size)[:, None]]
+        for wanted in _distinct(start[:, np.isfinite(found.center)]):
+            fine = self._both_sides(group, rule.fine_units * wanted, noise)
+            value, error = _combine(rule, fine)
+            outside = np.maximum(survey.low - value, value - survey.high)
+            _improve(found, group, value, np.maximum(error, outside))
+        onset = steps[survey.onset.reshape(group.size, -1), np.arange(group.size)[:, None]]
+        found.scale[group] = _ONSETS * onset[:, np.isfinite(found.center)].min(axis=1)
+        doubtful = (found.value[group] == 0) & (found.error[group] < hidden)
+        found.error[group] = np.where(doubtful, hidden, found.error[group])
+        found.noise = np.maximum(found.noise, noise.reshape(group.size, -1).max(axis=0))
+        _declare_lost(found, group, survey, self.x)
+
+    def _both_sides(self, group: Index, steps: Array, noise: Array) -> _Sides:
+        found, m, levels = self.found, self.sampler.m, len(steps)
+        values, moved = ladder(self.sampler, self.x, group, np.concatenate([steps, -steps]))
+        shift = np.repeat(np.abs(moved - self.x[group]), m, axis=1)
+        flat = (values / found.unit).reshape(2 * levels, -1)
+        return _Sides(
+            up=flat[:levels],
+            down=flat[levels:],
+            step_up=shift[:levels],
+            step_down=shift[levels:],
+            center=np.tile(found.center, group.size),
+            noise=noise,
+            eps=found.eps,
+        )
 
 
 def _unmask(sides: _Sides, found: FirstDerivatives, group: Index) -> tuple[Array, Array]:
@@ -214,29 +232,6 @@ def _unmask(sides: _Sides, found: FirstDerivatives, group: Index) -> tuple[Array
     steepest = np.where(usable, np.maximum(np.abs(right), np.abs(left)), 0.0).max(axis=0)
     close = found.flat[group] & (found.scale[group] < SUSPECT)[:, None]
     return noise, np.where(close, steepest.reshape(shape), 0.0)
-
-
-def _both_sides(
-    sampler: StencilSampler,
-    x: Array,
-    group: Index,
-    steps: Array,
-    found: FirstDerivatives,
-    noise: Array,
-) -> _Sides:
-    levels = len(steps)
-    values, moved = ladder(sampler, x, group, np.concatenate([steps, -steps]))
-    shift = np.repeat(np.abs(moved - x[group]), sampler.m, axis=1)
-    flat = (values / found.unit).reshape(2 * levels, -1)
-    return _Sides(
-        up=flat[:levels],
-        down=flat[levels:],
-        step_up=shift[:levels],
-        step_down=shift[levels:],
-        center=np.tile(found.center, group.size),
-        noise=noise,
-        eps=found.eps,
-    )
 
 
 @dataclass(frozen=True)
@@ -334,8 +329,8 @@ def _distinct(start: Array) -> list[Array]:
 
 def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
     """Return the best of the central, right and left candidates, and its error."""
-    right, right_error, _ = _solve(rule.fine_onesided, *sides.right())
-    left, left_error, _ = _solve(rule.fine_onesided, *sides.left())
+    right, right_error, _ = solve_on_search(rule.fine_onesided, *sides.right())
+    left, left_error, _ = solve_on_search(rule.fine_onesided, *sides.left())
     to_left = (left_error < 0.25 * right_error) | (right_error > REJECT)
     error = np.where(to_left, left_error, right_error)
     value = np.where(error < REJECT, np.where(to_left, left, right), np.nan)
@@ -351,14 +346,9 @@ def _combine(rule: DifferenceRule, sides: _Sides) -> tuple[Array, Array]:
     return value, np.where(error < REJECT, error, np.inf)
 
 
-def _solve(weights: Weights, quotients: Array, rounding: Array) -> tuple[Array, Array, Index]:
-    value, error, pick = solve(weights, quotients, rounding, doubts(quotients, rounding))
-    return value, np.maximum(error, tail(weights, quotients, rounding, pick)), pick
-
-
 def _central(weights: Weights, sides: _Sides) -> tuple[Array, Array]:
     quotients, rounding = sides.central()
-    value, error, pick = _solve(weights, quotients, rounding)
+    value, error, pick = solve_on_search(weights, quotients, rounding)
     half_jump = np.abs((weights.jump[pick].T * sides.curvature()).sum(axis=0))
     return value, error + np.where(half_jump > error, half_jump, 0.0)
 

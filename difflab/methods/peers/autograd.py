@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
+from difflab.methods.peers.array_peer import ArrayPeer
+from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.spelling import (
     LibrarySpelling,
     RenamedModule,
     diagonal_matrix,
     take_by_index,
-    written,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTOGRAD"]
 
 
-class Autograd(Peer):
+class Autograd(ArrayPeer):
     """HIPS autograd's reverse mode over NumPy."""
 
     name = "autograd"
@@ -36,7 +36,7 @@ class Autograd(Peer):
         """Return autograd's Jacobian or Hessian."""
         import autograd
 
-        flat = _packed(function)
+        flat = self.packed(function)
         found = autograd.hessian(lambda x: flat(x)[0]) if order == 2 else autograd.jacobian(flat)
 
         def call(x: Array) -> Any:
@@ -51,8 +51,7 @@ class Autograd(Peer):
         """Return the value and its vjp, in one trace."""
         import autograd
 
-        code = written(function, _spelling())
-        batch = () if points is None else (points,)
+        code = self.written(function)
         traced = autograd.make_vjp(lambda *xs: code(*xs)[0], tuple(range(len(function.inputs))))
         ones: Any = np.float64(1.0) if points is None else np.ones(points)
 
@@ -60,15 +59,11 @@ class Autograd(Peer):
             back, value = traced(*arguments)
             return value, back(ones)
 
-        def arguments(x: Array) -> list[Any]:
-            return [np.ascontiguousarray(p) if p.ndim else np.float64(p) for p in function.split(x)]
+        return self.adapted(function, points, call)
 
-        def unpack(result: Any) -> tuple[Array, Array]:
-            value, slopes = result
-            flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
-            return np.asarray(value), np.concatenate(flat, axis=-1)
-
-        return CallAdapter(call, arguments, unpack)
+    def spelling(self) -> LibrarySpelling:
+        """Return autograd's operations."""
+        return _spelling()
 
 
 @cache
@@ -83,18 +78,6 @@ def _spelling() -> LibrarySpelling:
         "take": take_by_index,
     }
     return LibrarySpelling(RenamedModule("autograd", anp, {"special": special}), rows)
-
-
-def _packed(function: Function) -> Callable[[Any], Any]:
-    """Return the function of the flattened inputs, its outputs flattened."""
-    import autograd.numpy as anp
-
-    code = written(function, _spelling())
-
-    def flat(x: Any) -> Any:
-        return anp.concatenate([anp.reshape(part, (-1,)) for part in code(*function.split(x))])
-
-    return flat
 
 
 AUTOGRAD = Autograd()

@@ -13,9 +13,9 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
+from difflab.methods.expressions import boxed, expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import RenamedModule
 
@@ -99,25 +99,8 @@ def _expressions(function: Function) -> tuple[Any, Any]:
     import casadi
 
     x = casadi.SX.sym("x", function.n)
-    environment: dict[int, Any] = {}
-    start = 0
-    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        part = np.empty(shape, dtype=object)
-        for position in np.ndindex(shape):
-            part[position] = x[start]
-            start += 1
-        environment[node] = part
-    results = fold(function.graph, environment, function.outputs, CasadiInterpreter())
-    return x, casadi.vertcat(*(entry for result in results for entry in _boxed(result).flat))
-
-
-def _boxed(value: Any) -> Any:
-    """Return a scalar as a 0-d array; NumPy would treat SX itself as a matrix."""
-    if isinstance(value, np.ndarray):
-        return value
-    box = np.empty((), dtype=object)
-    box[()] = value
-    return box
+    _, outputs = expressions(function, lambda number: x[number], CasadiInterpreter())
+    return x, casadi.vertcat(*outputs)
 
 
 class CasadiInterpreter(ElementInterpreter):
@@ -132,7 +115,7 @@ class CasadiInterpreter(ElementInterpreter):
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the function on arrays of expressions."""
         compute = super().operation(primitive)
-        return lambda *args, **params: _boxed(compute(*map(_boxed, args), **params))
+        return lambda *args, **params: boxed(compute(*map(boxed, args), **params))
 
     def constant(self, value: Number, name: str | None) -> Any:
         """Return the nearest float64 as an expression."""
@@ -160,7 +143,7 @@ class CasadiInterpreter(ElementInterpreter):
 
 
 def _each(function: Callable[..., Any], value: Any) -> Any:
-    return _boxed(np.frompyfunc(function, 1, 1)(_boxed(value)))
+    return boxed(np.frompyfunc(function, 1, 1)(boxed(value)))
 
 
 def _logsumexp(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
@@ -168,7 +151,7 @@ def _logsumexp(xp: Any, x: Any, axes: tuple[int, ...]) -> Any:
     top = x
     for axis in axes:
         top = np.frompyfunc(xp.fmax, 2, 1).reduce(top, axis=axis, keepdims=True)
-    total = _boxed(np.sum(_each(xp.exp, x - top), axis=axes))
+    total = boxed(np.sum(_each(xp.exp, x - top), axis=axes))
     return _each(xp.log, total) + top.reshape(total.shape)
 
 

@@ -5,15 +5,16 @@ Everything runs in float64 by JAX's context manager for it; the user's own setti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, take_by_index, written
+from difflab.methods.peers.array_peer import ArrayPeer
+from difflab.methods.peers.peer import CallAdapter, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, take_by_index
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["JAX"]
 
 
-class Jax(Peer):
+class Jax(ArrayPeer):
     """JAX's transforms under ``jit``, in float64."""
 
     name = "jax"
@@ -37,17 +38,12 @@ class Jax(Peer):
         """Return the compiled Jacobian or Hessian."""
         import jax
 
-        flat = _packed(function)
+        flat = self.packed(function)
         if order == 2:
             transformed = jax.hessian(lambda x: flat(x)[0])
         else:
             transformed = (jax.jacfwd if function.m > function.n else jax.jacrev)(flat)
-        compiled = jax.jit(transformed)
-
-        def call(x: Array) -> Any:
-            with _double():
-                return np.asarray(compiled(x))
-
+        call = self.waiting(jax.jit(transformed))
         call(np.ones(function.n))  # compiles
         return call
 
@@ -55,26 +51,47 @@ class Jax(Peer):
         """Return ``jit(value_and_grad)``, vectorised by ``vmap`` for a batch."""
         import jax
 
-        code = written(function, _spelling())
+        code = self.written(function)
         inputs = tuple(range(len(function.inputs)))
         both = jax.value_and_grad(lambda *xs: code(*xs)[0].reshape(()), inputs)
         compiled = jax.jit(both if points is None else jax.vmap(both))
-        wait, batch = jax.block_until_ready, () if points is None else (points,)
+        return self.adapted(function, points, self.waiting(compiled))
 
-        def call(*arguments: Any) -> Any:
+    def waiting(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `call` in float64, which returns when its results are computed."""
+        import jax
+
+        wait = jax.block_until_ready
+
+        def run(*arguments: Any) -> Any:
             with _double():
-                return wait(compiled(*arguments))
+                return wait(call(*arguments))
 
-        def arguments(x: Array) -> list[Any]:
-            with _double():
-                return [jax.numpy.asarray(part) for part in function.split(x)]
+        return run
 
-        def unpack(result: Any) -> tuple[Array, Array]:
-            value, slopes = result
-            flat = [np.asarray(slope).reshape((*batch, -1)) for slope in slopes]
-            return np.asarray(value), np.concatenate(flat, axis=-1)
+    def converted(self, values: Sequence[Any]) -> list[Any]:
+        """Return arrays of JAX in float64."""
+        import jax
 
-        return CallAdapter(call, arguments, unpack)
+        with _double():
+            return [jax.numpy.asarray(value) for value in values]
+
+    def spelling(self) -> LibrarySpelling:
+        """Return JAX's operations; some of NumPy's are elsewhere in JAX."""
+        import jax
+        import jax.numpy as jnp
+
+        rows = {
+            "diag": diagonal_matrix,
+            "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
+            "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
+            "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),
+            "relu": jax.nn.relu,
+            "sigmoid": jax.nn.sigmoid,
+            "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
+            "take": take_by_index,
+        }
+        return LibrarySpelling(jnp, rows)
 
 
 def _double() -> AbstractContextManager[None]:
@@ -84,35 +101,6 @@ def _double() -> AbstractContextManager[None]:
     home = jax if hasattr(jax, "enable_x64") else import_module("jax.experimental")
     context: AbstractContextManager[None] = home.enable_x64(True)
     return context
-
-
-def _spelling() -> LibrarySpelling:
-    import jax
-    import jax.numpy as jnp
-
-    rows = {
-        "diag": diagonal_matrix,
-        "log_softmax": lambda x, *, axes, rank: jax.nn.log_softmax(x, axis=axes),
-        "logsumexp": lambda x, *, axes, rank: jax.scipy.special.logsumexp(x, axis=axes),
-        "polygamma": lambda order, x: jax.scipy.special.polygamma(int(order), x),
-        "relu": jax.nn.relu,
-        "sigmoid": jax.nn.sigmoid,
-        "softmax": lambda x, *, axes, rank: jax.nn.softmax(x, axis=axes),
-        "take": take_by_index,
-    }
-    return LibrarySpelling(jnp, rows)
-
-
-def _packed(function: Function) -> Callable[[Any], Any]:
-    """Return the function of the flattened inputs, its outputs flattened."""
-    import jax.numpy as jnp
-
-    code = written(function, _spelling())
-
-    def flat(x: Any) -> Any:
-        return jnp.concatenate([jnp.ravel(part) for part in code(*function.split(x))])
-
-    return flat
 
 
 JAX = Jax()

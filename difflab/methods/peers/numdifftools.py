@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import float64
 
-from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, written
+from difflab.methods.peers.array_peer import ArrayPeer
+from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling
 from difflab.methods.protocol import Estimate, Family
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["NUMDIFFTOOLS"]
 
 
-class Numdifftools(Peer):
+class Numdifftools(ArrayPeer):
     """numdifftools' Richardson-extrapolated differences, with their error estimates."""
 
     name = "numdifftools"
@@ -35,7 +36,7 @@ class Numdifftools(Peer):
         """Return numdifftools' Jacobian or Hessian, with its error estimate."""
         import numdifftools
 
-        counted = _CallCounter(_packed(function))
+        counted = _CallCounter(self.packed(function))
         if order == 2:
             found = numdifftools.Hessian(lambda x: counted(x)[0], full_output=True)
         else:
@@ -60,7 +61,7 @@ class Numdifftools(Peer):
         """Return the value and ``Gradient``, point by point."""
         import numdifftools
 
-        flat = _packed(function)
+        flat = self.packed(function)
 
         def value(x: Array) -> Any:
             return flat(x)[0]
@@ -78,6 +79,14 @@ class Numdifftools(Peer):
             unpack,
         )
 
+    def spelling(self) -> LibrarySpelling:
+        """Return NumPy's operations."""
+        return LibrarySpelling(np)
+
+    def packed(self, function: Function) -> Callable[[Array], Array]:
+        """Return the function of the flattened inputs, without NumPy's warnings."""
+        return np.errstate(all="ignore")(super().packed(function))
+
 
 class _CallCounter:
     """A function that counts its calls."""
@@ -89,17 +98,6 @@ class _CallCounter:
     def __call__(self, x: Array) -> Array:
         self.evaluations += 1
         return self.function(x)
-
-
-def _packed(function: Function) -> Callable[[Array], Array]:
-    """Return the function of the flattened inputs, its outputs flattened."""
-    code = written(function, LibrarySpelling(np))
-
-    def flat(x: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return np.concatenate([np.ravel(part) for part in code(*function.split(x))])
-
-    return flat
 
 
 NUMDIFFTOOLS = Numdifftools()

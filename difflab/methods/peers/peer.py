@@ -19,7 +19,7 @@ from difflab.methods.protocol import Estimate, Family, Prepared, Problem, Size
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "refusals"]
+__all__ = ["Array", "CallAdapter", "Peer", "PeerCall", "PeerDerivative", "absence", "refusals"]
 
 Array = NDArray[float64]
 PeerCall = Callable[[Array], Any]
@@ -84,8 +84,9 @@ class Peer:
 
         A broken package is detected only after `start`.
         """
-        if not installed(self.name):
-            return f"{self.name} is not installed; add it with: pip install {self.name}"
+        reason = absence(self.name)
+        if reason is not None:
+            return reason
         broken = fault(self.name, *self.modules)
         if not broken:
             return None
@@ -174,6 +175,13 @@ class PeerDerivative:
             return self._peer.estimated(self._call(x), self._shape)
         except (NotImplementedError, TypeError) as error:
             raise _refused(self._peer.title, error) from error
+
+
+def absence(package: str) -> str | None:
+    """Return that a package is not installed, with the command that installs it, or None."""
+    if installed(package):
+        return None
+    return f"{package} is not installed; add it with: pip install {package}"
 
 
 @contextmanager

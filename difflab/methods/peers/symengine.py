@@ -13,9 +13,9 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
+from difflab.methods.expressions import expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
 from difflab.methods.peers.spelling import RenamedModule
 from difflab.methods.protocol import Family
@@ -89,16 +89,11 @@ def _expressions(function: Function) -> tuple[list[Any], list[Any]]:
         raise UnsupportedError(
             f"written out as a tree for SymEngine it has over {TREE_LIMIT:,} nodes"
         )
-    symbols: list[Any] = []
-    environment: dict[int, Any] = {}
-    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        # SymEngine's `cse` names temporaries x0, x1, …, even if such symbols exist already.
-        fresh = [symengine.Symbol(f"input{len(symbols) + k}") for k in range(math.prod(shape))]
-        symbols += fresh
-        environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
-    results = fold(function.graph, environment, function.outputs, SymengineInterpreter())
-    flat = [entry for result in results for entry in np.asarray(result, dtype=object).flat]
-    return symbols, [symengine.sympify(entry) for entry in flat]
+    # SymEngine's `cse` names temporaries x0, x1, …, even if such symbols exist already.
+    symbols, outputs = expressions(
+        function, lambda number: symengine.Symbol(f"input{number}"), SymengineInterpreter()
+    )
+    return symbols, [symengine.sympify(output) for output in outputs]
 
 
 class SymengineInterpreter(SympyInterpreter):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
-from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index, written
+from difflab.methods.peers.array_peer import ArrayPeer
+from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling, RenamedModule, take_by_index
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["TORCH"]
 
 
-class Torch(Peer):
+class Torch(ArrayPeer):
     """PyTorch's eager mode, in float64."""
 
     name = "torch"
@@ -28,7 +30,7 @@ class Torch(Peer):
         """Return the Jacobian, one backward pass per row, or PyTorch's own Hessian."""
         import torch
 
-        flat = _packed(function)
+        flat = self.packed(function)
         if order == 2:
             hessian = torch.autograd.functional.hessian
             return lambda x: hessian(lambda at: flat(at)[0], torch.tensor(x))
@@ -51,29 +53,32 @@ class Torch(Peer):
         """Return the function on tensors, and ``torch.autograd.grad`` of its sum."""
         import torch
 
-        code = written(function, _spelling())
-        batch = () if points is None else (points,)
-        gradient, ones = torch.autograd.grad, torch.ones(batch, dtype=torch.float64)
+        code, gradient = self.written(function), torch.autograd.grad
+        ones = torch.ones(() if points is None else (points,), dtype=torch.float64)
 
         def call(*tensors: Any) -> Any:
             value = code(*tensors)[0]
             return value, gradient(value, tensors, ones, allow_unused=True)
 
-        def arguments(x: Array) -> list[Any]:
-            parts = function.split(x)
-            return [torch.tensor(np.array(part), requires_grad=True) for part in parts]
+        adapter = self.adapted(function, points, call)
+        return replace(
+            adapter, arguments=lambda x: [leaf.requires_grad_() for leaf in adapter.arguments(x)]
+        )
 
-        def unpack(result: Any) -> tuple[Array, Array]:
-            value, slopes = result
-            flat = [
-                np.zeros((*batch, int(np.prod(shape))))
-                if slope is None
-                else slope.numpy().reshape((*batch, -1))
-                for slope, shape in zip(slopes, function.input_shapes, strict=True)
-            ]
-            return value.detach().numpy(), np.concatenate(flat, axis=-1)
+    def converted(self, values: Sequence[Any]) -> list[Any]:
+        """Return tensors."""
+        import torch
 
-        return CallAdapter(call, arguments, unpack)
+        return [torch.from_numpy(np.array(value)) for value in values]
+
+    def array(self, value: Any) -> Array:
+        """Return a tensor as an array, without its history."""
+        array: Array = value.detach().numpy()
+        return array
+
+    def spelling(self) -> LibrarySpelling:
+        """Return PyTorch's operations."""
+        return _spelling()
 
 
 @cache
@@ -136,14 +141,6 @@ def _product(x: Any, axis: tuple[int, ...]) -> Any:
 
 def _transposed(x: Any, *, axes: tuple[int, ...]) -> Any:
     return x.permute((*range(x.ndim - len(axes)), *(axis + x.ndim for axis in axes)))
-
-
-def _packed(function: Function) -> Callable[[Any], Any]:
-    """Return the function of the flattened inputs, its outputs flattened."""
-    import torch
-
-    code = written(function, _spelling())
-    return lambda x: torch.cat([part.reshape(-1) for part in code(*function.split(x))])
 
 
 TORCH = Torch()

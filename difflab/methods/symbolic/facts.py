@@ -1,10 +1,10 @@
-"""Facts about a derivative that SymPy's process reports."""
+"""Sizes of a derivative that SymPy's process reports."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Sizes", "SymbolicFacts"]
+__all__ = ["Sizes"]
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,3 @@ class Sizes:
     dag: int
     tree_operations: int
     operations: int
-
-
-@dataclass(frozen=True)
-class SymbolicFacts:
-    """Time and sizes of a prepared derivative."""
-
-    seconds: float
-    size: Sizes

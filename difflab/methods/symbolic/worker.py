@@ -19,14 +19,17 @@ from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
-from difflab.graph.evaluate import fold
 from difflab.graph.function import Function
 from difflab.graph.interpreters import SympyInterpreter
 from difflab.graph.ir import Number
+from difflab.methods.expressions import expressions
+from difflab.methods.process.derivative import PreparedFacts
+from difflab.methods.process.session import DerivativeSession
 from difflab.methods.process.worker import Handlers, ReportProgress, limit_memory
-from difflab.methods.symbolic.facts import Sizes, SymbolicFacts
+from difflab.methods.protocol import Estimate, Problem
+from difflab.methods.symbolic.facts import Sizes
 from difflab.methods.symbolic.size import distinct, sizes
-from difflab.methods.timer import Stopwatch, elapsed, peak_of
+from difflab.methods.timer import Stopwatch
 
 __all__ = ["SympyDerivative", "SympySession", "handlers"]
 
@@ -48,39 +51,25 @@ def handlers(report: ReportProgress) -> Handlers:
     _lambdified([x, y], warm)
     sympy.simplify(warm[0])
     session = SympySession(report)
-    return {
-        "prepare": session.prepare,
-        "simplify": session.simplify,
-        "value": session.value,
-        "elapsed": session.elapsed,
-        "peak": session.peak,
-    }
+    return {**session.handlers(), "simplify": session.simplify}
 
 
-class SympySession:
-    """The derivatives that this process holds, by the numbers that the parent assigned."""
+class SympySession(DerivativeSession):
+    """The derivatives that SymPy's process holds."""
 
     def __init__(self, report: ReportProgress) -> None:
+        super().__init__()
         self._report = report
-        self._derivatives: dict[int, SympyDerivative] = {}
 
-    def prepare(
-        self,
-        number: int,
-        function: Function,
-        order: int,
-        memory_bytes: int,
-        forgotten: Sequence[int] = (),
-    ) -> SymbolicFacts:
-        """Differentiate `function` and keep the derivative as `number`; drop `forgotten` ones."""
-        for other in forgotten:
-            self._derivatives.pop(other, None)
-        limit_memory(memory_bytes)
+    def prepared(self, problem: Problem) -> tuple[SympyDerivative, PreparedFacts]:
+        """Return SymPy's derivative of a problem, with the time it took and its sizes."""
+        assert problem.function is not None
+        limit_memory(problem.memory_bytes)
         with Stopwatch() as watch:
-            derivative = SympyDerivative(function, order, self._report)
+            derivative = SympyDerivative(problem.function, problem.order, self._report)
             seconds = watch.seconds()
-        self._derivatives[number] = derivative
-        return SymbolicFacts(seconds, derivative.size())
+        size = derivative.size()
+        return derivative, PreparedFacts(seconds, size.operations, size)
 
     def simplify(self, number: int) -> Sizes:
         """Return the size of the derivative after `sympy.simplify`."""
@@ -91,19 +80,9 @@ class SympySession:
             simplified.append(sympy.simplify(expression))
         return sizes(simplified, *sympy.cse(simplified))
 
-    def value(self, number: int, x: NDArray[float64]) -> NDArray[float64]:
+    def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
-        return self._derivatives[number](x)
-
-    def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
-        """Return the seconds that `repeats` calls take in this process, excluding communication."""
-        derivative = self._derivatives[number]
-        return elapsed(lambda: derivative(x), repeats)
-
-    def peak(self, number: int, x: NDArray[float64]) -> int:
-        """Return the bytes that one call allocates at its peak."""
-        derivative = self._derivatives[number]
-        return peak_of(lambda: derivative(x))
+        return Estimate(self._derivatives[number](x), None, 0)
 
 
 class SympyDerivative:
@@ -154,18 +133,14 @@ class SympyDerivative:
 
 def _converted(function: Function, report: ReportProgress) -> tuple[Expressions, Expressions]:
     """Return a symbol per flattened input and an expression per flattened output."""
-    graph = function.graph
-    report(f"converted 0 of {len(graph)} nodes")
-    symbols: Expressions = []
-    environment: dict[int, Any] = {}
-    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
-        size = int(np.prod(shape))
-        fresh = [sympy.Symbol(f"x{len(symbols) + k}", real=True) for k in range(size)]
-        symbols += fresh
-        environment[node] = np.array(fresh, dtype=object).reshape(shape) if shape else fresh[0]
-    values = fold(graph, environment, function.outputs, _ReportingInterpreter(len(graph), report))
-    report(f"converted all {len(graph)} nodes")
-    outputs = [entry for value in values for entry in np.asarray(value, dtype=object).flat]
+    total = len(function.graph)
+    report(f"converted 0 of {total} nodes")
+    symbols, outputs = expressions(
+        function,
+        lambda number: sympy.Symbol(f"x{number}", real=True),
+        _ReportingInterpreter(total, report),
+    )
+    report(f"converted all {total} nodes")
     return symbols, [_as_expression(output) for output in outputs]
 
 

@@ -40,6 +40,7 @@ HARD = [
     ("max(x, y)", [1.0, 1.0]),
     ("sqrt(x)", [0.0]),  # an edge
     ("ln(x)", [-1.0]),  # outside
+    ("0.5/x", [0.0]),  # a pole
     ("where(x < 1, 0, 1)", [1.0]),  # a jump
     ("sin(1e7*x)", [1.0]),  # steps that are too long
     ("x^2", [0.0]),  # no relative accuracy

@@ -1,0 +1,71 @@
+"""Base class of the peers that differentiate Python code over an array module."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.methods.peers.peer import Array, CallAdapter, Peer
+from difflab.methods.peers.spelling import LibrarySpelling, written
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["ArrayPeer"]
+
+
+class ArrayPeer(Peer):
+    """A package with an array module: how its code is written, and its arrays converted.
+
+    A subclass defines the `spelling` of its operations, and overrides the conversions from and
+    to NumPy's arrays that are not NumPy's own.
+    """
+
+    def spelling(self) -> LibrarySpelling:
+        """Return the package's operations under NumPy's names."""
+        raise NotImplementedError
+
+    def converted(self, values: Sequence[Any]) -> list[Any]:
+        """Return NumPy's arrays as arrays of the package."""
+        return [np.ascontiguousarray(v) if v.ndim else np.float64(v) for v in values]
+
+    def array(self, value: Any) -> Array:
+        """Return an array of the package as NumPy's."""
+        return np.asarray(value)
+
+    def written(self, function: Function) -> Callable[..., tuple[Any, ...]]:
+        """Return the function as code that maps a value per input to a value per output."""
+        return written(function, self.spelling())
+
+    def packed(self, function: Function) -> Callable[[Any], Any]:
+        """Return the function of the flattened inputs, its outputs flattened."""
+        code, xp = self.written(function), self.spelling().xp
+
+        def flat(x: Any) -> Any:
+            return xp.concatenate([xp.reshape(part, (-1,)) for part in code(*function.split(x))], 0)
+
+        return flat
+
+    def adapted(
+        self, function: Function, points: int | None, call: Callable[..., Any]
+    ) -> CallAdapter:
+        """Return the adapter of a `call` that returns the value and a gradient per input.
+
+        A gradient of None is zero.
+        """
+        batch = () if points is None else (points,)
+
+        def result(found: Any) -> tuple[Array, Array]:
+            value, slopes = found
+            flat = [
+                np.zeros((*batch, math.prod(shape)))
+                if slope is None
+                else self.array(slope).reshape((*batch, -1))
+                for slope, shape in zip(slopes, function.input_shapes, strict=True)
+            ]
+            return self.array(value), np.concatenate(flat, axis=-1)
+
+        return CallAdapter(call, lambda x: self.converted(function.split(x)), result)

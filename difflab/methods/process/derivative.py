@@ -1,0 +1,125 @@
+"""The parent's side of a method in a process of its own: the process, and its derivatives."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from dataclasses import dataclass, replace
+from itertools import count as counter
+from typing import Any
+
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.methods.process.worker import Worker
+from difflab.methods.protocol import Estimate, Problem
+
+__all__ = ["MethodProcess", "PreparedFacts", "ProcessDerivative"]
+
+
+class MethodProcess:
+    """The process of one method, started when it is needed and again after it has ended.
+
+    Parameters
+    ----------
+    module, *arguments : str
+        The module that the process imports, and arguments of its `handlers`; see `Worker`.
+    """
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        self._command = (module, *arguments)
+        self._worker: Worker | None = None
+        # A derivative may be garbage-collected in the middle of a message to the process, so its
+        # number is queued for the next message.
+        self.forgotten: deque[int] = deque()
+
+    def start(self) -> None:
+        """Start the process without waiting for it."""
+        self.running()
+
+    def wait(self) -> None:
+        """Wait until the process has started."""
+        self.running().wait()
+
+    def stop(self) -> None:
+        """End the process; the next derivative starts another."""
+        if self._worker is not None:
+            self._worker.stop()
+
+    def running(self) -> Worker:
+        """Return the process, started if it is not running."""
+        if self._worker is None or not self._worker.alive:
+            self._worker = Worker(*self._command)
+        return self._worker
+
+    def drain(self) -> list[int]:
+        """Return the numbers of the derivatives that may be dropped, and clear them."""
+        return [self.forgotten.popleft() for _ in range(len(self.forgotten))]
+
+
+@dataclass(frozen=True)
+class PreparedFacts:
+    """Seconds, operations and size of a derivative that the process has prepared."""
+
+    seconds: float
+    operations: int | None
+    size: Any
+
+
+class ProcessDerivative:
+    """A derivative held by a method's process, prepared again if that was stopped.
+
+    Attributes
+    ----------
+    prepare_seconds : float
+        Seconds that preparing took in the process, without its start.
+    """
+
+    _numbers = counter()
+
+    def __init__(self, method: MethodProcess, problem: Problem) -> None:
+        self._method = method
+        self._problem = problem
+        self._number = next(self._numbers)
+        self._facts = self._prepare()
+        weakref.finalize(self, method.forgotten.append, self._number)
+        self.prepare_seconds = self._facts.seconds
+
+    def __call__(self, x: NDArray[float64]) -> Estimate:
+        """Return the derivative at `x`."""
+        estimate: Estimate = self._ask("value", x)
+        return estimate
+
+    def elapsed(self, x: NDArray[float64], repeats: int) -> float:
+        """Return the seconds that `repeats` calls at `x` take in the process."""
+        seconds: float = self._ask("elapsed", x, repeats)
+        return seconds
+
+    def peak_bytes(self, x: NDArray[float64]) -> int:
+        """Return the bytes that one call allocates at its peak."""
+        peak: int = self._ask("peak", x)
+        return peak
+
+    def _ask(self, request: str, *arguments: Any) -> Any:
+        self._ensure_prepared()
+        return self._request(request, self._number, *arguments)
+
+    def _ensure_prepared(self) -> None:
+        """Prepare again if the process that held this derivative has ended."""
+        if not self._worker.alive:
+            self._prepare()
+
+    def _prepare(self) -> PreparedFacts:
+        """Prepare the derivative in the process; return the facts that it reports."""
+        self._worker = self._method.running()
+        self._worker.wait()
+        # The process rebuilds `values` from the function; this process keeps the deadline.
+        sent = replace(self._problem, values=None, deadline=None)  # type: ignore[arg-type]
+        facts: PreparedFacts = self._request("prepare", self._number, sent, self._method.drain())
+        return facts
+
+    def _request(self, name: str, *arguments: Any) -> Any:
+        problem = self._problem
+        return self._worker.request(
+            name, *arguments, timeout=problem.seconds_left(), limit=problem.timeout
+        )

@@ -1,0 +1,67 @@
+"""The other side of `derivative`: the derivatives that a method's process holds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.methods.process.derivative import PreparedFacts
+from difflab.methods.process.worker import Handlers
+from difflab.methods.protocol import Estimate, Problem
+from difflab.methods.timer import elapsed, peak_of
+
+__all__ = ["DerivativeSession"]
+
+
+class DerivativeSession(ABC):
+    """The derivatives of one method, by the numbers that the other process assigned."""
+
+    def __init__(self) -> None:
+        self._derivatives: dict[int, Any] = {}
+
+    def handlers(self) -> Handlers:
+        """Return the handlers of the requests of `ProcessDerivative`."""
+        return {
+            "prepare": self.prepare,
+            "value": self.value,
+            "elapsed": self.elapsed,
+            "peak": self.peak,
+        }
+
+    def prepare(
+        self, number: int, problem: Problem, forgotten: Sequence[int] = ()
+    ) -> PreparedFacts:
+        """Prepare a derivative and keep it as `number`; drop `forgotten` ones; return its facts."""
+        for other in forgotten:
+            self._derivatives.pop(other, None)
+        self._derivatives[number], facts = self.prepared(problem)
+        return facts
+
+    @abstractmethod
+    def prepared(self, problem: Problem) -> tuple[Any, PreparedFacts]:
+        """Return the derivative of a problem, and the facts to report."""
+
+    @abstractmethod
+    def value(self, number: int, x: NDArray[float64]) -> Estimate:
+        """Return the derivative at `x`."""
+
+    def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
+        """Return the seconds that `repeats` calls take in this process, excluding communication."""
+        with np.errstate(all="ignore"):
+            return elapsed(self.call(number, x), repeats)
+
+    def peak(self, number: int, x: NDArray[float64]) -> int:
+        """Return the bytes that one call allocates at its peak."""
+        with np.errstate(all="ignore"):
+            return peak_of(self.call(number, x))
+
+    def call(self, number: int, x: NDArray[float64]) -> Callable[[], Any]:
+        """Return a call of a derivative at `x`, read-only: a flag that pickling does not keep."""
+        derivative = self._derivatives[number]
+        x.flags.writeable = False
+        return lambda: derivative(x)
