@@ -12,7 +12,7 @@ import pytest
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import BackwardPlan
-from difflab.eager.sweep import replay
+from difflab.eager.sweep import replay, trace
 from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
 from tests.eager.test_agreement import CASES, ROWS, eager
@@ -240,7 +240,7 @@ def test_gradients_have_memory_of_their_own() -> None:
 
 
 def test_large_and_long_tapes_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "LARGEST", 10)
+    monkeypatch.setattr(trace, "LARGEST", 10)
     monkeypatch.setattr(replay, "LONGEST", 5)
     for _ in range(4):
         x = dl.tensor(np.ones(100), requires_grad=True)
