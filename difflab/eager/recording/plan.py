@@ -15,7 +15,6 @@ import numpy as np
 
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.reverse import pull_back_masked
-from difflab.autodiff.engine.template import template
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
@@ -23,13 +22,15 @@ from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, power
 
-__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Recipe", "recipe", "recipe_of"]
+__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Numbers", "Recipe", "recipe", "recipe_of"]
 
 POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]
 RecipeStep = tuple[Primitive, tuple[int, ...], Params]
 Bound = tuple[Map, int, int]
+Numbers = tuple[tuple[int, float, float | str], ...]
+"""Slots that hold plain numbers, the numbers, and again the numbers, or the text of a zero."""
 NUMBERS = (int, float)
 REMEMBERED = 4096
 """Size of each cache; the keys hold shapes and numbers, which need not recur."""
@@ -100,21 +101,17 @@ def _bound(
 
 
 @lru_cache(REMEMBERED)
-def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe | None:
+def recipe(rule_map: Map, arity: int, numbers: Numbers = ()) -> Recipe | None:
     """Return the recipe of a map ``(t, y, *args)``, some of whose arguments are plain numbers.
 
     The exact identities that simplify graphs then apply: x ** 2 has the derivative 2 * x, without
     a power. A coefficient 0 is multiplied by like any other, because 0 * inf is nan; but x ** 0
     is 1 everywhere and has no derivative: None.
     """
-    if not numbers:
-        found = template(rule_map, arity)
-        steps: list[RecipeStep] = [(row, operands, ()) for row, operands in found.steps]
-        return Recipe(arity + 2, list(found.constants), steps, found.result)
-    known = dict(numbers)
+    known = {slot: number for slot, number, _ in numbers}
     if rule_map is POWER_OF_NUMBER and known.get(3) == 0:
         return None
-    builder = Builder(simplify=True)
+    builder = Builder(simplify=bool(numbers))
     builder.annihilates = False
     inputs = [builder.input(name) for name in _names(arity)]
     slots = [
@@ -218,22 +215,6 @@ class BackwardPlan:
     blank : list
         The slots of a step that keeps nothing.
     """
-
-    __slots__ = (
-        "blank",
-        "computes",
-        "dtype",
-        "keep",
-        "kind",
-        "maps",
-        "params",
-        "positions",
-        "product",
-        "recipes",
-        "regular",
-        "row",
-        "shapes",
-    )
 
     def __init__(
         self,

@@ -26,19 +26,13 @@ LONGEST = 1000
 REMEMBERED = 256
 
 
-class RecordedSweep(NamedTuple):
-    """A recorded sweep, and the array module whose kernels it calls."""
-
-    xp: Any
-    sweep: SweepFunction
-
-
-RECORDED_SWEEPS: dict[Any, RecordedSweep | int] = {}
+ONCE, NEVER = 1, 0
+RECORDED_SWEEPS: dict[Any, SweepFunction | int] = {}
 """By the structure of the tape: the recorded sweep, or `ONCE` or `NEVER` before it is recorded.
 
-Also by plan: the recorded sweep of the latest tape whose last step has this plan, tried first.
+Also by plan and array module: the latest sweep over a tape whose last step has this plan, tried
+first.
 """
-ONCE, NEVER = 1, 0
 
 
 class WalkedTape(NamedTuple):
@@ -55,38 +49,38 @@ def replayed(root: TapeStep, seed: Any, *, keep: bool) -> list[tuple[Accumulatio
     The sweep is recorded at the second tape of a structure.
     """
     xp = module_of(seed)
-    latest = RECORDED_SWEEPS.get(root.plan)
-    if type(latest) is RecordedSweep and latest.xp is xp:
-        found = _quiet().run(latest.sweep, root, seed, keep)
+    latest: Any = RECORDED_SWEEPS.get((root.plan, xp))
+    if latest is not None:
+        found: Any = _quiet().run(latest, root, seed, keep)
         if found is not None:
-            return found
+            return found  # type: ignore[no-any-return]
     tape = _walk(root)
     if tape is None:
         return None
-    key = (xp, tape.key)
+    key = (tape.key, xp)
     recorded = RECORDED_SWEEPS.get(key)
-    if isinstance(recorded, RecordedSweep):
-        RECORDED_SWEEPS[root.plan] = recorded
-        return _quiet().run(recorded.sweep, root, seed, keep)
-    if recorded is ONCE:
-        return _quiet().run(_recorded, tape, seed, key, keep)
     if recorded is None:
         if len(RECORDED_SWEEPS) >= REMEMBERED:
             RECORDED_SWEEPS.clear()
         RECORDED_SWEEPS[key] = ONCE
+    elif recorded == ONCE:
+        return _quiet().run(_recorded, tape, seed, key, keep)
+    elif callable(recorded):
+        RECORDED_SWEEPS[root.plan, xp] = recorded
+        return _quiet().run(recorded, root, seed, keep)
     return None
 
 
 def _recorded(tape: WalkedTape, seed: Any, key: Any, keep: bool) -> list[tuple[Accumulation, Any]]:
     """Return the result of `pull_back`, and record its sweep unless it computes too much."""
-    root = tape.steps[0]
-    trace = Trace(tape.steps, seed, key[0])
+    root, xp = tape.steps[0], key[1]
+    trace = Trace(tape.steps, seed, xp)
     found = dict(pull_back(root, trace.seed, keep=True, calculator=trace, show=_no_hooks))
     leaves = {leaf: found[leaf] for leaf in tape.leaves}
     RECORDED_SWEEPS[key] = NEVER
     if trace.complete:
-        sweep = RecordedSweep(trace.xp, sweep_function(tape.steps, leaves, trace))
-        RECORDED_SWEEPS[key] = RECORDED_SWEEPS[root.plan] = sweep
+        sweep = sweep_function(tape.steps, leaves, trace)
+        RECORDED_SWEEPS[key] = RECORDED_SWEEPS[root.plan, xp] = sweep
     if not keep:
         for step in tape.steps:
             step.free()
