@@ -12,9 +12,10 @@ import pytest
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.plan import BackwardPlan
-from difflab.eager.sweep import replay
+from difflab.eager.sweep import replay, trace
 from difflab.eager.tensors import tensor as tensors
 from difflab.errors import TapeError
+from difflab.primitives import negative
 from tests.eager.test_agreement import CASES, ROWS, eager
 
 
@@ -98,7 +99,7 @@ def test_a_recorded_sweep_turns_other_tapes_away() -> None:
         roots = [last(form) for _ in range(3)]
         for root in roots[:2]:
             root.backward()
-        sweep = replay.RECORDED_SWEEPS[roots[0].grad_fn.plan].sweep
+        sweep = replay.RECORDED_SWEEPS[roots[0].grad_fn.plan, np]
         accepted = [sweep(last(other).grad_fn, seed, True) is not None for other in forms]
         assert accepted == [other is form for other in forms]
         assert sweep(roots[2].grad_fn, seed, False) is not None
@@ -240,7 +241,7 @@ def test_gradients_have_memory_of_their_own() -> None:
 
 
 def test_large_and_long_tapes_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "LARGEST", 10)
+    monkeypatch.setattr(trace, "LARGEST", 10)
     monkeypatch.setattr(replay, "LONGEST", 5)
     for _ in range(4):
         x = dl.tensor(np.ones(100), requires_grad=True)
@@ -298,6 +299,34 @@ def test_every_backward_computes_what_the_first_did(name: str) -> None:
         for one, other in zip(found, expected, strict=True):
             assert np.array_equal(one, other, equal_nan=True)
     assert repr(runs[0]) == repr(runs[1]) == repr(runs[2])  # with the signs of zeros
+
+
+def test_the_sign_of_a_plain_zero_is_kept() -> None:
+    for _ in range(4):
+        for zero in (0.0, -0.0, 0):
+            x = dl.tensor(2.0, requires_grad=True)
+            (x * zero).backward()
+            assert repr(x.grad) == repr(dl.tensor(float(zero)))
+
+
+def test_a_replay_repeats_the_calls_of_the_traced_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong kernel in the traced sweep stays in the replays: they derive nothing again."""
+    emit = trace.Trace.emit
+
+    def drifting(self: Any, primitive: Any, args: Any, params: Any = ()) -> Any:
+        return emit(self, negative if primitive.name == "cos" else primitive, args)
+
+    def slope() -> float:
+        x = dl.tensor(0.5, requires_grad=True)
+        np.sin(x).backward()
+        found: float = x.grad.item()
+        return found
+
+    assert slope() == np.cos(0.5)
+    with monkeypatch.context() as patched:
+        patched.setattr(trace.Trace, "emit", drifting)
+        assert slope() == -0.5
+    assert slope() == -0.5
 
 
 def test_a_gradient_that_is_zero_can_be_gone_through_again() -> None:

@@ -15,48 +15,49 @@ import numpy as np
 
 from difflab.autodiff.engine.argumentwise import cotangent
 from difflab.autodiff.engine.reverse import pull_back_masked
-from difflab.autodiff.engine.template import template
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Primitive, Select, Transpose
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Graph, Params, Shape
+from difflab.graph.ir import FIRST_ROW, Graph, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import broadcast, power
 
-__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Recipe", "recipe", "recipe_of"]
+__all__ = ["NUMBERS", "REMEMBERED", "BackwardPlan", "Numbers", "Recipe", "recipe", "recipe_of"]
 
 POWER_OF_NUMBER = power.rule.maps[0]  # type: ignore[union-attr]
 Map = Callable[..., Any]
 Shapes = tuple[Shape, ...]
 RecipeStep = tuple[Primitive, tuple[int, ...], Params]
 Bound = tuple[Map, int, int]
+Numbers = tuple[tuple[int, float, float | str], ...]
+"""Slots that hold plain numbers, the numbers, and again the numbers, or the text of a zero."""
 NUMBERS = (int, float)
 REMEMBERED = 4096
 """Size of each cache; the keys hold shapes and numbers, which need not recur."""
 
 
 class Recipe:
-    """A sequence of row calls over slots: t, y and the arguments, then constants, then results.
+    """A sequence of row calls over slots: t, y and the arguments, constants, then their results.
 
     Attributes
     ----------
     steps : list
         Rows, the slots of their operands, and their parameters.
     reads : frozenset of int
-        The slots, t aside, that the results depend on.
+        The slots, t aside, that the result depends on.
     """
 
-    __slots__ = ("bound", "constants", "inputs", "reads", "results", "steps")
+    __slots__ = ("bound", "constants", "inputs", "reads", "result", "steps")
 
     def __init__(
-        self, inputs: int, constants: list[float], steps: list[RecipeStep], results: tuple[int, ...]
+        self, inputs: int, constants: list[float], steps: list[RecipeStep], result: int
     ) -> None:
         self.inputs = inputs
         self.constants = constants
         self.steps = steps
-        self.results = results
+        self.result = result
         first = inputs + len(constants)
-        needed = set(results)
+        needed = {result}
         for number in range(len(steps) - 1, -1, -1):
             if first + number in needed:
                 needed.update(steps[number][1])
@@ -65,8 +66,8 @@ class Recipe:
 
     @property
     def passes(self) -> bool:
-        """Whether the only result is the cotangent t, unchanged."""
-        return self.results == (0,)
+        """Whether the result is the cotangent t, unchanged."""
+        return self.result == 0
 
     def on(self, xp: ModuleType | None) -> list[Bound]:
         """Return the steps with the kernels of an array module; for None, with the rows."""
@@ -75,8 +76,8 @@ class Recipe:
             found = self.bound[xp] = [_bound(xp, *step) for step in self.steps]
         return found
 
-    def run(self, slots: list[Any], xp: ModuleType | None) -> list[Any]:
-        """Return all slots after the last step; `slots` are the inputs."""
+    def run(self, slots: list[Any], xp: ModuleType | None) -> Any:
+        """Return the result; `slots` are the inputs."""
         work = slots + self.constants
         append = work.append
         for function, first, second in self.bound.get(xp) or self.on(xp):
@@ -84,7 +85,7 @@ class Recipe:
                 append(function(work[first], work[second]))
             else:
                 append(function(work[first]) if first >= 0 else function(work))
-        return work
+        return work[self.result]
 
 
 def _bound(
@@ -100,21 +101,17 @@ def _bound(
 
 
 @lru_cache(REMEMBERED)
-def recipe(rule_map: Map, arity: int, numbers: tuple[tuple[int, float], ...] = ()) -> Recipe | None:
+def recipe(rule_map: Map, arity: int, numbers: Numbers = ()) -> Recipe | None:
     """Return the recipe of a map ``(t, y, *args)``, some of whose arguments are plain numbers.
 
     The exact identities that simplify graphs then apply: x ** 2 has the derivative 2 * x, without
     a power. A coefficient 0 is multiplied by like any other, because 0 * inf is nan; but x ** 0
     is 1 everywhere and has no derivative: None.
     """
-    if not numbers:
-        found = template(rule_map, arity)
-        steps: list[RecipeStep] = [(row, operands, ()) for row, operands in found.steps]
-        return Recipe(arity + 2, list(found.constants), steps, (found.result,))
-    known = dict(numbers)
+    known = {slot: number for slot, number, _ in numbers}
     if rule_map is POWER_OF_NUMBER and known.get(3) == 0:
         return None
-    builder = Builder(simplify=True)
+    builder = Builder(simplify=bool(numbers))
     builder.annihilates = False
     inputs = [builder.input(name) for name in _names(arity)]
     slots = [
@@ -129,16 +126,12 @@ def _names(arity: int) -> list[str]:
     return ["t", "y", *(f"a{position}" for position in range(arity))]
 
 
-def recipe_of(function: Function, output: int | None = None, *, exact: bool = False) -> Recipe:
-    """Return a recorded function, or one of its outputs, as a recipe over its inputs.
-
-    Broadcasts are left to the kernels where these broadcast; with `exact`, where each step must
-    give the recorded bits and memory layout, only broadcasts of scalars are.
-    """
+def recipe_of(function: Function, output: int = 0) -> Recipe:
+    """Return an output of a recorded function as a recipe over the function's inputs."""
     graph = function.graph
-    results = function.outputs if output is None else (function.outputs[output],)
-    arguments = {node: _narrowest(graph, node, numbers_only=exact) for node in range(len(graph))}
-    alive = set(results)
+    result = function.outputs[output]
+    arguments = {node: _narrowest(graph, node) for node in range(len(graph))}
+    alive = {result}
     for node in range(len(graph) - 1, -1, -1):
         if node in alive:
             alive.update(arguments[node])
@@ -155,28 +148,20 @@ def recipe_of(function: Function, output: int | None = None, *, exact: bool = Fa
             steps.append((graph.primitives[opcode - FIRST_ROW], operands, params))
     # NumPy is faster with a float than with an integer, and gives the same result.
     numbers = [float(graph.constant(node)) for node in constants]
-    return Recipe(len(function.input_nodes), numbers, steps, tuple(slot_of[n] for n in results))
+    return Recipe(len(function.input_nodes), numbers, steps, slot_of[result])
 
 
-def _narrowest(graph: Graph, node: int, *, numbers_only: bool) -> tuple[int, ...]:
-    """Return the arguments of a node; if its kernel broadcasts, their values before `broadcast`.
-
-    A computed scalar beside an array of the full shape does not affect the result's layout.
-    """
+def _narrowest(graph: Graph, node: int) -> tuple[int, ...]:
+    """Return the arguments of a node; if its kernel broadcasts, their values before `broadcast`."""
     arguments = list(graph.arguments(node))
     row = graph.primitive(node)
     if row is None or row.shape is not None:
         return tuple(arguments)
     for index, arg in enumerate(arguments):
         if graph.primitive(arg) is broadcast:
-            source = graph.arguments(arg)[0]
-            if numbers_only and (
-                set(graph.shape(source)) - {1} or graph.opcode[source] == CONSTANT
-            ):
-                continue
-            before, arguments[index] = arg, source
+            arguments[index] = graph.arguments(arg)[0]
             if np.broadcast_shapes(*map(graph.shape, arguments)) != graph.shape(node):
-                arguments[index] = before
+                arguments[index] = arg
     return tuple(arguments)
 
 
@@ -230,22 +215,6 @@ class BackwardPlan:
     blank : list
         The slots of a step that keeps nothing.
     """
-
-    __slots__ = (
-        "blank",
-        "computes",
-        "dtype",
-        "keep",
-        "kind",
-        "maps",
-        "params",
-        "positions",
-        "product",
-        "recipes",
-        "regular",
-        "row",
-        "shapes",
-    )
 
     def __init__(
         self,

@@ -63,16 +63,6 @@ class TapedArray:
 class TapeOperation:
     """A row with its parameters, and caches of its kernels and backward plans."""
 
-    __slots__ = (
-        "kernels",
-        "nondifferentiable",
-        "param_items",
-        "params",
-        "plans",
-        "plans_by_dtype",
-        "row",
-    )
-
     def __init__(self, row: Primitive, params: Mapping[str, Any] = NOTHING) -> None:
         self.row = row
         self.params = params
@@ -277,7 +267,7 @@ def _keep(step: TapeStep, plan: BackwardPlan, args: tuple[Any, ...], values: Seq
             guards.append((storage, storage.changes))
         elif type(kept) in NUMBERS:
             slots[slot] = kept
-            step.numbers += ((slot, kept),)
+            step.numbers += ((slot, kept, kept or str(kept)),)  # -0.0 equals 0.0
         else:
             slots[slot] = _private(values[source])
     step.guards = guards

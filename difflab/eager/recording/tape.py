@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from difflab.eager.recording.plan import BackwardPlan
+from difflab.eager.recording.plan import BackwardPlan, Numbers
 from difflab.errors import TapeError
 
 __all__ = ["Accumulation", "Hook", "Storage", "TapeStep", "storage_of"]
@@ -87,7 +87,8 @@ class TapeStep:
     slots : sequence
         The values that the rule's maps read: for t, the result and the arguments; None if unread.
     numbers : tuple
-        The slots that hold plain numbers, with the numbers: their recipes are simpler.
+        The slots that hold plain numbers, with the numbers: their recipes are simpler. The text
+        of a zero tells 0.0 from -0.0.
     guards : sequence
         The storages of the values in the slots, and their numbers of changes when recorded.
     hooks : dict or None
@@ -111,7 +112,7 @@ class TapeStep:
     plan: BackwardPlan
     edges: tuple[TapeStep | Accumulation | None, ...] | None
     slots: Any
-    numbers: tuple[tuple[int, float], ...]
+    numbers: Numbers
     guards: Sequence[tuple[Storage, int]]
     hooks: dict[int, Callable[..., Any]] | None
     retained: Any

@@ -13,7 +13,7 @@ from typing import Any
 
 from difflab.autodiff.engine.masked import Masked, both
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
-from difflab.eager.recording.plan import Recipe, recipe
+from difflab.eager.recording.plan import recipe
 from difflab.eager.recording.tape import Accumulation, TapeStep
 from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.graph.ir import Shape
@@ -104,7 +104,7 @@ def _elementwise(
             continue
         bar, live = value, mask
         if plan.computes and not found.passes:
-            bar = _result(found, slots, calculator)
+            bar = found.run(slots, calculator.kernels)
         if selects:
             bar, live = value, both(calculator, mask, calculator.spread(bar, value.shape))
         if bar.shape != shape:
@@ -113,11 +113,6 @@ def _elementwise(
             bar, live = calculator.settled(bar, live), None
         contributions.append((edge, bar, live))
     return contributions
-
-
-def _result(found: Recipe, slots: list[Any], calculator: Calculator) -> Any:
-    """Return the result of a recipe with one result."""
-    return found.run(slots, calculator.kernels)[found.results[0]]
 
 
 def _moved(
@@ -161,7 +156,7 @@ def _mixed(
         if recipes is None:
             contributions.append((edge, calculator.zeros(shape, plan.dtype), live))
             continue
-        bar, *masks = [_result(each, slots, calculator) for each in recipes]
+        bar, *masks = [each.run(slots, calculator.kernels) for each in recipes]
         if masks:
             live = both(calculator, live, masks[0])
         if type(edge) is not TapeStep and live is not None:

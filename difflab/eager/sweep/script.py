@@ -7,11 +7,10 @@ consists of fixed text and numbered names; the objects that the names stand for 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
-from difflab.eager.recording.plan import Recipe
 from difflab.eager.recording.tape import Accumulation, TapeStep
+from difflab.eager.sweep.trace import Trace, Traced
 
 __all__ = ["SweepFunction", "sweep_function"]
 
@@ -20,37 +19,31 @@ SweepFunction = Callable[[TapeStep, Any, bool], "list[tuple[Accumulation, Any]] 
 
 
 def sweep_function(
-    steps: Sequence[TapeStep],
-    leaves: Sequence[Accumulation],
-    reads: Sequence[tuple[int, int]],
-    recipe: Recipe,
-    xp: ModuleType,
+    steps: Sequence[TapeStep], leaves: dict[Accumulation, Traced], trace: Trace
 ) -> SweepFunction:
     """Return the sweep over tapes with the structure of a given tape.
 
     Parameters
     ----------
-    steps, leaves : sequence
-        The steps (the root first, in the order of the sweep) and leaves of the tape.
-    reads : sequence of (int, int)
-        The index of a step and the slot that is read, for each input of the recipe after the
-        seed.
-    recipe : Recipe
-        The recorded computation: its results are the cotangents of the leaves.
-    xp : module
-        The array module whose kernels compute.
+    steps : sequence
+        The steps of the tape, the root first, in the order of the sweep.
+    leaves : dict
+        Its leaves in the order in which the steps reach them, with their cotangents.
+    trace : Trace
+        The kernel calls of the sweep over the tape.
     """
     scope: dict[str, Any] = {"Accumulation": Accumulation}
+    results = [bar.name for bar in leaves.values()]
     lines = [
         "def sweep(s0, seed, keep):",
-        *_checks(steps, leaves, scope),
-        *_computation(reads, recipe, xp, scope),
+        *_checks(steps, list(leaves), scope),
+        *_computation(trace, results, scope),
         " if not keep:",
         *(
             f"  s{index}.edges = None; s{index}.slots = s{index}.guards = ()"
             for index in range(len(steps))
         ),
-        f" return [{', '.join(f'(a{leaf}, v{v})' for leaf, v in enumerate(recipe.results))}]",
+        f" return [{', '.join(f'(a{leaf}, {name})' for leaf, name in enumerate(results))}]",
     ]
     code = compile("\n".join(lines), "<difflab.backward>", "exec", dont_inherit=True)
     exec(code, scope)  # noqa: S102 - the source holds only numbers of steps and slots
@@ -101,17 +94,20 @@ def _checks(
     return lines
 
 
-def _computation(
-    reads: Sequence[tuple[int, int]], recipe: Recipe, xp: ModuleType, scope: dict[str, Any]
-) -> list[str]:
-    """Return the statements that read the kept values and compute."""
-    lines = [" v0 = seed"]
-    lines += [f" v{v} = s{index}.slots[{slot}]" for v, (index, slot) in enumerate(reads, 1)]
-    for v, number in enumerate(recipe.constants, recipe.inputs):
-        scope[f"v{v}"] = number
-    for v, (row, operands, params) in enumerate(
-        recipe.steps, recipe.inputs + len(recipe.constants)
-    ):
-        scope[f"k{v}"] = row.unbatched_computer(xp, params)
-        lines.append(f" v{v} = k{v}({', '.join(f'v{operand}' for operand in operands)})")
-    return lines
+def _computation(trace: Trace, results: Sequence[str], scope: dict[str, Any]) -> list[str]:
+    """Return the statements that read kept values and repeat the calls that `results` need."""
+    scope.update(trace.constants)
+    needed = set(results)
+    lines: list[str] = []
+    for (row, params, operands), result in reversed(trace.calls.items()):
+        if result.name in needed:
+            needed.update(operands)
+            kernel = f"k{result.name}"
+            scope[kernel] = row.unbatched_computer(trace.xp, params)
+            lines.append(f" {result.name} = {kernel}({', '.join(operands)})")
+    lines += [
+        f" {name} = s{index}.slots[{slot}]"
+        for name, (index, slot) in trace.reads.items()
+        if name in needed
+    ]
+    return lines[::-1]

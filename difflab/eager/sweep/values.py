@@ -1,13 +1,13 @@
 """Calculators: the interface of a graph builder on values, for the reverse sweep.
 
 `autodiff.engine.masked` adds up derivatives under masks for any writer: a graph's `Builder`
-appends nodes, a `Calculator` computes, on arrays or, to record the sweep, on carriers.
+appends nodes, a `Calculator` computes, on arrays or, to record the sweep, on tensors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,9 @@ from difflab.core.primitive import Primitive
 from difflab.eager.recording.rows import cast, reached, widened
 from difflab.eager.recording.tape import TapeStep
 from difflab.graph.ir import Shape
-from difflab.primitives import add, broadcast, not_equal, scatter, where
+from difflab.primitives import add, broadcast, multiply, not_equal, scatter, where
 
-__all__ = ["Calculator", "CarrierCalculator", "Scattered"]
-
-Revive = Callable[[Any, Any, int, Any], Any]
+__all__ = ["Calculator", "Scattered", "TensorCalculator"]
 
 
 class Scattered:
@@ -47,7 +45,8 @@ class Calculator:
     xp : module
         The array module.
     kernels : module or None
-        The array module whose kernels compute; None if the values are carriers.
+        The array module whose kernels compute; None if the values are carriers, to which rows
+        are applied.
     """
 
     def __init__(self, xp: Any = np) -> None:
@@ -160,11 +159,7 @@ class Calculator:
 
     def reached(self, mask: Any, shape: Shape) -> Any:
         """Return the mask of elements of `shape` that depend on all of the masked array."""
-        return reached.computer(self.xp)(self.truths(mask), shape=shape)
-
-    def truths(self, mask: Any) -> Any:
-        """Return a mask as an array."""
-        return mask
+        return self.emit(reached, (mask,), (("shape", shape),))
 
     def moved(
         self, value: Any, mask: Any, move: Callable[[Any], Any], *, final: bool
@@ -173,7 +168,7 @@ class Calculator:
         bar = move(self.settled(value, mask))
         if mask is None or final:
             return bar, None
-        return bar, self.emit(not_equal, (move(mask * 1.0), 0))
+        return bar, self.emit(not_equal, (move(self.emit(multiply, (mask, 1.0))), 0))
 
     def unbroadcast(self, value: Any, mask: Any, shape: Shape, *, final: bool) -> tuple[Any, Any]:
         """Sum a cotangent over the axes along which an operand of `shape` was repeated."""
@@ -181,56 +176,31 @@ class Calculator:
 
     def summed(self, shape: Shape, value: Any) -> Any:
         """Sum a value over the axes along which `shape` was repeated."""
-        axes, enough = _repeated(shape, value.shape)
-        summed = value.sum(axis=axes) if axes else value
-        return summed if enough else summed.reshape(shape)
-
-
-class CarrierCalculator(Calculator):
-    """A writer whose nodes are carriers, which record the operations on them.
-
-    Parameters
-    ----------
-    revive : callable
-        Called as ``revive(value, step, slot, edge)``; returns a carrier of a kept value.
-    xp : module
-        The array module of the carriers' values.
-    """
-
-    def __init__(self, revive: Revive, xp: Any = np) -> None:
-        super().__init__(xp)
-        self.kernels = None
-        self.revive = revive
-
-    def slots(self, step: TapeStep) -> list[Any]:
-        """Return the values that the maps of a step read, as carriers."""
-        slots, edges = super().slots(step), step.edges or ()
-        for slot, source in step.plan.keep:
-            edge = step if source == len(edges) else edges[source]
-            slots[slot] = self.revive(slots[slot], step, slot, edge)
-        return slots
-
-    def truths(self, mask: Any) -> Any:
-        """Return the array of a mask."""
-        return getattr(mask, "_data", mask)  # a mask false everywhere may be an array of zeros
-
-    def summed(self, shape: Shape, value: Any) -> Any:
-        """Sum a value over the axes along which `shape` was repeated."""
         rule: Any = broadcast.rule
         return rule.transpose(value, 0, (shape,), shape=value.shape, rank=len(shape))
 
 
-@lru_cache(maxsize=4096)
-def _repeated(shape: Shape, wide: Shape) -> tuple[tuple[int, ...], bool]:
-    """Return the axes of `wide` along which `shape` is repeated, and whether summing suffices.
+class TensorCalculator(Calculator):
+    """A writer whose nodes are tensors, which record the operations on them.
 
-    Equal to the transpose of `broadcast`, with cached axes.
+    Parameters
+    ----------
+    kind : callable
+        The class `Tensor`, which the tape does not import.
+    xp : module
+        The array module of the tensors' values.
     """
-    lead = len(wide) - len(shape)
-    axes = tuple(
-        axis - len(wide)
-        for axis, size in enumerate(wide)
-        if size != 1 and (axis < lead or shape[axis - lead] == 1)
-    )
-    rest = tuple(size for axis, size in enumerate(wide) if axis - len(wide) not in axes)
-    return axes, rest == shape
+
+    def __init__(self, kind: Callable[..., Any], xp: Any = np) -> None:
+        super().__init__(xp)
+        self.kernels = None
+        self.kind = kind
+
+    def slots(self, step: TapeStep) -> list[Any]:
+        """Return the values that the maps of a step read, as tensors where derivatives flow."""
+        slots, edges = super().slots(step), step.edges or ()
+        for slot, source in step.plan.keep:
+            edge = step if source == len(edges) else edges[source]
+            if edge is not None:
+                slots[slot] = self.kind(slots[slot], edge)
+        return slots

@@ -24,7 +24,7 @@ from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, storage_o
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
-from difflab.eager.sweep.values import Calculator, CarrierCalculator
+from difflab.eager.sweep.values import Calculator, TensorCalculator
 from difflab.eager.tensors.operators import Operators
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 from difflab.graph.custom.call import CustomCall
@@ -306,7 +306,7 @@ class Tensor(Operators):
         if found is not None:
             return found
         xp = module_of(self._data)
-        calculator = CarrierCalculator(_revived, xp) if create_graph else Calculator(xp)
+        calculator = TensorCalculator(Tensor, xp) if create_graph else Calculator(xp)
         with np.errstate(all="ignore"):
             shown = partial(show, kind=Tensor)
             keep = keep or create_graph
@@ -362,8 +362,3 @@ def _restored(data: Any, requires_grad: bool, grad: Any) -> Tensor:
     if grad is not None:
         leaf.grad = Tensor(module_of(grad).array(grad))
     return leaf
-
-
-def _revived(value: Any, step: TapeStep, slot: int, edge: Any) -> Any:
-    """Return a saved value as a tensor if derivatives flow through it."""
-    return value if edge is None else Tensor(value, edge)

@@ -1,0 +1,147 @@
+"""Traces: the kernel calls of one reverse sweep, noted while it runs on arrays.
+
+A replay repeats the noted calls and nothing else, so it computes what the traced sweep did.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.core.primitive import Params, Primitive, Shape
+from difflab.eager.recording.plan import NUMBERS
+from difflab.eager.recording.rows import cast, zeros
+from difflab.eager.recording.tape import TapeStep
+from difflab.eager.sweep.values import Calculator, Scattered
+from difflab.primitives import broadcast
+
+__all__ = ["Trace", "Traced"]
+
+LARGEST = 1 << 17
+"""Most elements that a noted sweep computes: a replay frees none of them before it ends."""
+Call = tuple[Primitive, Params, tuple[str, ...]]
+
+
+class Traced:
+    """An array of a traced sweep, and its name in the trace.
+
+    Attributes
+    ----------
+    element : Traced or None
+        The array of one element that `broadcast` repeated, if this is the result.
+    """
+
+    __slots__ = ("element", "name", "trace", "value")
+
+    def __init__(self, trace: Trace, name: str, value: Any, element: Traced | None = None) -> None:
+        self.trace = trace
+        self.name = name
+        self.value = value
+        self.element = element
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the array."""
+        shape: Shape = self.value.shape
+        return shape
+
+    def __difflab_apply__(
+        self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
+    ) -> Traced:
+        return self.trace.emit(primitive, args, tuple(sorted(params.items())))
+
+
+class Trace(Calculator):
+    """A calculator on arrays that notes its kernel calls; equal calls are made once.
+
+    Attributes
+    ----------
+    reads : dict
+        The index of a step and the slot that is read, by the name of the value.
+    constants : dict
+        The plain numbers among the operands, by name.
+    calls : dict
+        The noted calls in order, with their results.
+    complete : bool
+        Whether all calls are noted; otherwise the sweep computes more than `LARGEST` elements.
+    """
+
+    def __init__(self, steps: Sequence[TapeStep], seed: Any, xp: Any) -> None:
+        super().__init__(xp)
+        self.kernels = None
+        self.seed = Traced(self, "seed", seed)
+        self.indices = {step: index for index, step in enumerate(steps)}
+        self.reads: dict[str, tuple[int, int]] = {}
+        self.constants: dict[str, float] = {}
+        self.calls: dict[Call, Traced] = {}
+        self.elements = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether all calls are noted."""
+        return self.elements <= LARGEST
+
+    def slots(self, step: TapeStep) -> list[Any]:
+        """Return the values that the maps of a step read; each is read from its own slot."""
+        slots = super().slots(step)
+        for slot, _ in step.plan.keep:
+            if type(slots[slot]) not in NUMBERS:
+                name = f"r{len(self.reads)}"
+                self.reads[name] = self.indices[step], slot
+                slots[slot] = Traced(self, name, slots[slot])
+        return slots
+
+    def emit(self, primitive: Primitive, args: Sequence[Any], params: Any = ()) -> Traced:
+        """Call the kernel of a row, and note the call."""
+        operands = [self.dense(arg) if type(arg) is Scattered else arg for arg in args]
+        if primitive.shape is None:
+            _narrow(operands)
+        call = primitive, params, tuple([self._name(operand) for operand in operands])
+        found = self.calls.get(call)
+        if found is not None:
+            return found
+        kernel = primitive.unbatched_computer(self.xp, params)
+        value = kernel(*[arg.value if type(arg) is Traced else arg for arg in operands])
+        repeats = primitive is broadcast and math.prod(operands[0].shape) == 1
+        found = Traced(self, f"v{len(self.calls)}", value, operands[0] if repeats else None)
+        self.elements += math.prod(value.shape)
+        if self.complete:
+            self.calls[call] = found
+        return found
+
+    def _name(self, operand: Any) -> str:
+        if type(operand) is Traced:
+            return operand.name
+        # By text: -0.0 equals 0.0. NumPy is faster with a float than with an integer.
+        name = f"c{float(operand)!r}".translate(_IDENTIFIER)
+        self.constants[name] = float(operand)
+        return name
+
+    def zeros(self, shape: Shape, dtype: Any) -> Any:
+        """Return zeros, the contribution of a map without derivative."""
+        return self.emit(zeros, (), (("dtype", dtype), ("shape", shape)))
+
+    def cast(self, value: Any, dtype: np.dtype[Any]) -> Any:
+        """Return a cotangent converted to the dtype of its primal; the call is always noted."""
+        if type(value) is Scattered:
+            return super().cast(value, dtype)
+        return self.emit(cast, (value,), (("dtype", dtype),))
+
+
+_IDENTIFIER = str.maketrans({"-": "m", "+": "p", ".": "_"})
+
+
+def _narrow(operands: list[Any]) -> None:
+    """Replace an array that repeats one element by that element, if a kernel repeats it as well.
+
+    Beside an array of the full shape this affects neither the result nor its memory layout.
+    """
+    for index, operand in enumerate(operands):
+        if type(operand) is Traced and operand.element is not None:
+            others = [getattr(other, "shape", ()) for other in operands]
+            del others[index]
+            if np.broadcast_shapes(*others) == operand.shape:
+                operands[index] = operand.element
