@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, ArrayProgram, Op, OpForm, viewed
-from difflab.execute.lower.record import FLOAT
+from difflab.execute.lower.ops import (
+    FLAT,
+    FLOAT,
+    WRITING,
+    Array,
+    NumpyProgram,
+    Op,
+    OpForm,
+    viewed,
+)
 from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.execute.memory_plan import MemoryPlan
 
@@ -24,7 +32,7 @@ class BufferLayout:
 
     Attributes
     ----------
-    program : ArrayProgram
+    program : NumpyProgram
         The program.
     fresh : set of int
         The values that are results, in newly allocated memory at each call.
@@ -36,7 +44,7 @@ class BufferLayout:
         For each value the first one with the same buffer, shape and dtype.
     """
 
-    program: ArrayProgram
+    program: NumpyProgram
     fresh: set[int] = field(default_factory=set)
     slots: dict[int, tuple[tuple[int, int], int]] = field(default_factory=dict)
     prepared: set[int] = field(default_factory=set)
@@ -69,7 +77,7 @@ class BufferLayout:
     @property
     def inputs(self) -> int:
         """The number of inputs, which are the first values."""
-        return len(self.program.input_shapes)
+        return self.program.inputs
 
     @property
     def values(self) -> int:

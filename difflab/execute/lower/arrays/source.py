@@ -11,8 +11,7 @@ import numpy as np
 
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.layout import BufferLayout
-from difflab.execute.lower.arrays.ops import FEW, Array, Op, OpForm
-from difflab.execute.lower.record import BOOL
+from difflab.execute.lower.ops import BOOL, FEW, Array, Op, OpForm
 
 __all__ = ["SourceWriter", "compiled"]
 

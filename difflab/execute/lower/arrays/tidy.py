@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FEW, ArrayProgram, Op, OpForm
+from difflab.execute.lower.ops import FEW, NumpyProgram, Op, OpForm
 
 __all__ = ["contract", "drop_unused"]
 
 
-def _uses(program: ArrayProgram) -> dict[int, int]:
+def _uses(program: NumpyProgram) -> dict[int, int]:
     uses: dict[int, int] = {}
     for numbers in (*(op.reads for op in program.ops), program.outputs):
         for number in numbers:
@@ -17,7 +17,7 @@ def _uses(program: ArrayProgram) -> dict[int, int]:
     return uses
 
 
-def drop_unused(program: ArrayProgram) -> None:
+def drop_unused(program: NumpyProgram) -> None:
     """Drop the operations and constants that no output needs."""
     needed = set(program.outputs)
     kept: list[Op] = []
@@ -29,7 +29,7 @@ def drop_unused(program: ArrayProgram) -> None:
     program.known = {n: array for n, array in program.known.items() if n in needed}
 
 
-def contract(program: ArrayProgram) -> None:
+def contract(program: NumpyProgram) -> None:
     """Replace short sums of products by scalar products, which need no array of products."""
     uses = _uses(program)
     made = {op.number: op for op in program.ops}

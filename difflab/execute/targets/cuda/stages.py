@@ -16,8 +16,9 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.execute.lower.ops import NumpyProgram
 from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
-from difflab.execute.lower.ufuncs import UfuncCode, as_ufuncs
+from difflab.execute.lower.ufuncs import as_ufuncs, spelled_form
 from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
@@ -44,7 +45,7 @@ class Write(NamedTuple):
 class Fused(NamedTuple):
     """A kernel: the values it reads, and those it writes in the order of the code's outputs."""
 
-    code: UfuncCode
+    code: NumpyProgram
     reads: tuple[int, ...]
     writes: tuple[Write, ...]
 
@@ -99,7 +100,7 @@ def staged(schedule: Schedule, program: ScalarProgram | None) -> Stages:
     >>> schedule = Schedule.of(dl.parse("W: [4, 3]; x: [3]; sum(relu(2*W@sin(x)) + 1)"))
     >>> for stage in staged(schedule, None).steps:
     ...     print(stage.row.name if isinstance(stage, Called) else
-    ...           [operation.name for operation in stage.code.operations])
+    ...           [op.name for op in stage.code.ops])
     ['multiply']
     ['sin']
     matmul
@@ -267,12 +268,8 @@ class _Stager:
         if row.shape is not None:
             return True
         if row not in self.fuses:
-            arity = len(step.args)
-            alone = ScalarProgram(
-                arity, [ScheduledStep(arity, row, tuple(range(arity)), step.params)]
-            )
             try:
-                as_ufuncs(alone, SPELLINGS)
+                spelled_form(row, [False] * len(step.args), SPELLINGS)
             except UnsupportedError:
                 self.fuses[row] = False
             else:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
+from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.execute.targets.llvm.functions import Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -28,7 +28,7 @@ class LlvmWriter:
 
     Parameters
     ----------
-    code : UfuncCode
+    code : NumpyProgram
         The operations.
     host : Host
         The processor to compile for.
@@ -38,7 +38,7 @@ class LlvmWriter:
         For each output whether it is stored as a truth value (a byte) instead of a number.
     """
 
-    def __init__(self, code: UfuncCode, host: Host, width: int, truths: Sequence[bool]) -> None:
+    def __init__(self, code: NumpyProgram, host: Host, width: int, truths: Sequence[bool]) -> None:
         self.code = code
         self.host = host
         self.width = width
@@ -49,7 +49,7 @@ class LlvmWriter:
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
-        steps = code.operations
+        steps = code.ops
         self.pieces = [steps[k : k + PIECE] for k in range(0, len(steps), PIECE)] or [[]]
 
     @property
@@ -106,11 +106,11 @@ class LlvmWriter:
         """Assign an index in the memory to each value that a later piece reads."""
         home: dict[int, int] = {}
         for number, piece in enumerate(self.pieces):
-            for result, _, args in piece:
-                for arg in args:
+            for op in piece:
+                for arg in op.reads:
                     if home.get(arg, number) != number and arg not in self.slots:
                         self.slots[arg] = len(self.slots)
-                home[result] = number
+                home[op.number] = number
 
     @property
     def symbols(self) -> list[str]:
@@ -141,9 +141,9 @@ class _PieceWriter:
     def lines(self) -> tuple[list[str], list[str]]:
         """Return the head and the body."""
         writer, code = self.writer, self.writer.code
-        for operation in writer.pieces[self.number]:
-            self._operation(operation)
-            result = operation.result
+        for op in writer.pieces[self.number]:
+            self._operation(op)
+            result = op.number
             for place in writer.places.get(result, ()):
                 self._store(place, result)
             if result in writer.slots:
@@ -151,13 +151,13 @@ class _PieceWriter:
                 self.body.append(f"store {self._typed(result)}, ptr {address}, align 8")
         if self.number == 0:
             for place, value in enumerate(code.outputs):
-                if value < code.inputs or value in code.constants:
+                if value < code.inputs or value in code.known:
                     self._store(place, value)
         return self.head, self.body
 
-    def _operation(self, operation: UfuncStep) -> None:
-        result, name, args = operation
-        spelling = SPELLINGS[name]
+    def _operation(self, op: Op) -> None:
+        result, args = op.number, op.reads
+        spelling = SPELLINGS[op.name]
         truth = result in self.writer.code.truths
         operands = []
         for place, arg in enumerate(args):
@@ -181,8 +181,8 @@ class _PieceWriter:
         found = self.numbers.get(value)
         if found is None:
             types = self.writer.types
-            if value in self.writer.code.constants:
-                found = constant(float(self.writer.code.constants[value]), self.writer.width)
+            if value in self.writer.code.known:
+                found = constant(float(self.writer.code.known[value]), self.writer.width)
             elif value in self.bits:
                 found = f"%n{value}"
                 self.body.append(
@@ -198,9 +198,9 @@ class _PieceWriter:
         found = self.bits.get(value)
         if found is None:
             types = self.writer.types
-            constant = self.writer.code.constants.get(value)
-            if isinstance(constant, bool):
-                found = types["true" if constant else "false"]
+            code = self.writer.code
+            if value in code.known and value in code.truths:
+                found = types["true" if code.known[value] else "false"]
             else:
                 found = f"%b{value}"
                 number = self._number(value)

@@ -139,7 +139,7 @@ def test_long_programs_come_in_pieces() -> None:
     for number in range(3 * MOST_OPERATIONS // 2):
         text = f"sin({text})" if number % 2 else f"({text} + y)"
     made = target(dl.parse(text))
-    lengths = [len(s.code.operations) for s in made.stages.steps if isinstance(s, Fused)]
+    lengths = [len(s.code.ops) for s in made.stages.steps if isinstance(s, Fused)]
     assert max(lengths) <= MOST_OPERATIONS
     assert sum(lengths) == 3 * MOST_OPERATIONS // 2
 

@@ -14,11 +14,10 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
-from difflab.execute.lower.arrays.ops import ArrayProgram, Op, OpForm
-from difflab.execute.lower.arrays.tidy import drop_unused
-from difflab.execute.lower.record import BOOL, FLOAT
+from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
+from difflab.execute.lower.record import RecordedValue
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.lower.ufuncs import ALIASES, ufunc_form
+from difflab.execute.lower.ufuncs import spelled_form
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -29,12 +28,19 @@ __all__ = ["instructions"]
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
-class _SelectLowering(ArrayLowering):
-    """Selects by `select`; no bit masks are needed."""
+class _MachineLowering(ArrayLowering):
+    """Selects by `select`, without bit masks; scalars are computed as arrays of one element."""
 
     def _masked(self, condition: Any, value: Any) -> Any:
         zero = np.float64(0.0)
         return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
+
+    def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
+        """Apply an elementwise row to scalars."""
+        reads = [self.number(arg) for arg in args]
+        truths = [number in self.program.truths for number in reads]
+        number = self.inline(spelled_form(row, truths, SPELLINGS), reads)
+        return RecordedValue(self, number, (), dtype)
 
 
 def instructions(schedule: Schedule) -> Instructions:
@@ -57,20 +63,17 @@ def instructions(schedule: Schedule) -> Instructions:
     copy (1,)
     copy (2,) add
     """
-    lowering = _SelectLowering(schedule)
-    lowering.run()
-    drop_unused(lowering.program)
-    return _Expansion(lowering.program).result
+    return _Expansion(_MachineLowering(schedule).run()).result
 
 
 class _Expansion:
     """Writes the instructions."""
 
-    def __init__(self, program: ArrayProgram) -> None:
+    def __init__(self, program: NumpyProgram) -> None:
         self.program = program
-        self.result = Instructions(len(program.input_shapes))
+        self.result = Instructions(program.inputs)
         self.next = max([*(op.number for op in program.ops), *program.known, 0])
-        self.next = max(self.next, len(program.input_shapes)) + 1
+        self.next = max(self.next, program.inputs) + 1
         self.refs: dict[int, tuple[Ref, Shape]] = {}
         self.literals: dict[str, int] = {}
         for number, shape in enumerate(program.input_shapes):
@@ -136,43 +139,24 @@ class _Expansion:
     # --- the forms --------------------------------------------------------------------------
 
     def _ufunc(self, op: Op) -> None:
-        name = ALIASES.get(op.detail.__name__, op.detail.__name__)
-        if name not in SPELLINGS:
-            self._table(op, name)
+        if op.name not in SPELLINGS:
+            self._table(op)
             return
         args = [self._spread(number, op.shape) for number in op.reads]
-        self._emit(name, op.shape, self._made(op.number, op.shape, op.dtype), args)
+        self._emit(op.name, op.shape, self._made(op.number, op.shape, op.dtype), args)
 
-    def _table(self, op: Op, name: str) -> None:
+    _select = _ufunc
+
+    def _table(self, op: Op) -> None:
         """Compute an operation without machine code from others."""
         args = [self._spread(number, op.shape) for number in op.reads]
-        if name != "isfinite":
-            raise UnsupportedError(f"'{name}' has no machine code")
+        if op.name != "isfinite":
+            raise UnsupportedError(f"'{op.name}' has no machine code")
         self.next += 1
         size, shape = self._made(self.next, op.shape, FLOAT), op.shape
         self._emit("absolute", shape, size, args)
         endless = self._spread(self._literal(math.inf), shape)
         self._emit("less", shape, self._made(op.number, shape, BOOL), [size, endless])
-
-    def _select(self, op: Op) -> None:
-        args = [self._spread(number, op.shape) for number in op.reads]
-        self._emit("where", op.shape, self._made(op.number, op.shape, op.dtype), args)
-
-    def _scalar(self, op: Op) -> None:
-        row: Primitive = op.detail
-        truths = tuple([self.refs[number][0].root in self.result.truths for number in op.reads])
-        form = ufunc_form(row, truths, SPELLINGS)
-        local = list(op.reads)
-
-        def number(read: Any) -> int:
-            return local[read] if isinstance(read, int) else self._literal(float(read[0]))
-
-        for name, reads, truth in form.entries:
-            args = [self._spread(number(read), ()) for read in reads]
-            self.next += 1
-            self._emit(name, (), self._made(self.next, (), BOOL if truth else FLOAT), args)
-            local.append(self.next)
-        self.refs[op.number] = self.refs[number(form.result)]
 
     def _reduce(self, op: Op) -> None:
         ufunc, axes, _ = op.detail
