@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
-from difflab.execute.lower.record import Recorder, kernel_form
-from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
+from difflab.execute.lower.record import StepRecorder, kernel_form
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.graph.ir import Shape
 from difflab.primitives import constant_array
@@ -158,72 +158,34 @@ def _bytes(slot: BufferSlot) -> int:
     return math.prod(shape) * dtype.itemsize
 
 
-def planned(schedule: Schedule, program: ScalarProgram | None) -> BufferPlan:
+def planned(steps: Schedule | ScalarProgram) -> BufferPlan:
     """Return the plan of a program on vectors of points, or of a schedule on arrays of points.
+
+    Constants are folded into the kernels; rows that are no universal functions are called whole.
 
     Examples
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("sin(x)*cos(x)*x"))
-    >>> print(planned(schedule, ScalarProgram.of(schedule)).source())
+    >>> print(planned(ScalarProgram.of(schedule)).source())
     v1 = sin(v0)  # buffer 0
     v2 = cos(v0)  # buffer 1
     v3 = multiply(v1, v2)  # buffer 1
     v4 = multiply(v3, v0)  # result 0
     """
-    if program is not None:
-        planner = _Planner(range(program.inputs), program.known, lambda cell: ())
-        planner.add(program.steps)
-        return planner.plan(program.outputs)
-    planner = _Planner(schedule.function.input_nodes, schedule.known, schedule.shape)
-    planner.add(schedule.steps)
-    return planner.plan([np.array(node) for node in schedule.outputs])
-
-
-class _Planner:
-    """Records the kernels of the steps, with constants folded."""
-
-    def __init__(
-        self, inputs: Sequence[int], known: dict[int, Any], shape: Callable[[int], Shape]
-    ) -> None:
-        self.recorder = Recorder([shape(source) for source in inputs])
-        self.shape = shape
-        self.known = known
-        self.numbers = {source: number for number, source in enumerate(inputs)}
-
-    def add(self, steps: Sequence[ScheduledStep]) -> None:
-        """Record `steps`."""
-        recorder = self.recorder
-        for node, row, args, params in steps:
-            shape = self.shape(node)
-            form = None
-            if row.shape is None:
-                form = kernel_form(row, tuple([self._kind(arg) for arg in args]))
-            if form is not None:
-                held = [self.numbers.get(arg, -1) for arg in args]  # constants are in the form
-                self.numbers[node] = recorder.inline(form, held, shape)
-            else:
-                reads = tuple(map(self._number, args))
-                detail = (row, tuple(params.items()))
-                dtype = BOOL if row.boolean else FLOAT
-                self.numbers[node] = recorder.emit(OpForm.KERNEL, detail, reads, shape, dtype)
-
-    def plan(self, outputs: Sequence[NDArray[np.int64]]) -> BufferPlan:
-        """Return the plan of what was recorded."""
-        places = []
-        for cells in outputs:
-            flat = [self._number(cell) for cell in cells.ravel().tolist()]
-            places.append(np.array(flat, dtype=np.int64).reshape(cells.shape))
-        return BufferPlan(self.recorder.program, places)
-
-    def _kind(self, source: int) -> str:
-        """Return what a value is, for `kernel_form`."""
-        if source not in self.numbers:
-            return repr(self.known[source])
-        return "truth" if self.numbers[source] in self.recorder.program.truths else "number"
-
-    def _number(self, source: int) -> int:
-        """Return the number of a value, which may be a constant."""
-        if source in self.numbers:
-            return self.numbers[source]
-        return self.recorder.constant(self.known[source])
+    recorder = StepRecorder(steps)
+    for node, row, args, params in steps.steps:
+        shape = steps.shape(node)
+        form = None
+        if row.shape is None:
+            form = kernel_form(row, tuple(map(recorder.kind, args)))
+        if form is not None:
+            held = [recorder.numbers.get(arg, -1) for arg in args]  # constants are in the form
+            recorder.numbers[node] = recorder.inline(form, held, shape)
+        else:
+            detail = (row, tuple(params.items()))
+            dtype = BOOL if row.boolean else FLOAT
+            reads = tuple(map(recorder.read, args))
+            recorder.numbers[node] = recorder.emit(OpForm.KERNEL, detail, reads, shape, dtype)
+    outputs = [recorder.read_all(places) for places in steps.places]
+    return BufferPlan(recorder.program, outputs)

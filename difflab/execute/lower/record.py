@@ -8,20 +8,23 @@ definition, and the guards of a kernel at the edge of its domain are kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.graph.ir import Shape
 
 __all__ = [
     "RecordedValue",
     "Recorder",
+    "StepRecorder",
     "Unrecordable",
     "common_shape",
     "dtype_of",
@@ -146,6 +149,42 @@ class Recorder:
     def product(self, a: Any, b: Any) -> Any:
         """Record a product of matrices, vectors or stacks."""
         raise Unrecordable
+
+
+class StepRecorder(Recorder):
+    """Records the kernels of scheduled steps.
+
+    Parameters
+    ----------
+    steps : Schedule or ScalarProgram
+        The steps.
+    truths : collection of int, optional
+        The inputs that are truth values.
+    """
+
+    def __init__(self, steps: Schedule | ScalarProgram, truths: Collection[int] = ()) -> None:
+        kinds = [BOOL if source in truths else FLOAT for source in steps.sources]
+        super().__init__([steps.shape(source) for source in steps.sources], kinds)
+        self.known = steps.known
+        self.numbers = {source: number for number, source in enumerate(steps.sources)}
+
+    def read(self, source: int) -> int:
+        """Return the number of a value of the steps."""
+        number = self.numbers.get(source)
+        if number is None:
+            number = self.numbers[source] = self.constant(self.known[source])
+        return number
+
+    def read_all(self, sources: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of values of the steps, in the shape of `sources`."""
+        flat = [self.read(source) for source in sources.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(sources.shape)
+
+    def kind(self, source: int) -> str:
+        """Return what a value is, for `kernel_form`."""
+        if source in self.known:
+            return repr(self.known[source])
+        return "truth" if self.numbers[source] in self.program.truths else "number"
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,7 @@ from typing import Any
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram
-from difflab.execute.lower.record import Recorder, kernel_form
+from difflab.execute.lower.record import StepRecorder, kernel_form
 from difflab.execute.lower.schedule import ScalarProgram
 
 __all__ = ["as_ufuncs", "spelled_form"]
@@ -45,20 +45,17 @@ def as_ufuncs(
     >>> [op.name for op in code.ops], code.outputs
     (['logaddexp', 'multiply'], [4])
     """
-    kinds = [BOOL if cell in truths else FLOAT for cell in range(program.inputs)]
-    recorder = Recorder([()] * program.inputs, kinds)
+    recorder = StepRecorder(program, truths)
     code = recorder.program
-    values = {cell: cell for cell in range(program.inputs)}
-    for cell, value in program.known.items():
-        values[cell] = recorder.constant(value)
     forms: dict[Any, NumpyProgram] = {}
     for cell, row, args, _ in program.steps:
-        local = [values[arg] for arg in args]
+        local = [recorder.read(arg) for arg in args]
         key = row, tuple([arg in code.truths for arg in local])
         if key not in forms:
             forms[key] = spelled_form(*key, spelled)
-        values[cell] = recorder.inline(forms[key], local)
-    code.outputs += [values[int(cell)] for cells in program.outputs for cell in cells.ravel()]
+        recorder.numbers[cell] = recorder.inline(forms[key], local)
+    for cells in program.outputs:
+        code.outputs += recorder.read_all(cells).ravel().tolist()
     return code
 
 

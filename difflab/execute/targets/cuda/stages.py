@@ -91,14 +91,14 @@ class Stages:
     dying: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def staged(schedule: Schedule, program: ScalarProgram | None) -> Stages:
+def staged(steps: Schedule | ScalarProgram) -> Stages:
     """Return the stages of a program on vectors of points, or else of a schedule on arrays.
 
     Examples
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("W: [4, 3]; x: [3]; sum(relu(2*W@sin(x)) + 1)"))
-    >>> for stage in staged(schedule, None).steps:
+    >>> for stage in staged(schedule).steps:
     ...     print(stage.row.name if isinstance(stage, Called) else
     ...           [op.name for op in stage.code.ops])
     ['multiply']
@@ -107,20 +107,10 @@ def staged(schedule: Schedule, program: ScalarProgram | None) -> Stages:
     ['maximum', 'add']
     sum
     """
-    if program is not None:
-        stages = Stages(True, tuple(range(program.inputs)), program.known, program.outputs)
-        steps = program.steps
-    else:
-        inputs = tuple(schedule.function.input_nodes)
-        outputs = [np.array(node) for node in schedule.outputs]
-        stages = Stages(False, inputs, schedule.known, outputs)
-        steps = schedule.steps
-    _Stager(stages, steps, _point if stages.numbers else schedule.shape).fill()
+    numbers = isinstance(steps, ScalarProgram)
+    stages = Stages(numbers, tuple(steps.sources), steps.known, steps.places)
+    _Stager(stages, steps.steps, steps.shape).fill()
     return stages
-
-
-def _point(cell: int) -> Shape:
-    return ()
 
 
 class _Stager:

@@ -52,7 +52,7 @@ class CupyTarget:
 
     def __init__(self, schedule: Schedule, program: ScalarProgram | None) -> None:
         function = schedule.function
-        self.stages = staged(schedule, program)
+        self.stages = staged(schedule if program is None else program)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
         self.node_shape = schedule.shape

@@ -68,7 +68,7 @@ class NumpyTarget:
 
     def __init__(self, schedule: Schedule, program: ScalarProgram | None, threads: int) -> None:
         self.threads = threads
-        self.plan = planned(schedule, program)
+        self.plan = planned(schedule if program is None else program)
         self.numbers = program is not None
         function = schedule.function
         self.input_shapes = function.input_shapes
