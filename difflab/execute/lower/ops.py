@@ -7,8 +7,9 @@ axes come first and are in no shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,6 +106,12 @@ class Op(NamedTuple):
             return "where"
         name: str = self.detail.__name__
         return _SYNONYMS.get(name, name)
+
+    @property
+    def kernel(self) -> Callable[..., Any]:
+        """The function of a kernel that is called as a whole."""
+        row, params = self.detail
+        return partial(row.computer(np), **dict(params))
 
     @property
     def size(self) -> int:

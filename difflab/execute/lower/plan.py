@@ -45,9 +45,7 @@ def called(op: Op) -> Callable[..., Any]:
     if op.form == OpForm.UFUNC:
         function: Callable[..., Any] = op.detail
         return function
-    row, params = op.detail
-    kernel = partial(row.computer(np), **dict(params))
-    return partial(_call_into, kernel) if writes(op) else kernel
+    return partial(_call_into, op.kernel) if writes(op) else op.kernel
 
 
 def _select_into(condition: Any, value: Any, other: Any, out: Any) -> None:

@@ -246,7 +246,7 @@ class Cells:
         self.program = program
         self.next = program.inputs
         self.cells: dict[int, Any] = {}
-        self.constants: dict[tuple[type, str], int] = {}
+        self.found: dict[Any, int] = {}
 
     def filled(self) -> ScalarProgram:
         """Return the program with its operations."""
@@ -289,10 +289,10 @@ class Cells:
     def constant(self, value: Any) -> int:
         """Return the cell of a constant."""
         key = (type(value), repr(value))
-        if key not in self.constants:
-            self.constants[key] = self.fresh()
-            self.program.known[self.constants[key]] = value
-        return self.constants[key]
+        if key not in self.found:
+            self.found[key] = self.fresh()
+            self.program.known[self.found[key]] = value
+        return self.found[key]
 
     def cell(self, node: int) -> Any:
         """Return the cells of a node."""

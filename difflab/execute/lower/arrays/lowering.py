@@ -36,6 +36,7 @@ from difflab.execute.lower.record import (
     shape_of,
 )
 from difflab.execute.lower.schedule import Schedule, ScheduledStep
+from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take
 
@@ -222,7 +223,7 @@ class ArrayLowering(Recorder):
         if isinstance(inner, RecordedValue) or shape_of(inner):
             return None
         product = float(factor) * float(inner)
-        exact = math.frexp(factor)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5)
+        exact = any(exponent_of(abs(number)) is not None for number in (factor, inner))
         if not exact or not 1e-290 < abs(product) < 1e290:
             return None
         return self.elementwise(np.multiply, [below, np.float64(product)])

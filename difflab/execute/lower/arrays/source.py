@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -265,9 +264,7 @@ class SourceWriter:
         return f"({value!r})" if str(value)[0] == "-" else repr(value)
 
     def _kernel(self, op: Op, out: str) -> str:
-        row, params = op.detail
-        function = partial(row.computer(np), **dict(params))
-        name = self._function(function, f"{row.name}_{op.number}")
+        name = self._function(op.kernel, f"{op.detail[0].name}_{op.number}")
         args = [
             f"float64({self._name(number)})"
             if self.layout.shape(number) == ()

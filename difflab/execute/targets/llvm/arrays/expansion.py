@@ -14,7 +14,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
-from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
+from difflab.execute.lower.ops import BOOL, FLOAT, Op, OpForm
 from difflab.execute.lower.record import RecordedValue
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.lower.ufuncs import spelled_form
@@ -63,19 +63,19 @@ def instructions(schedule: Schedule) -> Instructions:
     copy (1,)
     copy (2,) add
     """
-    return _Expansion(_MachineLowering(schedule).run()).result
+    lowering = _MachineLowering(schedule)
+    lowering.run()
+    return _Expansion(lowering).result
 
 
 class _Expansion:
     """Writes the instructions."""
 
-    def __init__(self, program: NumpyProgram) -> None:
-        self.program = program
+    def __init__(self, lowering: ArrayLowering) -> None:
+        self.lowering = lowering
+        program = self.program = lowering.program
         self.result = Instructions(program.inputs)
-        self.next = max([*(op.number for op in program.ops), *program.known, 0])
-        self.next = max(self.next, program.inputs) + 1
         self.refs: dict[int, tuple[Ref, Shape]] = {}
-        self.literals: dict[str, int] = {}
         for number, shape in enumerate(program.input_shapes):
             self.refs[number] = Ref(number, 0, contiguous(shape)), shape
             self.result.sizes[number] = math.prod(shape)
@@ -97,13 +97,11 @@ class _Expansion:
             self.result.truths.add(number)
 
     def _literal(self, value: float) -> int:
-        """Return the number of a constant; 0 and -0 are two."""
-        key = repr(value)
-        if key not in self.literals:
-            self.next += 1
-            self.literals[key] = self.next
-            self._known(self.next, np.float64(value))
-        return self.literals[key]
+        """Return the number of a constant, which the program may have already."""
+        number = self.lowering.constant(value)
+        if number not in self.refs:
+            self._known(number, np.float64(value))
+        return number
 
     def _refused(self, op: Op) -> None:
         raise UnsupportedError(f"'{op.form}' has no machine code for arrays")
@@ -140,23 +138,11 @@ class _Expansion:
 
     def _ufunc(self, op: Op) -> None:
         if op.name not in SPELLINGS:
-            self._table(op)
-            return
+            raise UnsupportedError(f"'{op.name}' has no machine code")
         args = [self._spread(number, op.shape) for number in op.reads]
         self._emit(op.name, op.shape, self._made(op.number, op.shape, op.dtype), args)
 
     _select = _ufunc
-
-    def _table(self, op: Op) -> None:
-        """Compute an operation without machine code from others."""
-        args = [self._spread(number, op.shape) for number in op.reads]
-        if op.name != "isfinite":
-            raise UnsupportedError(f"'{op.name}' has no machine code")
-        self.next += 1
-        size, shape = self._made(self.next, op.shape, FLOAT), op.shape
-        self._emit("absolute", shape, size, args)
-        endless = self._spread(self._literal(math.inf), shape)
-        self._emit("less", shape, self._made(op.number, shape, BOOL), [size, endless])
 
     def _reduce(self, op: Op) -> None:
         ufunc, axes, _ = op.detail
