@@ -7,7 +7,7 @@ axes come first and are in no shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, ValuesView
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -132,8 +132,8 @@ class NumpyProgram:
     ----------
     input_shapes : sequence of tuple
         The shapes of the inputs, which are the values 0, 1, ….
-    ops : list of Op
-        The operations of every call.
+    made : dict of int to Op
+        The operations of every call in order, by the value that each one computes.
     known : dict of int to array
         The values that depend on no input.
     outputs : list of int
@@ -143,7 +143,7 @@ class NumpyProgram:
     """
 
     input_shapes: Sequence[Shape]
-    ops: list[Op] = field(default_factory=list)
+    made: dict[int, Op] = field(default_factory=dict)
     known: dict[int, Array] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
     truths: set[int] = field(default_factory=set)
@@ -153,10 +153,15 @@ class NumpyProgram:
         """The number of inputs."""
         return len(self.input_shapes)
 
-    def shape(self, number: int, made: dict[int, Op]) -> Shape:
-        """Return the shape of a value, given the operations by their numbers."""
-        if number in made:
-            return made[number].shape
+    @property
+    def ops(self) -> ValuesView[Op]:
+        """The operations in order."""
+        return self.made.values()
+
+    def shape(self, number: int) -> Shape:
+        """Return the shape of a value."""
+        if number in self.made:
+            return self.made[number].shape
         if number in self.known:
             return self.known[number].shape
         return self.input_shapes[number]

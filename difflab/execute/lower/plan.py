@@ -80,11 +80,10 @@ class BufferPlan:
     slots: dict[int, BufferSlot] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.made = {op.number: op for op in self.program.ops}
         for output, values in enumerate(self.outputs):
             dtype = self.result_dtype(output)
             for key, value in np.ndenumerate(values):
-                op = self.made.get(int(value))
+                op = self.program.made.get(int(value))
                 if op is not None and writes(op) and op.dtype == dtype:
                     self.direct.setdefault(int(value), (output, key))
         self._assign()
@@ -111,8 +110,8 @@ class BufferPlan:
         return np.result_type(*map(self._dtype, values)) if values else FLOAT
 
     def _dtype(self, value: int) -> np.dtype[Any]:
-        if value in self.made:
-            return self.made[value].dtype
+        if value in self.program.made:
+            return self.program.made[value].dtype
         return BOOL if value in self.program.truths else FLOAT
 
     def source(self) -> str:

@@ -64,7 +64,6 @@ class Recorder:
         self.program = NumpyProgram(input_shapes)
         self.next = len(input_shapes)
         self.found: dict[Hashable, int] = {}
-        self.made: dict[int, Op] = {}
         kinds = [FLOAT] * self.next if dtypes is None else dtypes
         self.inputs = [
             RecordedValue(self, number, shape, dtype)
@@ -96,8 +95,7 @@ class Recorder:
         number = self.found.get(key)
         if number is None:
             number = self.found[key] = self._fresh(dtype)
-            op = self.made[number] = Op(form, detail, reads, number, shape, dtype)
-            self.program.ops.append(op)
+            self.program.made[number] = Op(form, detail, reads, number, shape, dtype)
         return number
 
     def add(

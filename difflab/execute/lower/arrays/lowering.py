@@ -138,7 +138,7 @@ class ArrayLowering(Recorder):
             return viewed(np.asarray(value), (name, detail))
         if name in ("reshape", "broadcast") and value.shape == shape:
             return value
-        made = self.made.get(value.number)
+        made = self.program.made.get(value.number)
         if made is not None and made.form == OpForm.VIEW and made.detail[0] == name:
             if name in ("reshape", "broadcast"):
                 below = self.of(made.reads[0])
@@ -164,7 +164,7 @@ class ArrayLowering(Recorder):
             return self.program.known[number]
         if number < len(self.inputs):
             return self.inputs[number]
-        made = self.made[number]
+        made = self.program.made[number]
         return RecordedValue(self, number, made.shape, made.dtype)
 
     def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
@@ -186,7 +186,7 @@ class ArrayLowering(Recorder):
         if not isinstance(arg, RecordedValue):
             array = np.asarray(arg)
             return _uniform(array)
-        made = self.made.get(arg.number)
+        made = self.program.made.get(arg.number)
         if made is None or made.form != OpForm.VIEW:
             return arg
         below = self.of(made.reads[0])
@@ -198,7 +198,7 @@ class ArrayLowering(Recorder):
         """Reshape a value with as many elements as `shape`: equal shapes are fastest."""
         if not isinstance(arg, RecordedValue) or arg.shape == shape or arg.size != math.prod(shape):
             return arg
-        made = self.made.get(arg.number)
+        made = self.program.made.get(arg.number)
         if arg.shape == () or (made is not None and made.form == OpForm.VIEW):
             return arg
         return arg.reshape(shape)
@@ -214,7 +214,7 @@ class ArrayLowering(Recorder):
             return None
         if factor == 1.0:
             return value
-        made = self.made.get(value.number)
+        made = self.program.made.get(value.number)
         if made is None or made.form != OpForm.UFUNC or made.detail is not np.multiply:
             return None
         inner, below = sorted(

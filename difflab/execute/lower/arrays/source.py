@@ -119,13 +119,13 @@ class SourceWriter:
         """Return the expression of an output, which shares no memory with other arrays."""
         name = self._name(number)
         if self.layout.shape(number) == ():
-            op = self.layout.made.get(number)
+            op = self.program.made.get(number)
             return f"{'bool' if op is not None and op.dtype == BOOL else 'float'}({name})"
         below = self.layout.below(number)
         if below in self.layout.fresh and below not in self.returned:
             self.returned.add(below)
             return name
-        op = self.layout.made.get(below)
+        op = self.program.made.get(below)
         if op is not None and op.form == OpForm.KERNEL and below == number:
             return f"owned({', '.join([name, *map(self._name, op.reads)])})"
         return f"{name}.copy()"

@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab.core.devices import device_name
 from difflab.errors import DeviceError, PointError
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, batch_first
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.cuda.stages import Called, Fused, staged
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
@@ -299,9 +299,7 @@ class _CupyCall:
         """Return an output in the shape batch + shape, as an array that shares no memory."""
         shape, batch = self.target.shapes[place], self.batch
         if self.stages.numbers:
-            block = self.blocks[place].reshape(shape + batch)
-            axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
-            return block.transpose(axes)
+            return batch_first(self.blocks[place], shape, batch)
         value = self._array(int(self.stages.outputs[place]))
         if value.shape != batch + shape:
             value = self.cupy.broadcast_to(value, batch + shape)

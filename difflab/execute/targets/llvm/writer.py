@@ -50,7 +50,7 @@ class LlvmWriter:
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
-        steps = code.ops
+        steps = list(code.ops)
         self.pieces = [steps[k : k + PIECE] for k in range(0, len(steps), PIECE)] or [[]]
 
     @property

@@ -171,19 +171,6 @@ class _Expansion:
         self._emit(COPY, (math.prod(shape),), Ref(whole.root, 0, (1,)), [neutral])
         self._emit(name, domain, out, args, into)
 
-    def _inner(self, op: Op) -> None:
-        (a, shape), (b, _) = (self.refs[number] for number in op.reads)
-        out = self._made(op.number, (), FLOAT)
-        still = Ref(op.number, 0, (0,) * len(shape))
-        self._accumulate("multiply", shape, still, [a, b], "add", out, ())
-
-    def _along(self, op: Op) -> None:
-        domain = np.broadcast_shapes(*[self.refs[number][1] for number in op.reads])
-        args = [self._spread(number, domain) for number in op.reads]
-        out = self._made(op.number, op.shape, FLOAT)
-        row = Ref(op.number, 0, (*out.strides, 0))
-        self._accumulate("multiply", domain, row, args, "add", out, op.shape)
-
     def _product(self, op: Op) -> None:
         (a, left), (b, right) = (self.refs[number] for number in op.reads)
         stack = np.broadcast_shapes(left[:-2], right[:-2])
