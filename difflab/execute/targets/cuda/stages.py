@@ -22,7 +22,7 @@ from difflab.execute.lower.ufuncs import as_ufuncs, spelled_form
 from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
-__all__ = ["Called", "Fused", "Stages", "Write", "staged"]
+__all__ = ["Fused", "Stages", "Write", "staged"]
 
 MOST_OPERATIONS = 500
 """Operations in a kernel: compile time grows faster than linearly."""
@@ -50,15 +50,6 @@ class Fused(NamedTuple):
     writes: tuple[Write, ...]
 
 
-class Called(NamedTuple):
-    """A primitive that CuPy computes."""
-
-    row: Primitive
-    args: tuple[int, ...]
-    value: int
-    params: dict[str, Any]
-
-
 @dataclass
 class Stages:
     """The stages, in order of execution.
@@ -76,8 +67,8 @@ class Stages:
         The values of each output.
     truths : list of bool
         Whether each output holds truth values.
-    steps : list of Fused or Called
-        The stages.
+    steps : list of Fused or ScheduledStep
+        The stages; CuPy computes a step.
     dying : list of tuple of int
         For each stage the values that no later stage reads.
     """
@@ -87,7 +78,7 @@ class Stages:
     known: dict[int, Any]
     outputs: list[Any]
     truths: list[bool] = field(default_factory=list)
-    steps: list[Fused | Called] = field(default_factory=list)
+    steps: list[Fused | ScheduledStep] = field(default_factory=list)
     dying: list[tuple[int, ...]] = field(default_factory=list)
 
 
@@ -99,7 +90,7 @@ def staged(steps: Schedule | ScalarProgram) -> Stages:
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("W: [4, 3]; x: [3]; sum(relu(2*W@sin(x)) + 1)"))
     >>> for stage in staged(schedule).steps:
-    ...     print(stage.row.name if isinstance(stage, Called) else
+    ...     print(stage.row.name if isinstance(stage, ScheduledStep) else
     ...           [op.name for op in stage.code.ops])
     ['multiply']
     ['sin']
@@ -136,24 +127,21 @@ class _Stager:
         pieces = [piece for group in self._groups() for piece in self._pieces(group)]
         needed = self._needed(pieces)
         kernels = [number for number, piece in enumerate(pieces) if not self._is_call(piece[0])]
-        drafts: list[Called | Fused] = []
+        drafts: list[ScheduledStep | Fused] = []
         for number, piece in enumerate(pieces):
             last = number == kernels[-1] if kernels else False
-            drafts.append(self._call(piece[0]) or self._draft(piece, needed, last))
+            if self._is_call(piece[0]):
+                drafts.append(piece[0])
+                if piece[0].row.boolean:
+                    self.truths.add(piece[0].node)
+            else:
+                drafts.append(self._draft(piece, needed, last))
         drafts += self._copies()
         for values in stages.outputs:
             flat = values.ravel().tolist()
             stages.truths.append(bool(flat) and self.truths.issuperset(flat))
-        stages.steps += [s if isinstance(s, Called) else self._typed(s) for s in drafts]
+        stages.steps += [s if isinstance(s, ScheduledStep) else self._typed(s) for s in drafts]
         self._find_last_uses()
-
-    def _call(self, step: ScheduledStep) -> Called | None:
-        """Return a step as a CuPy call, if it does not fuse."""
-        if not self._is_call(step):
-            return None
-        if step.row.boolean:
-            self.truths.add(step.node)
-        return Called(step.row, step.args, step.node, step.params)
 
     def _needed(self, pieces: Sequence[Sequence[ScheduledStep]]) -> set[int]:
         """Return the values that are needed outside of the piece that computes them."""
@@ -243,7 +231,7 @@ class _Stager:
         stages = self.stages
         last: dict[int, int] = {}
         for number, stage in enumerate(stages.steps):
-            for value in stage.args if isinstance(stage, Called) else stage.reads:
+            for value in stage.args if isinstance(stage, ScheduledStep) else stage.reads:
                 last[value] = number
         kept = set() if stages.numbers else {int(node) for node in stages.outputs}
         dying: list[list[int]] = [[] for _ in stages.steps]

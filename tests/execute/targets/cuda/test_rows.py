@@ -13,8 +13,8 @@ from scipy import special
 from difflab.autodiff.functions.transforms import jacobian
 from difflab.execute import compile
 from difflab.execute.lower.record import Recorder
+from difflab.execute.lower.schedule import ScheduledStep
 from difflab.execute.targets.cuda.spelling import SPELLINGS
-from difflab.execute.targets.cuda.stages import Called
 from difflab.execute.targets.cuda.target import OPTIONS
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
@@ -80,7 +80,7 @@ def test_rows_agree_with_the_evaluator_and_in_the_signs_of_zero(xp: Any) -> None
     assert {
         name
         for name, fast in compiled.items()
-        if any(isinstance(stage, Called) for stage in fast._cupy.stages.steps)
+        if any(isinstance(stage, ScheduledStep) for stage in fast._cupy.stages.steps)
     } == NOT_SPELLED
     if xp is standin:
         warm(partial(fast, *[ONE] * fast.function.n) for fast in compiled.values())
