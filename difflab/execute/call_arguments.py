@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from difflab.errors import PointError
-from difflab.execute.lower.record import FLOAT
+from difflab.execute.lower.ops import FLOAT
 from difflab.graph.ir import Shape
 
 __all__ = ["common_shape", "plain_number", "real"]

@@ -203,6 +203,18 @@ def _multiply(builder: Builder, args: tuple[int, ...]) -> int | None:
     return None
 
 
+def exponent_of(number: float) -> int | None:
+    """Return k where a number is 2^k, by which it is exact to multiply; else None.
+
+    Examples
+    --------
+    >>> exponent_of(0.25), exponent_of(3.0), exponent_of(-2.0)
+    (-2, None, None)
+    """
+    mantissa, exponent = math.frexp(number)
+    return exponent - 1 if mantissa == 0.5 else None
+
+
 def _scaled(builder: Builder, constant: int, node: int) -> int | None:
     """Return c·(2^k·a) as (c·2^k)·a for |c| ≥ 1 and k > 0, where rounding does not change."""
     number, name = builder.constants.get(constant, (0, None))
@@ -210,7 +222,7 @@ def _scaled(builder: Builder, constant: int, node: int) -> int | None:
         return None
     for factor, other in (args := builder.arguments(node), args[::-1]):
         scale = builder.number(factor)
-        if scale is not None and scale > 1 and math.frexp(scale)[0] == 0.5:
+        if scale is not None and scale > 1 and exponent_of(scale):
             product = _number(builder, float(number) * scale)
             return None if product is None else builder.emit(multiply, (product, other))
     return None

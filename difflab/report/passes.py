@@ -96,10 +96,9 @@ def _planned(function: Function) -> BufferPlan:
 
     schedule = Schedule.of(function)
     try:
-        program = ScalarProgram.of(schedule)
+        return planned(ScalarProgram.of(schedule))
     except UnsupportedError:
-        program = None
-    return planned(schedule, program)
+        return planned(schedule)
 
 
 def _change(step: PassStep) -> Part:

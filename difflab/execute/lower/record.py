@@ -1,89 +1,275 @@
 """A kernel as a sequence of NumPy operations, found by running it on recording values.
 
 Kernels are written with array operations only, so one run on values that record the operations
-on them gives the universal functions that it consists of; those can then write into buffers.
+on them gives the universal functions that it consists of. A row therefore needs no second
+definition, and the guards of a kernel at the edge of its domain are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection, Hashable, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
+from difflab.execute.lower.ops import BOOL, FLOAT, NumpyProgram, Op, OpForm
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.graph.ir import Shape
 
 __all__ = [
-    "BOOL",
-    "ELEMENTWISE",
-    "FLOAT",
-    "KernelTape",
     "RecordedValue",
+    "Recorder",
+    "StepRecorder",
     "Unrecordable",
-    "select_into",
+    "common_shape",
+    "dtype_of",
+    "kernel_form",
+    "result_dtype",
+    "shape_of",
 ]
-
-FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
 class Unrecordable(Exception):
-    """The kernel uses an operation that is not a universal function."""
+    """The kernel uses an operation that has no recorded form."""
 
 
-class KernelTape:
-    """Operations as they are recorded: ``(function, arguments, result)``.
+class Recorder:
+    """Numbers values, and records each operation on the same operands once.
 
-    The functions take the arguments, and the array that they write into as ``out``. Arguments
-    are a `RecordedValue`, whose `number` is set by the planner, or plain numbers.
+    Parameters
+    ----------
+    input_shapes : sequence of tuple
+        The shapes of the inputs, which are the values 0, 1, ….
+    dtypes : sequence of dtype, optional
+        Their dtypes; float64 when None.
+
+    Examples
+    --------
+    >>> recorder = Recorder([(), ()])
+    >>> x, y = recorder.inputs
+    >>> (x * y + x * y).number
+    3
+    >>> [(op.name, op.reads) for op in recorder.program.ops]
+    [('multiply', (0, 1)), ('add', (2, 2))]
     """
 
-    def __init__(self) -> None:
-        self.entries: list[tuple[Callable[..., Any], tuple[Any, ...], RecordedValue]] = []
+    def __init__(
+        self, input_shapes: Sequence[Shape], dtypes: Sequence[np.dtype[Any]] | None = None
+    ) -> None:
+        self.program = NumpyProgram(input_shapes)
+        self.next = len(input_shapes)
+        self.found: dict[Hashable, int] = {}
+        kinds = [FLOAT] * self.next if dtypes is None else dtypes
+        self.inputs = [
+            RecordedValue(self, number, shape, dtype)
+            for number, (shape, dtype) in enumerate(zip(input_shapes, kinds, strict=True))
+        ]
+        self.program.truths.update(number for number, dtype in enumerate(kinds) if dtype == BOOL)
 
-    def append(
-        self, function: Callable[..., Any], args: tuple[Any, ...], dtype: np.dtype[Any]
+    def number(self, value: Any) -> int:
+        """Return the number of a value, which may be a constant."""
+        return value.number if isinstance(value, RecordedValue) else self.constant(value)
+
+    def constant(self, value: Any) -> int:
+        """Return the number of a constant; 0 and -0 are two."""
+        array = np.asarray(value)
+        if array.ndim == 0 and array.dtype.kind in "iu":
+            array = array.astype(FLOAT)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        number = self.found.get(key)
+        if number is None:
+            number = self.found[key] = self._fresh(array.dtype)
+            self.program.known[number] = array
+        return number
+
+    def emit(
+        self, form: str, detail: Any, reads: tuple[int, ...], shape: Shape, dtype: np.dtype[Any]
+    ) -> int:
+        """Append an operation unless an equal one exists; return the number of its value."""
+        key = (form, detail, reads)
+        number = self.found.get(key)
+        if number is None:
+            number = self.found[key] = self._fresh(dtype)
+            self.program.made[number] = Op(form, detail, reads, number, shape, dtype)
+        return number
+
+    def add(
+        self, form: str, detail: Any, args: Sequence[Any], shape: Shape, dtype: np.dtype[Any]
     ) -> RecordedValue:
-        """Record one operation."""
-        result = RecordedValue(self, dtype)
-        self.entries.append((function, args, result))
-        return result
+        """Append an operation on values unless an equal one exists; return its value."""
+        number = self.emit(form, detail, tuple(map(self.number, args)), shape, dtype)
+        return RecordedValue(self, number, shape, dtype)
 
-    def run(self, row: Primitive, args: tuple[Any, ...]) -> Any:
-        """Record the row's kernel on `args`.
+    def _fresh(self, dtype: np.dtype[Any]) -> int:
+        if dtype == BOOL:
+            self.program.truths.add(self.next)
+        self.next += 1
+        return self.next - 1
 
-        Raises
-        ------
-        Unrecordable
-            The kernel cannot be recorded and has to be called as a whole.
+    def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
+        """Append the operations of a form, given the numbers of its arguments."""
+        local, known = dict(enumerate(args)), form.known
+        for kind, detail, reads, number, _, dtype in form.ops:
+            for read in reads:
+                if read in known:
+                    local[read] = self.constant(known[read])
+            operands = tuple([local[read] for read in reads])
+            local[number] = self.emit(kind, detail, operands, shape, dtype)
+        result = form.outputs[0]
+        return self.constant(known[result]) if result in known else local[result]
 
-        Examples
-        --------
-        >>> from difflab.primitives import softplus
-        >>> tape = KernelTape()
-        >>> x = RecordedValue(tape, np.dtype(float))
-        >>> result = tape.run(softplus, (x,))
-        >>> [function.__name__ for function, _, _ in tape.entries]
-        ['logaddexp']
-        """
-        length = len(self.entries)
-        try:
-            with np.errstate(all="ignore"):
-                return row.computer(np)(*args)
-        except (Unrecordable, TypeError, ValueError, AttributeError) as error:
-            del self.entries[length:]
-            raise Unrecordable(row.name) from error
+    # --- operations on values -------------------------------------------------------------
+
+    def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
+        """Record a universal function."""
+        dtype = result_dtype(ufunc, *map(dtype_of, args))
+        return self.add(OpForm.UFUNC, ufunc, args, common_shape(args), dtype)
+
+    def where(self, condition: Any, value: Any, other: Any) -> Any:
+        """Record an elementwise selection."""
+        args = (condition, value, other)
+        dtype = np.result_type(dtype_of(value), dtype_of(other))
+        return self.add(OpForm.SELECT, None, args, common_shape(args), dtype)
+
+    def view(self, value: Any, name: str, detail: Any, shape: Shape) -> Any:
+        """Record a view."""
+        raise Unrecordable
+
+    def reduce(self, ufunc: np.ufunc, x: Any, axis: Any, keepdims: bool) -> Any:
+        """Record a reduction along axes."""
+        raise Unrecordable
+
+    def product(self, a: Any, b: Any) -> Any:
+        """Record a product of matrices, vectors or stacks."""
+        raise Unrecordable
+
+
+class StepRecorder(Recorder):
+    """Records the kernels of scheduled steps.
+
+    Parameters
+    ----------
+    steps : Schedule or ScalarProgram
+        The steps.
+    truths : collection of int, optional
+        The inputs that are truth values.
+    """
+
+    def __init__(self, steps: Schedule | ScalarProgram, truths: Collection[int] = ()) -> None:
+        kinds = [BOOL if source in truths else FLOAT for source in steps.sources]
+        super().__init__([steps.shape(source) for source in steps.sources], kinds)
+        self.known = steps.known
+        self.numbers = {source: number for number, source in enumerate(steps.sources)}
+
+    def read(self, source: int) -> int:
+        """Return the number of a value of the steps."""
+        number = self.numbers.get(source)
+        if number is None:
+            number = self.numbers[source] = self.constant(self.known[source])
+        return number
+
+    def read_all(self, sources: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of values of the steps, in the shape of `sources`."""
+        flat = [self.read(source) for source in sources.ravel().tolist()]
+        return np.array(flat, dtype=np.int64).reshape(sources.shape)
+
+    def kind(self, source: int) -> str:
+        """Return what a value is, for `kernel_form`."""
+        if source in self.known:
+            return repr(self.known[source])
+        return "truth" if self.numbers[source] in self.program.truths else "number"
+
+
+@lru_cache(maxsize=4096)
+def kernel_form(row: Primitive, kinds: tuple[str, ...]) -> NumpyProgram | None:
+    """Return the kernel of an elementwise row on scalars, None if it cannot be recorded.
+
+    Parameters
+    ----------
+    row : Primitive
+        The row.
+    kinds : tuple of str
+        For each argument ``"number"`` or ``"truth"``, or the text of a constant, of which the
+        kernel computes what it can.
+
+    Examples
+    --------
+    >>> from difflab.primitives import softplus
+    >>> form = kernel_form(softplus, ("number",))
+    >>> [op.name for op in form.ops], form.known, form.outputs
+    (['logaddexp'], {1: array(0.)}, [2])
+    """
+    recorder = Recorder([()] * len(kinds), [BOOL if kind == "truth" else FLOAT for kind in kinds])
+    args = [
+        value if kind in ("number", "truth") else _read(kind)
+        for value, kind in zip(recorder.inputs, kinds, strict=True)
+    ]
+    try:
+        with np.errstate(all="ignore"):
+            result = row.computer(np)(*args)
+    except (Unrecordable, TypeError, ValueError, AttributeError):
+        return None
+    recorder.program.outputs.append(recorder.number(result))
+    return recorder.program
+
+
+def _read(text: str) -> float | bool:
+    return text == "True" if text in ("True", "False") else float(text)
 
 
 class RecordedValue(NDArrayOperatorsMixin):
-    """A placeholder for an array: operations on it are recorded."""
+    """A placeholder for a scalar or an array of known shape: operations on it are recorded."""
 
-    __slots__ = ("dtype", "number", "tape")
+    __slots__ = ("dtype", "number", "recorder", "shape")
 
-    def __init__(self, tape: KernelTape, dtype: np.dtype[Any], number: int = -1) -> None:
-        self.tape = tape
-        self.dtype = dtype
+    def __init__(self, recorder: Recorder, number: int, shape: Shape, dtype: np.dtype[Any]) -> None:
+        self.recorder = recorder
         self.number = number
+        self.shape = shape
+        self.dtype = dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def T(self) -> Any:
+        """The array with its axes reversed."""
+        return self.transpose(tuple(range(self.ndim))[::-1])
+
+    def reshape(self, *shape: Any) -> Any:
+        """Return the same elements in another shape."""
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        known = -math.prod(sizes) if -1 in sizes else 1
+        full = tuple(self.size // known if size == -1 else size for size in sizes)
+        return self.recorder.view(self, "reshape", full, full)
+
+    def transpose(self, axes: tuple[int, ...]) -> Any:
+        """Return the array with its axes in another order."""
+        order = tuple(axis % self.ndim for axis in axes)
+        shape = tuple(self.shape[axis] for axis in order)
+        return self.recorder.view(self, "transpose", order, shape)
+
+    def __getitem__(self, key: Any) -> Any:
+        entries = key if isinstance(key, tuple) else (key,)
+        if not all(e is None or e is Ellipsis or isinstance(e, int | slice) for e in entries):
+            raise Unrecordable
+        shape = np.broadcast_to(np.float64(0.0), self.shape)[entries].shape
+        if shape == self.shape and all(e is Ellipsis or _whole(e) for e in entries):
+            return self
+        stored = tuple((e.start, e.stop, e.step) if isinstance(e, slice) else e for e in entries)
+        return self.recorder.view(self, "index", stored, shape)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise Unrecordable
@@ -92,54 +278,86 @@ class RecordedValue(NDArrayOperatorsMixin):
         raise Unrecordable
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__" or kwargs or ufunc.nout != 1 or ufunc.signature is not None:
+        if method != "__call__" or kwargs or ufunc.nout != 1:
             raise Unrecordable
-        samples = [np.empty(0, _dtype(value)) for value in inputs]
-        return self.tape.append(ufunc, inputs, ufunc(*samples).dtype)
+        if ufunc is np.matmul:
+            return self.recorder.product(*inputs)
+        if ufunc.signature is not None:
+            raise Unrecordable
+        return self.recorder.elementwise(ufunc, inputs)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Any, kwargs: Any
     ) -> Any:
         known = _FUNCTIONS.get(function)
-        if known is None or kwargs:
+        if known is None:
             raise Unrecordable
-        return known(*args)
+        return known(*args, **kwargs)
 
 
-def _dtype(value: Any) -> np.dtype[Any]:
+def _whole(entry: Any) -> bool:
+    """Whether a slice that keeps the size also keeps the order: then it selects the whole axis."""
+    return isinstance(entry, slice) and (entry.step is None or entry.step > 0)
+
+
+def dtype_of(value: Any) -> np.dtype[Any]:
+    """Return the dtype of a value or an array; whole numbers count as float64."""
     if isinstance(value, RecordedValue):
         return value.dtype
-    return BOOL if isinstance(value, bool | np.bool_) else FLOAT
+    dtype: np.dtype[Any] = np.asarray(value).dtype
+    return FLOAT if dtype.kind in "iu" and np.ndim(value) == 0 else dtype
+
+
+def shape_of(value: Any) -> Shape:
+    """Return the shape of a value or an array."""
+    return value.shape if isinstance(value, RecordedValue) else np.shape(value)
+
+
+def common_shape(values: Sequence[Any]) -> Shape:
+    """Return the shape that values broadcast to, usually their common shape."""
+    shapes = {shape_of(value) for value in values}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+
+
+@cache
+def result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype of a universal function's result."""
+    found: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
+    return found
+
+
+# --- NumPy functions ----------------------------------------------------------------------
+
+
+def _reducing(ufunc: np.ufunc) -> Callable[..., Any]:
+    def reduce(x: RecordedValue, axis: Any = None, keepdims: bool = False) -> Any:
+        return x.recorder.reduce(ufunc, x, axis, keepdims)
+
+    return reduce
 
 
 def _where(condition: Any, value: Any, other: Any) -> Any:
-    tape = next(v.tape for v in (condition, value, other) if isinstance(v, RecordedValue))
-    return tape.append(
-        select_into,
-        (condition, value, other),
-        np.result_type(_dtype(value), _dtype(other)),
-    )
+    values = (condition, value, other)
+    recorder = next(value.recorder for value in values if isinstance(value, RecordedValue))
+    return recorder.where(*values)
 
 
-def select_into(condition: Any, value: Any, other: Any, out: Any) -> None:
-    """Write ``where(condition, value, other)`` into `out`, a different array.
-
-    Examples
-    --------
-    >>> out = np.empty(2)
-    >>> select_into(np.array([True, False]), 1.0, np.array([3.0, 4.0]), out=out)
-    >>> out
-    array([1., 4.])
-    """
-    np.copyto(out, other)
-    np.copyto(out, value, where=np.asarray(condition, dtype=bool))
+def _moveaxis(x: RecordedValue, source: Any, destination: Any) -> Any:
+    # An array of shape (0, 1, 2, …) shows the permutation of the axes.
+    moved = np.moveaxis(np.empty(tuple(range(x.ndim))), source, destination)
+    return x.transpose(moved.shape)
 
 
-ELEMENTWISE: dict[Callable[..., Any], Callable[..., Any]] = {
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.iscomplexobj: lambda x: False,
     np.real: lambda x: x,
+    np.where: _where,
+    np.sum: _reducing(np.add),
+    np.prod: _reducing(np.multiply),
+    np.max: _reducing(np.maximum),
+    np.min: _reducing(np.minimum),
+    np.broadcast_to: lambda x, shape: x.recorder.view(x, "broadcast", tuple(shape), tuple(shape)),
+    np.transpose: lambda x, axes: x.transpose(axes),
+    np.moveaxis: _moveaxis,
 }
-"""NumPy functions of real arguments in terms of universal functions."""
-
-_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {**ELEMENTWISE, np.where: _where}

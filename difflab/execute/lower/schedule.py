@@ -8,6 +8,7 @@ a graph only collect scalars.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -85,6 +86,16 @@ class Schedule:
         with np.errstate(all="ignore"):
             _Scheduler(schedule).fill()
         return schedule
+
+    @property
+    def sources(self) -> Sequence[int]:
+        """The values of the inputs."""
+        return self.function.input_nodes
+
+    @property
+    def places(self) -> list[NDArray[np.int64]]:
+        """The value of each output, as an array of one."""
+        return [np.array(node) for node in self.outputs]
 
     def shape(self, node: int) -> Shape:
         """Return the shape of a node at one point."""
@@ -210,9 +221,21 @@ class ScalarProgram:
         >>> program.known
         {3: 1.0}
         """
-        function = schedule.function
-        program = cls(function.n)
-        return Cells(schedule, program).filled()
+        return Cells(schedule, cls(schedule.function.n)).filled()
+
+    @property
+    def sources(self) -> Sequence[int]:
+        """The cells of the inputs."""
+        return range(self.inputs)
+
+    @property
+    def places(self) -> list[NDArray[np.int64]]:
+        """The cells of each output."""
+        return self.outputs
+
+    def shape(self, cell: int) -> Shape:
+        """Return the shape of a cell, which is a scalar."""
+        return ()
 
 
 class Cells:
@@ -223,7 +246,7 @@ class Cells:
         self.program = program
         self.next = program.inputs
         self.cells: dict[int, Any] = {}
-        self.constants: dict[tuple[type, str], int] = {}
+        self.found: dict[Any, int] = {}
 
     def filled(self) -> ScalarProgram:
         """Return the program with its operations."""
@@ -266,10 +289,10 @@ class Cells:
     def constant(self, value: Any) -> int:
         """Return the cell of a constant."""
         key = (type(value), repr(value))
-        if key not in self.constants:
-            self.constants[key] = self.fresh()
-            self.program.known[self.constants[key]] = value
-        return self.constants[key]
+        if key not in self.found:
+            self.found[key] = self.fresh()
+            self.program.known[self.found[key]] = value
+        return self.found[key]
 
     def cell(self, node: int) -> Any:
         """Return the cells of a node."""

@@ -77,7 +77,6 @@ class _Unrolled(Cells):
     def __init__(self, schedule: Schedule, program: ScalarProgram, most: int) -> None:
         super().__init__(schedule, program)
         self.most = most
-        self.found: dict[Any, int] = {}
 
     def applied(self, node: int, row: Primitive, args: tuple[int, ...], params: Any) -> Any:
         """Unroll an elementwise row, element by element."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from difflab.core.primitive import Primitive
@@ -11,6 +9,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.copying import label
 from difflab.graph.counts import count
 from difflab.graph.function import Function
+from difflab.graph.identities import exponent_of
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
 from difflab.graph.passes.exact import transcribed
 from difflab.primitives import add, divide, multiply, negative, power, subtract
@@ -150,8 +149,7 @@ class _Scaling:
     def _exponent(self, node: int) -> int:
         """Return k where a node is the constant 2^k and k > 0; else 0."""
         value = self.builder.constants.get(node, (0, None))[0]
-        mantissa, exponent = math.frexp(value)
-        return exponent - 1 if mantissa == 0.5 and exponent > 1 else 0
+        return max(exponent_of(value) or 0, 0)
 
     def _aligned(self, parts: list[Scaled]) -> tuple[list[int], int]:
         """Return two operands under the same power of two; a constant takes any."""

@@ -18,7 +18,7 @@ import difflab as dl
 from difflab.errors import PointError
 from difflab.execute.lower.arrays import source
 from difflab.execute.lower.arrays.lowering import lowered
-from difflab.execute.lower.arrays.ops import OpForm
+from difflab.execute.lower.ops import OpForm
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.numpy.one_point import ArrayTarget
 from difflab.graph.pytree import flatten

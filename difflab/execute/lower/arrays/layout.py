@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FLAT, WRITING, Array, ArrayProgram, Op, OpForm, viewed
-from difflab.execute.lower.record import FLOAT
+from difflab.execute.lower.ops import (
+    FLAT,
+    FLOAT,
+    WRITING,
+    Array,
+    NumpyProgram,
+    Op,
+    OpForm,
+    viewed,
+)
 from difflab.execute.lower.slots import assign_slots, memory_roots
 from difflab.execute.memory_plan import MemoryPlan
 
@@ -24,7 +32,7 @@ class BufferLayout:
 
     Attributes
     ----------
-    program : ArrayProgram
+    program : NumpyProgram
         The program.
     fresh : set of int
         The values that are results, in newly allocated memory at each call.
@@ -36,45 +44,44 @@ class BufferLayout:
         For each value the first one with the same buffer, shape and dtype.
     """
 
-    program: ArrayProgram
+    program: NumpyProgram
     fresh: set[int] = field(default_factory=set)
     slots: dict[int, tuple[tuple[int, int], int]] = field(default_factory=dict)
     prepared: set[int] = field(default_factory=set)
     first: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.made = {op.number: op for op in self.program.ops}
         self._choose_fresh()
         roots = self._roots()
         self._assign(roots)
 
     def shape(self, number: int) -> tuple[int, ...]:
         """Return the shape of a value."""
-        return self.program.shape(number, self.made)
+        return self.program.shape(number)
 
     def below(self, number: int) -> int:
         """Return the value of which `number` shows all elements in order, or `number` itself."""
-        op = self.made.get(number)
+        op = self.program.made.get(number)
         while op is not None and op.form == OpForm.VIEW and op.detail[0] in FLAT:
             number = op.reads[0]
-            op = self.made.get(number)
+            op = self.program.made.get(number)
         return number
 
     def _choose_fresh(self) -> None:
         for output in self.program.outputs:
-            op = self.made.get(self.below(output))
+            op = self.program.made.get(self.below(output))
             if op is not None and op.form in WRITING and op.shape != ():
                 self.fresh.add(op.number)
 
     @property
     def inputs(self) -> int:
         """The number of inputs, which are the first values."""
-        return len(self.program.input_shapes)
+        return self.program.inputs
 
     @property
     def values(self) -> int:
         """The number of values: one more than the largest value."""
-        return max([self.inputs, *(number + 1 for number in self.made)])
+        return max([self.inputs, *(number + 1 for number in self.program.made)])
 
     def runs(self, op: Op) -> bool:
         """Whether an operation is executed at every call."""
@@ -106,7 +113,7 @@ class BufferLayout:
         name = op.detail[0]
         if name != "reshape":
             return True
-        source = self.made.get(self.below(op.reads[0]))
+        source = self.program.made.get(self.below(op.reads[0]))
         return source is None or source.form != OpForm.VIEW
 
     def _assign(self, roots: dict[int, tuple[int, ...]]) -> None:
@@ -123,21 +130,21 @@ class BufferLayout:
         )
         homes: dict[Any, int] = {}
         for number, slot in self.slots.items():
-            op = self.made[number]
+            op = self.program.made[number]
             self.first[number] = homes.setdefault((slot, op.shape, op.dtype), number)
 
     def _in_place(self, op: Op) -> bool:
         """Whether an operation may overwrite an operand: elementwise, in the same order."""
         return op.form == OpForm.UFUNC and all(
-            self.made[below].form != OpForm.VIEW
+            self.program.made[below].form != OpForm.VIEW
             for below in map(self.below, op.reads)
-            if below in self.made
+            if below in self.program.made
         )
 
     def memory_plan(self) -> MemoryPlan:
         """Return the memory that a call needs."""
         computed = [op for op in self.program.ops if op.form != OpForm.VIEW and op.shape != ()]
-        outputs = [op for op in map(self.made.get, self.program.outputs) if op is not None]
+        outputs = [op for op in map(self.program.made.get, self.program.outputs) if op is not None]
         whole = [op for op in computed if op.form == OpForm.KERNEL and op not in outputs]
         return MemoryPlan(
             len(computed),
@@ -149,7 +156,7 @@ class BufferLayout:
 
     def _nbytes(self, number: int) -> int:
         """Return the bytes of an output."""
-        made = self.made.get(number)
+        made = self.program.made.get(number)
         return made.nbytes if made is not None else FLOAT.itemsize * math.prod(self.shape(number))
 
     def cells(self) -> dict[int, Array]:

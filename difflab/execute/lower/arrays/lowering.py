@@ -9,25 +9,41 @@ costs a sixth of NumPy's `where`.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.execute.lower.arrays.ops import BYTE, WORD, Array, ArrayProgram, Op, OpForm, viewed
 from difflab.execute.lower.arrays.tidy import contract, drop_unused
-from difflab.execute.lower.arrays.values import ShapedValue, dtype_of, shape_of
-from difflab.execute.lower.record import BOOL, FLOAT, Unrecordable
+from difflab.execute.lower.ops import (
+    BOOL,
+    BYTE,
+    FLOAT,
+    WORD,
+    Array,
+    NumpyProgram,
+    OpForm,
+    viewed,
+)
+from difflab.execute.lower.record import (
+    RecordedValue,
+    Recorder,
+    Unrecordable,
+    common_shape,
+    dtype_of,
+    result_dtype,
+    shape_of,
+)
 from difflab.execute.lower.schedule import Schedule, ScheduledStep
+from difflab.graph.identities import exponent_of
 from difflab.graph.ir import Shape
 from difflab.primitives import concatenate, pack, scatter, take
 
 __all__ = ["ArrayLowering", "lowered"]
 
 
-def lowered(schedule: Schedule) -> ArrayProgram:
+def lowered(schedule: Schedule) -> NumpyProgram:
     """Return the operations of a schedule on arrays.
 
     Examples
@@ -37,10 +53,7 @@ def lowered(schedule: Schedule) -> ArrayProgram:
     >>> [op.form for op in lowered(Schedule.of(f)).ops]
     ['product', 'ufunc', 'ufunc', 'reduce']
     """
-    lowering = ArrayLowering(schedule)
-    lowering.run()
-    program = lowering.program
-    drop_unused(program)
+    program = ArrayLowering(schedule).run()
     contract(program)
     drop_unused(program)
     return program
@@ -49,30 +62,25 @@ def lowered(schedule: Schedule) -> ArrayProgram:
 MANY = 100  # parts of an array; more are placed by one call of the kernel
 
 
-class ArrayLowering:
+class ArrayLowering(Recorder):
     """Assigns the values and appends each operation once."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         function = schedule.function
-        self.program = ArrayProgram(function.input_shapes)
-        self.next = len(function.input_shapes)
-        self.found: dict[Hashable, ShapedValue] = {}
-        self.made: dict[int, Op] = {}
-        self.values: dict[int, Any] = {
-            node: ShapedValue(self, number, shape, FLOAT)
-            for number, (node, shape) in enumerate(
-                zip(function.input_nodes, function.input_shapes, strict=True)
-            )
-        }
+        super().__init__(function.input_shapes)
+        self.values: dict[int, Any] = dict(zip(function.input_nodes, self.inputs, strict=True))
 
-    def run(self) -> None:
-        """Lower every step."""
-        for step in self.schedule.steps:
-            args = [self._value(arg) for arg in step.args]
-            self.values[step.node] = self._step(step, args)
+    def run(self) -> NumpyProgram:
+        """Lower every step, and return the program."""
+        with np.errstate(all="ignore"):
+            for step in self.schedule.steps:
+                args = [self._value(arg) for arg in step.args]
+                self.values[step.node] = self._step(step, args)
         for node in self.schedule.outputs:
             self.program.outputs.append(self.number(self._value(node)))
+        drop_unused(self.program)
+        return self.program
 
     def _value(self, node: int) -> Any:
         return self.values[node] if node in self.values else self.schedule.known[node]
@@ -80,80 +88,57 @@ class ArrayLowering:
     def _step(self, step: ScheduledStep, args: Sequence[Any]) -> Any:
         row, shape = step.row, self.schedule.shape(step.node)
         dtype = BOOL if row.boolean else FLOAT
-        if not any(isinstance(arg, ShapedValue) for arg in args):
+        if not any(isinstance(arg, RecordedValue) for arg in args):
             return np.asarray(row.computer(np)(*map(np.asarray, args), **step.params))
         if row.shape is None and shape == ():
-            return self.add(OpForm.SCALAR, row, args, shape, dtype)
+            return self.scalar(row, args, dtype)
         try:
             value = self._recorded(row, args, step.params)
-            if isinstance(value, ShapedValue) and value.shape == shape:
+            if isinstance(value, RecordedValue) and value.shape == shape:
                 return value
         except (Unrecordable, TypeError, ValueError, AttributeError):
             pass
         detail = (row, tuple(step.params.items()))
         return self.add(OpForm.KERNEL, detail, args, shape, dtype)
 
+    def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
+        """Apply an elementwise row to scalars."""
+        return self.add(OpForm.SCALAR, row, args, (), dtype)
+
     def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Run the kernel on the values; rows with lists of indices or many arrays have forms."""
         if row is take:
             size = args[0].shape[params["axis"]]
             indices = np.array(params["places"], dtype=np.intp) % max(size, 1)
-            shape = self.schedule_shape(row, args, params)
+            shape = self._result_shape(row, args, params)
             return self.add(OpForm.TAKE, params["axis"], [*args, indices], shape, args[0].dtype)
         if row is concatenate:
-            shape = self.schedule_shape(row, args, params)
+            shape = self._result_shape(row, args, params)
             return self.add(OpForm.JOIN, params["axis"], args, shape, FLOAT)
         if row in (scatter, pack) and len(args) <= MANY:
             keys = params["keys"] if row is scatter else _packed_keys(args)
             parts = args if row is scatter else [_flat(arg) for arg in args]
-            shape = self.schedule_shape(row, args, params)
+            shape = self._result_shape(row, args, params)
             if len(parts) == 1 and shape_of(parts[0]) == shape and _forward(keys[0]):
                 return parts[0]
             gaps = sum(math.prod(shape_of(part)) for part in parts) < math.prod(shape)
             return self.add(OpForm.PLACE, (keys, gaps or row is scatter), parts, shape, FLOAT)
         return row.computer(np)(*args, **params)
 
-    def schedule_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
+    def _result_shape(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Shape:
         """Return the shape of a row's result."""
         assert row.shape is not None
         return row.shape(tuple(shape_of(arg) for arg in args), **params)
-
-    def number(self, value: Any) -> int:
-        """Return the number of a value, which may be a constant."""
-        if isinstance(value, ShapedValue):
-            return value.number
-        array = np.asarray(value)
-        key = ("known", array.dtype.str, array.shape, array.tobytes())
-        held = self.found.get(key)
-        if held is None:
-            held = self.found[key] = ShapedValue(self, self.next, array.shape, array.dtype)
-            self.program.known[self.next] = array
-            self.next += 1
-        return held.number
-
-    def add(
-        self, form: str, detail: Any, args: Sequence[Any], shape: Shape, dtype: np.dtype[Any]
-    ) -> ShapedValue:
-        """Append an operation unless an equal one exists; return its value."""
-        reads = tuple([self.number(arg) for arg in args])
-        key = (form, detail, reads)
-        held = self.found.get(key)
-        if held is None:
-            held = self.found[key] = ShapedValue(self, self.next, shape, dtype)
-            self.made[self.next] = Op(form, detail, reads, self.next, shape, dtype)
-            self.program.ops.append(self.made[self.next])
-            self.next += 1
-        return held
 
     # --- operations on values -----------------------------------------------------------
 
     def view(self, value: Any, name: str, detail: Any, shape: Shape) -> Any:
         """Return a view of a value; consecutive views of the same kind are merged."""
-        if not isinstance(value, ShapedValue):
+        if not isinstance(value, RecordedValue):
             return viewed(np.asarray(value), (name, detail))
         if name in ("reshape", "broadcast") and value.shape == shape:
             return value
-        made = self.made.get(value.number)
+        made = self.program.made.get(value.number)
         if made is not None and made.form == OpForm.VIEW and made.detail[0] == name:
             if name in ("reshape", "broadcast"):
                 below = self.of(made.reads[0])
@@ -177,75 +162,75 @@ class ArrayLowering:
         """Return the value of a number."""
         if number in self.program.known:
             return self.program.known[number]
-        if number < len(self.program.input_shapes):
-            return ShapedValue(self, number, self.program.input_shapes[number], FLOAT)
-        made = self.made[number]
-        return ShapedValue(self, number, made.shape, made.dtype)
+        if number < len(self.inputs):
+            return self.inputs[number]
+        made = self.program.made[number]
+        return RecordedValue(self, number, made.shape, made.dtype)
 
     def elementwise(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         """Apply a universal function; broadcast operands are replaced by their sources."""
-        if not any(isinstance(arg, ShapedValue) for arg in args):
+        if not any(isinstance(arg, RecordedValue) for arg in args):
             return ufunc(*args)
-        whole = _common(args)
+        whole = common_shape(args)
         sources = [self._unbroadcast(arg) for arg in args]
-        shape = _common(sources)
+        shape = common_shape(sources)
         sources = [self._fitted(arg, shape) for arg in sources]
         result = self._simplified(ufunc, sources)
         if result is None:
-            dtype = _result_dtype(ufunc, *[dtype_of(arg) for arg in sources])
+            dtype = result_dtype(ufunc, *[dtype_of(arg) for arg in sources])
             result = self.add(OpForm.UFUNC, ufunc, sources, shape, dtype)
         return self.view(result, "broadcast", whole, whole) if result.shape != whole else result
 
     def _unbroadcast(self, arg: Any) -> Any:
         """Return the source of a broadcast value, or the value itself."""
-        if not isinstance(arg, ShapedValue):
+        if not isinstance(arg, RecordedValue):
             array = np.asarray(arg)
             return _uniform(array)
-        made = self.made.get(arg.number)
+        made = self.program.made.get(arg.number)
         if made is None or made.form != OpForm.VIEW:
             return arg
         below = self.of(made.reads[0])
         if made.detail[0] == "broadcast":
             return self._unbroadcast(below)
-        return below if isinstance(below, ShapedValue) and below.shape == () else arg
+        return below if isinstance(below, RecordedValue) and below.shape == () else arg
 
     def _fitted(self, arg: Any, shape: Shape) -> Any:
         """Reshape a value with as many elements as `shape`: equal shapes are fastest."""
-        if not isinstance(arg, ShapedValue) or arg.shape == shape or arg.size != math.prod(shape):
+        if not isinstance(arg, RecordedValue) or arg.shape == shape or arg.size != math.prod(shape):
             return arg
-        made = self.made.get(arg.number)
+        made = self.program.made.get(arg.number)
         if arg.shape == () or (made is not None and made.form == OpForm.VIEW):
             return arg
         return arg.reshape(shape)
 
     def _simplified(self, ufunc: np.ufunc, args: Sequence[Any]) -> Any:
         """Return a simpler equal value, or None: squares, and scalings merged without rounding."""
-        if ufunc is np.power and not isinstance(args[1], ShapedValue) and np.all(args[1] == 2.0):
+        if ufunc is np.power and not isinstance(args[1], RecordedValue) and np.all(args[1] == 2.0):
             return self.elementwise(np.multiply, [args[0], args[0]])
         if ufunc is not np.multiply:
             return None
-        factor, value = args if not isinstance(args[0], ShapedValue) else args[::-1]
-        if isinstance(factor, ShapedValue) or shape_of(factor):
+        factor, value = args if not isinstance(args[0], RecordedValue) else args[::-1]
+        if isinstance(factor, RecordedValue) or shape_of(factor):
             return None
         if factor == 1.0:
             return value
-        made = self.made.get(value.number)
+        made = self.program.made.get(value.number)
         if made is None or made.form != OpForm.UFUNC or made.detail is not np.multiply:
             return None
         inner, below = sorted(
-            map(self.of, made.reads), key=lambda arg: isinstance(arg, ShapedValue)
+            map(self.of, made.reads), key=lambda arg: isinstance(arg, RecordedValue)
         )
-        if isinstance(inner, ShapedValue) or shape_of(inner):
+        if isinstance(inner, RecordedValue) or shape_of(inner):
             return None
         product = float(factor) * float(inner)
-        exact = math.frexp(factor)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5)
+        exact = any(exponent_of(abs(number)) is not None for number in (factor, inner))
         if not exact or not 1e-290 < abs(product) < 1e290:
             return None
         return self.elementwise(np.multiply, [below, np.float64(product)])
 
     def where(self, condition: Any, value: Any, other: Any) -> Any:
         """Select elementwise; where one branch is zero, as in derivatives, by masking bits."""
-        whole = _common([condition, value, other])
+        whole = common_shape([condition, value, other])
         for kept, dropped, negate in ((value, other, False), (other, value, True)):
             if _is_zero(dropped) and _maskable(condition, kept, whole):
                 chosen = np.logical_not(condition) if negate else condition
@@ -292,18 +277,6 @@ class ArrayLowering:
         return self.add(OpForm.PRODUCT, None, [a, b], (*stack, *rows, *columns), FLOAT)
 
 
-def _common(values: Sequence[Any]) -> Shape:
-    """Return the shape that values broadcast to, usually their common shape."""
-    shapes = {shape_of(value) for value in values}
-    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
-
-
-@cache
-def _result_dtype(ufunc: np.ufunc, *dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    found: np.dtype[Any] = ufunc(*[np.empty(0, dtype) for dtype in dtypes]).dtype
-    return found
-
-
 def _uniform(array: Array) -> Any:
     """Return the common value of all elements of an array, or else the array."""
     if array.size == 0:
@@ -314,7 +287,7 @@ def _uniform(array: Array) -> Any:
 
 
 def _is_zero(value: Any) -> bool:
-    if isinstance(value, ShapedValue):
+    if isinstance(value, RecordedValue):
         return False
     array = np.asarray(value)
     return not np.any(array) and not np.any(np.signbit(array))
@@ -322,7 +295,7 @@ def _is_zero(value: Any) -> bool:
 
 def _maskable(condition: Any, value: Any, whole: Shape) -> bool:
     """Whether both are arrays of shape `whole`, of truth values and of floats."""
-    values = isinstance(condition, ShapedValue) and isinstance(value, ShapedValue)
+    values = isinstance(condition, RecordedValue) and isinstance(value, RecordedValue)
     return values and condition.shape == value.shape == whole != () and value.dtype == FLOAT
 
 
@@ -344,4 +317,4 @@ def _forward(key: tuple[Any, ...]) -> bool:
 def _flat(part: Any) -> Any:
     if not shape_of(part):
         return part
-    return part.reshape(-1) if isinstance(part, ShapedValue) else np.reshape(part, -1)
+    return part.reshape(-1) if isinstance(part, RecordedValue) else np.reshape(part, -1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from difflab.execute.lower.arrays.source import compiled
-from difflab.execute.lower.record import FLOAT
+from difflab.execute.lower.ops import FLOAT
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import Structure

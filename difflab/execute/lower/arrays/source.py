@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from difflab.execute.lower import scalar
 from difflab.execute.lower.arrays.layout import BufferLayout
-from difflab.execute.lower.arrays.ops import FEW, Array, Op, OpForm
-from difflab.execute.lower.record import BOOL
+from difflab.execute.lower.ops import BOOL, FEW, Array, Op, OpForm
 
 __all__ = ["SourceWriter", "compiled"]
 
@@ -121,7 +119,7 @@ class SourceWriter:
         """Return the expression of an output, which shares no memory with other arrays."""
         name = self._name(number)
         if self.layout.shape(number) == ():
-            op = self.layout.made.get(number)
+            op = self.program.made.get(number)
             return f"{'bool' if op is not None and op.dtype == BOOL else 'float'}({name})"
         below = self.layout.below(number)
         if below in self.returned:
@@ -129,7 +127,7 @@ class SourceWriter:
         self.returned.add(below)
         if below in self.layout.fresh:
             return name
-        op = self.layout.made.get(below)
+        op = self.program.made.get(below)
         if op is not None and op.form == OpForm.KERNEL and below == number:
             return f"owned({', '.join([name, *map(self._name, op.reads)])})"
         return f"{name}.copy()"
@@ -270,9 +268,7 @@ class SourceWriter:
         return f"({value!r})" if str(value)[0] == "-" else repr(value)
 
     def _kernel(self, op: Op, out: str) -> str:
-        row, params = op.detail
-        function = partial(row.computer(np), **dict(params))
-        name = self._function(function, f"{row.name}_{op.number}")
+        name = self._function(op.kernel, f"{op.detail[0].name}_{op.number}")
         args = [
             f"float64({self._name(number)})"
             if self.layout.shape(number) == ()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from difflab.execute.lower.arrays.ops import FEW, ArrayProgram, Op, OpForm
+from difflab.execute.lower.ops import FEW, NumpyProgram, Op, OpForm
 
 __all__ = ["contract", "drop_unused"]
 
 
-def _uses(program: ArrayProgram) -> dict[int, int]:
+def _uses(program: NumpyProgram) -> dict[int, int]:
     uses: dict[int, int] = {}
     for numbers in (*(op.reads for op in program.ops), program.outputs):
         for number in numbers:
@@ -17,29 +17,29 @@ def _uses(program: ArrayProgram) -> dict[int, int]:
     return uses
 
 
-def drop_unused(program: ArrayProgram) -> None:
+def drop_unused(program: NumpyProgram) -> None:
     """Drop the operations and constants that no output needs."""
     needed = set(program.outputs)
     kept: list[Op] = []
-    for op in reversed(program.ops):
+    for op in reversed(list(program.ops)):
         if op.number in needed:
             kept.append(op)
             needed.update(op.reads)
-    program.ops = kept[::-1]
+    program.made = {op.number: op for op in reversed(kept)}
     program.known = {n: array for n, array in program.known.items() if n in needed}
 
 
-def contract(program: ArrayProgram) -> None:
+def contract(program: NumpyProgram) -> None:
     """Replace short sums of products by scalar products, which need no array of products."""
     uses = _uses(program)
-    made = {op.number: op for op in program.ops}
-    for place, op in enumerate(program.ops):
-        products = made.get(op.reads[0]) if op.form == OpForm.REDUCE else None
+    for op in list(program.ops):
+        products = program.made.get(op.reads[0]) if op.form == OpForm.REDUCE else None
         if products is None or uses[products.number] > 1 or not _sums(op, products):
             continue
-        if all(program.shape(number, made) == products.shape for number in products.reads):
+        if all(program.shape(number) == products.shape for number in products.reads):
             form = OpForm.INNER if op.shape == () else OpForm.ALONG
-            program.ops[place] = op._replace(form=form, detail=None, reads=products.reads)
+            sums = op._replace(form=form, detail=None, reads=products.reads)
+            program.made[op.number] = sums
 
 
 def _sums(op: Op, products: Op) -> bool:

@@ -16,12 +16,13 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.execute.lower.ops import NumpyProgram
 from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
-from difflab.execute.lower.ufuncs import UfuncCode, as_ufuncs
+from difflab.execute.lower.ufuncs import as_ufuncs, spelled_form
 from difflab.execute.targets.cuda.spelling import SPELLINGS
 from difflab.graph.ir import Shape
 
-__all__ = ["Called", "Fused", "Stages", "Write", "staged"]
+__all__ = ["Fused", "Stages", "Write", "staged"]
 
 MOST_OPERATIONS = 500
 """Operations in a kernel: compile time grows faster than linearly."""
@@ -44,18 +45,9 @@ class Write(NamedTuple):
 class Fused(NamedTuple):
     """A kernel: the values it reads, and those it writes in the order of the code's outputs."""
 
-    code: UfuncCode
+    code: NumpyProgram
     reads: tuple[int, ...]
     writes: tuple[Write, ...]
-
-
-class Called(NamedTuple):
-    """A primitive that CuPy computes."""
-
-    row: Primitive
-    args: tuple[int, ...]
-    value: int
-    params: dict[str, Any]
 
 
 @dataclass
@@ -75,8 +67,8 @@ class Stages:
         The values of each output.
     truths : list of bool
         Whether each output holds truth values.
-    steps : list of Fused or Called
-        The stages.
+    steps : list of Fused or ScheduledStep
+        The stages; CuPy computes a step.
     dying : list of tuple of int
         For each stage the values that no later stage reads.
     """
@@ -86,40 +78,30 @@ class Stages:
     known: dict[int, Any]
     outputs: list[Any]
     truths: list[bool] = field(default_factory=list)
-    steps: list[Fused | Called] = field(default_factory=list)
+    steps: list[Fused | ScheduledStep] = field(default_factory=list)
     dying: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def staged(schedule: Schedule, program: ScalarProgram | None) -> Stages:
+def staged(steps: Schedule | ScalarProgram) -> Stages:
     """Return the stages of a program on vectors of points, or else of a schedule on arrays.
 
     Examples
     --------
     >>> import difflab as dl
     >>> schedule = Schedule.of(dl.parse("W: [4, 3]; x: [3]; sum(relu(2*W@sin(x)) + 1)"))
-    >>> for stage in staged(schedule, None).steps:
-    ...     print(stage.row.name if isinstance(stage, Called) else
-    ...           [operation.name for operation in stage.code.operations])
+    >>> for stage in staged(schedule).steps:
+    ...     print(stage.row.name if isinstance(stage, ScheduledStep) else
+    ...           [op.name for op in stage.code.ops])
     ['multiply']
     ['sin']
     matmul
     ['maximum', 'add']
     sum
     """
-    if program is not None:
-        stages = Stages(True, tuple(range(program.inputs)), program.known, program.outputs)
-        steps = program.steps
-    else:
-        inputs = tuple(schedule.function.input_nodes)
-        outputs = [np.array(node) for node in schedule.outputs]
-        stages = Stages(False, inputs, schedule.known, outputs)
-        steps = schedule.steps
-    _Stager(stages, steps, _point if stages.numbers else schedule.shape).fill()
+    numbers = isinstance(steps, ScalarProgram)
+    stages = Stages(numbers, tuple(steps.sources), steps.known, steps.places)
+    _Stager(stages, steps.steps, steps.shape).fill()
     return stages
-
-
-def _point(cell: int) -> Shape:
-    return ()
 
 
 class _Stager:
@@ -145,24 +127,21 @@ class _Stager:
         pieces = [piece for group in self._groups() for piece in self._pieces(group)]
         needed = self._needed(pieces)
         kernels = [number for number, piece in enumerate(pieces) if not self._is_call(piece[0])]
-        drafts: list[Called | Fused] = []
+        drafts: list[ScheduledStep | Fused] = []
         for number, piece in enumerate(pieces):
             last = number == kernels[-1] if kernels else False
-            drafts.append(self._call(piece[0]) or self._draft(piece, needed, last))
+            if self._is_call(piece[0]):
+                drafts.append(piece[0])
+                if piece[0].row.boolean:
+                    self.truths.add(piece[0].node)
+            else:
+                drafts.append(self._draft(piece, needed, last))
         drafts += self._copies()
         for values in stages.outputs:
             flat = values.ravel().tolist()
             stages.truths.append(bool(flat) and self.truths.issuperset(flat))
-        stages.steps += [s if isinstance(s, Called) else self._typed(s) for s in drafts]
+        stages.steps += [s if isinstance(s, ScheduledStep) else self._typed(s) for s in drafts]
         self._find_last_uses()
-
-    def _call(self, step: ScheduledStep) -> Called | None:
-        """Return a step as a CuPy call, if it does not fuse."""
-        if not self._is_call(step):
-            return None
-        if step.row.boolean:
-            self.truths.add(step.node)
-        return Called(step.row, step.args, step.node, step.params)
 
     def _needed(self, pieces: Sequence[Sequence[ScheduledStep]]) -> set[int]:
         """Return the values that are needed outside of the piece that computes them."""
@@ -252,7 +231,7 @@ class _Stager:
         stages = self.stages
         last: dict[int, int] = {}
         for number, stage in enumerate(stages.steps):
-            for value in stage.args if isinstance(stage, Called) else stage.reads:
+            for value in stage.args if isinstance(stage, ScheduledStep) else stage.reads:
                 last[value] = number
         kept = set() if stages.numbers else {int(node) for node in stages.outputs}
         dying: list[list[int]] = [[] for _ in stages.steps]
@@ -267,12 +246,8 @@ class _Stager:
         if row.shape is not None:
             return True
         if row not in self.fuses:
-            arity = len(step.args)
-            alone = ScalarProgram(
-                arity, [ScheduledStep(arity, row, tuple(range(arity)), step.params)]
-            )
             try:
-                as_ufuncs(alone, SPELLINGS)
+                spelled_form(row, [False] * len(step.args), SPELLINGS)
             except UnsupportedError:
                 self.fuses[row] = False
             else:

@@ -16,9 +16,9 @@ import numpy as np
 
 from difflab.core.devices import device_name
 from difflab.errors import DeviceError, PointError
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep, batch_first
 from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.targets.cuda.stages import Called, Fused, staged
+from difflab.execute.targets.cuda.stages import Fused, staged
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from difflab.graph.ir import Shape
 
@@ -52,7 +52,7 @@ class CupyTarget:
 
     def __init__(self, schedule: Schedule, program: ScalarProgram | None) -> None:
         function = schedule.function
-        self.stages = staged(schedule, program)
+        self.stages = staged(schedule if program is None else program)
         self.input_shapes = function.input_shapes
         self.shapes = function.output_shapes
         self.node_shape = schedule.shape
@@ -68,9 +68,9 @@ class CupyTarget:
         """The kernels for arrays of one stride, and the CuPy calls between them."""
         parts = []
         for number, stage in enumerate(self.stages.steps):
-            if isinstance(stage, Called):
+            if isinstance(stage, ScheduledStep):
                 args = ", ".join(self._named(arg) for arg in stage.args)
-                parts.append(f"// {self._named(stage.value)} = {stage.row.name}({args}), by CuPy")
+                parts.append(f"// {self._named(stage.node)} = {stage.row.name}({args}), by CuPy")
             else:
                 parts.append(self._source(number, stage, [Reading.LINE] * len(stage.reads)))
         return "\n\n".join(parts)
@@ -133,12 +133,12 @@ class CupyTarget:
         sizes: dict[int, int] = {}
         held = most = values = 0
         for stage, dying in zip(stages.steps, stages.dying, strict=True):
-            if isinstance(stage, Called):
-                made = [] if stage.row.structural else [(stage.value, stage.row.boolean)]
+            if isinstance(stage, ScheduledStep):
+                made = [] if stage.row.structural else [(stage.node, stage.row.boolean)]
             else:
                 made = [(w.value, w.truth) for w in stage.writes if w.cell is None]
                 values += len(stage.writes)
-            values += isinstance(stage, Called)
+            values += isinstance(stage, ScheduledStep)
             for value, truth in made:
                 if stages.numbers or value not in self._outputs():
                     shape = () if stages.numbers else self.node_shape(value)
@@ -211,9 +211,9 @@ class _CupyCall:
             for values, truth in zip(stages.outputs, stages.truths, strict=True):
                 self.blocks.append(self._empty((values.size, self.points), truth))
         for number, (stage, dying) in enumerate(zip(stages.steps, stages.dying, strict=True)):
-            if isinstance(stage, Called):
+            if isinstance(stage, ScheduledStep):
                 args = [self._array(arg) for arg in stage.args]
-                self.values[stage.value] = stage.row.computer(self.cupy)(*args, **stage.params)
+                self.values[stage.node] = stage.row.computer(self.cupy)(*args, **stage.params)
             else:
                 self._fused(number, stage)
             for value in dying:
@@ -299,9 +299,7 @@ class _CupyCall:
         """Return an output in the shape batch + shape, as an array that shares no memory."""
         shape, batch = self.target.shapes[place], self.batch
         if self.stages.numbers:
-            block = self.blocks[place].reshape(shape + batch)
-            axes = (*range(len(shape), len(shape) + len(batch)), *range(len(shape)))
-            return block.transpose(axes)
+            return batch_first(self.blocks[place], shape, batch)
         value = self._array(int(self.stages.outputs[place]))
         if value.shape != batch + shape:
             value = self.cupy.broadcast_to(value, batch + shape)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
+from difflab.execute.lower.ops import NumpyProgram, Op
 from difflab.execute.targets.cuda.spelling import HELPERS, SPELLINGS
 
 __all__ = ["KernelOperand", "Reading", "kernel_source"]
@@ -56,7 +56,7 @@ class KernelOperand(NamedTuple):
 
 
 def kernel_source(
-    name: str, code: UfuncCode, operands: Sequence[KernelOperand], truths: Sequence[bool]
+    name: str, code: NumpyProgram, operands: Sequence[KernelOperand], truths: Sequence[bool]
 ) -> str:
     """Return the source of a kernel.
 
@@ -64,7 +64,7 @@ def kernel_source(
     ----------
     name : str
         The name of the kernel.
-    code : UfuncCode
+    code : NumpyProgram
         The operations.
     operands : sequence of KernelOperand
         The parameters x0, x1, ….
@@ -100,7 +100,7 @@ def kernel_source(
     ]
     parameters += [f"{_type(truth)}* __restrict__ y{place}" for place, truth in enumerate(truths)]
     body = _Body(code, operands, truths).lines()
-    helpers = dict.fromkeys(SPELLINGS[operation.name].helper for operation in code.operations)
+    helpers = dict.fromkeys(SPELLINGS[op.name].helper for op in code.ops)
     return "\n".join(
         [
             *(HELPERS[helper] for helper in helpers if helper),
@@ -126,7 +126,7 @@ class _Body:
     """Writes the statements that compute element i."""
 
     def __init__(
-        self, code: UfuncCode, operands: Sequence[KernelOperand], truths: Sequence[bool]
+        self, code: NumpyProgram, operands: Sequence[KernelOperand], truths: Sequence[bool]
     ) -> None:
         self.code = code
         self.truths = truths
@@ -145,44 +145,44 @@ class _Body:
     def lines(self) -> list[str]:
         """Return the statements; each result is stored as soon as it is computed."""
         for value in self.places:
-            if value < self.code.inputs or value in self.code.constants:
+            if value < self.code.inputs or value in self.code.known:
                 self._store(value)
-        for operation in self.code.operations:
-            if operation.name in ("sin", "cos") and operation.args in self.together:
-                self._angle(operation)
+        for op in self.code.ops:
+            if op.name in ("sin", "cos") and op.reads in self.together:
+                self._angle(op)
             else:
-                self._operation(operation)
-            self._store(operation.result)
+                self._operation(op)
+            self._store(op.number)
         return self.written
 
-    def _angle(self, operation: UfuncStep) -> None:
+    def _angle(self, op: Op) -> None:
         """Write sine and cosine of one angle as one call, which reduces the argument once."""
-        args = operation.args
+        args = op.reads
         if args not in self.angles:
             self.angles.add(args)
             sine, cosine = self.together[args]
             self.written.append(f"double v{sine}, v{cosine};")
             self.written.append(f"sincos({self._number(args[0])}, &v{sine}, &v{cosine});")
 
-    def _operation(self, operation: UfuncStep) -> None:
-        spelling = SPELLINGS[operation.name]
+    def _operation(self, op: Op) -> None:
+        spelling = SPELLINGS[op.name]
         operands = [
             self._truth(arg) if place in spelling.truths else self._number(arg)
-            for place, arg in enumerate(operation.args)
+            for place, arg in enumerate(op.reads)
         ]
-        kind = _type(operation.result in self.code.truths)
+        kind = _type(op.number in self.code.truths)
         expression = spelling.template.format(*operands)
-        self.written.append(f"const {kind} v{operation.result} = {expression};")
+        self.written.append(f"const {kind} v{op.number} = {expression};")
 
     def _number(self, value: int) -> str:
-        if value in self.code.constants:
-            return _literal(float(self.code.constants[value]))
+        if value in self.code.known:
+            return _literal(float(self.code.known[value]))
         return f"(double)v{value}" if value in self.code.truths else f"v{value}"
 
     def _truth(self, value: int) -> str:
         """Return a value as a truth value; every number except 0 is true, nan included."""
-        if value in self.code.constants:
-            return "true" if self.code.constants[value] else "false"
+        if value in self.code.known:
+            return "true" if self.code.known[value] else "false"
         return f"v{value}" if value in self.code.truths else f"(v{value} != 0.0)"
 
     def _store(self, value: int) -> None:
@@ -191,9 +191,9 @@ class _Body:
             self.written.append(f"y{place}[i] = {found};")
 
 
-def _results(code: UfuncCode, name: str) -> dict[tuple[int, ...], int]:
+def _results(code: NumpyProgram, name: str) -> dict[tuple[int, ...], int]:
     """Return the results of the operations with that name, by their operands."""
-    return {op.args: op.result for op in code.operations if op.name == name}
+    return {op.reads: op.number for op in code.ops if op.name == name}
 
 
 def _literal(number: float) -> str:

@@ -101,7 +101,7 @@ def types(width: int) -> dict[str, str]:
         v, b, c = (f"<{width} x {kind}>" for kind in (v, b, c))
     suffix = f".v{width}f64" if width > 1 else ".f64"
     found = {"v": v, "b": b, "c": c, "w": suffix}
-    numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan}
+    numbers = {"zero": 0.0, "one": 1.0, "minus": -1.0, "nan": math.nan, "inf": math.inf}
     found.update({name: constant(number, width) for name, number in numbers.items()})
     found["true"] = "splat (i1 true)" if width > 1 else "true"
     found["false"] = "zeroinitializer" if width > 1 else "false"

@@ -119,6 +119,9 @@ SPELLINGS: dict[str, LlvmSpelling] = {
     "heaviside": LlvmSpelling(_HEAVISIDE),
     "remainder": LlvmSpelling(_REMAINDER),
     "logaddexp": LlvmSpelling(_LOGADDEXP),
+    "isfinite": LlvmSpelling(
+        "{r}.a = call {v} @llvm.fabs{w}({v} {0})\n{r} = fcmp olt {v} {r}.a, {inf}"
+    ),
     "logical_and": LlvmSpelling("{r} = and {b} {0}, {1}", truths=(0, 1)),
     "logical_or": LlvmSpelling("{r} = or {b} {0}, {1}", truths=(0, 1)),
     "logical_not": LlvmSpelling("{r} = xor {b} {0}, {true}", truths=(0,)),

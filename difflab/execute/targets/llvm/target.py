@@ -93,7 +93,7 @@ class NativeTarget:
     @property
     def operations(self) -> int:
         """The number of operations at a point."""
-        return len(self.code.operations)
+        return len(self.code.ops)
 
     def prepare(self) -> None:
         """Compile now instead of at the first call."""

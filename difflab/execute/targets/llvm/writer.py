@@ -10,12 +10,13 @@ share values through the memory v.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
+from difflab.execute.lower.ops import BOOL, NumpyProgram
 from difflab.execute.targets.llvm.functions import Functions, constant, types
 from difflab.execute.targets.llvm.libraries import Host
-from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.operations import OperationWriter
 
 __all__ = ["PIECE", "LlvmWriter"]
 
@@ -28,7 +29,7 @@ class LlvmWriter:
 
     Parameters
     ----------
-    code : UfuncCode
+    code : NumpyProgram
         The operations.
     host : Host
         The processor to compile for.
@@ -38,7 +39,7 @@ class LlvmWriter:
         For each output whether it is stored as a truth value (a byte) instead of a number.
     """
 
-    def __init__(self, code: UfuncCode, host: Host, width: int, truths: Sequence[bool]) -> None:
+    def __init__(self, code: NumpyProgram, host: Host, width: int, truths: Sequence[bool]) -> None:
         self.code = code
         self.host = host
         self.width = width
@@ -49,7 +50,7 @@ class LlvmWriter:
         self.places: dict[int, list[int]] = {}
         for place, value in enumerate(code.outputs):
             self.places.setdefault(value, []).append(place)
-        steps = code.operations
+        steps = list(code.ops)
         self.pieces = [steps[k : k + PIECE] for k in range(0, len(steps), PIECE)] or [[]]
 
     @property
@@ -61,7 +62,7 @@ class LlvmWriter:
         """Return the module."""
         if len(self.pieces) > 1:
             self._share()
-        bodies = [_PieceWriter(self, number).lines() for number in range(len(self.pieces))]
+        bodies = [_PieceWriter(self, number).text() for number in range(len(self.pieces))]
         lines: list[str] = []
         if len(bodies) == 1:
             head, body = bodies[0]
@@ -106,11 +107,11 @@ class LlvmWriter:
         """Assign an index in the memory to each value that a later piece reads."""
         home: dict[int, int] = {}
         for number, piece in enumerate(self.pieces):
-            for result, _, args in piece:
-                for arg in args:
+            for op in piece:
+                for arg in op.reads:
                     if home.get(arg, number) != number and arg not in self.slots:
                         self.slots[arg] = len(self.slots)
-                home[result] = number
+                home[op.number] = number
 
     @property
     def symbols(self) -> list[str]:
@@ -122,7 +123,7 @@ _PARAMETERS = "ptr noalias %x, ptr noalias %y, ptr noalias %v, i64 %j"
 _ARGUMENTS = "ptr %x, ptr %y, ptr %v, i64 %j"
 
 
-class _PieceWriter:
+class _PieceWriter(OperationWriter):
     """Writes the instructions of one piece.
 
     Pointers are loaded in a separate head, which is placed before the loop if there is only one
@@ -130,87 +131,42 @@ class _PieceWriter:
     """
 
     def __init__(self, writer: LlvmWriter, number: int) -> None:
-        self.writer = writer
-        self.number = number
         self.head: list[str] = []
         self.body: list[str] = []
-        self.numbers: dict[int, str] = {}
-        self.bits: dict[int, str] = {}
+        super().__init__(writer.functions, writer.width, self.body)
+        self.writer = writer
+        self.piece = number
         self.pointers: set[str] = set()
+        code = writer.code
+        for value in code.known.keys() & code.truths:
+            self.bits[value] = self.types["true" if code.known[value] else "false"]
 
-    def lines(self) -> tuple[list[str], list[str]]:
+    def text(self) -> tuple[list[str], list[str]]:
         """Return the head and the body."""
         writer, code = self.writer, self.writer.code
-        for operation in writer.pieces[self.number]:
-            self._operation(operation)
-            result = operation.result
+        for op in writer.pieces[self.piece]:
+            self.operation(op.name, op.reads, op.number, truth=op.dtype == BOOL)
+            result = op.number
             for place in writer.places.get(result, ()):
                 self._store(place, result)
             if result in writer.slots:
                 address = self._address("%v", writer.slots[result] * writer.width, f"v{result}")
                 self.body.append(f"store {self._typed(result)}, ptr {address}, align 8")
-        if self.number == 0:
+        if self.piece == 0:
             for place, value in enumerate(code.outputs):
-                if value < code.inputs or value in code.constants:
+                if value < code.inputs or value in code.known:
                     self._store(place, value)
         return self.head, self.body
 
-    def _operation(self, operation: UfuncStep) -> None:
-        result, name, args = operation
-        spelling = SPELLINGS[name]
-        truth = result in self.writer.code.truths
-        operands = []
-        for place, arg in enumerate(args):
-            operands.append(self._bit(arg) if place in spelling.truths else self._number(arg))
-        types = self.writer.types
-        if spelling.function:
-            functions, width = self.writer.functions, self.writer.width
-            function = functions.function(spelling.function, len(args), width)
-            typed = ", ".join([f"{types['v']} {operand}" for operand in operands])
-            self.body.append(f"%t{result} = call {types['v']} @{function}({typed})")
-        else:
-            self.body.append(self._filled(spelling.template, f"%t{result}", operands))
-        (self.bits if truth else self.numbers)[result] = f"%t{result}"
+    def name(self, key: Any, kind: str) -> str:
+        """Return a new name for a value."""
+        return f"%{kind}{key}"
 
-    def _filled(self, template: str, result: str, operands: Sequence[str]) -> str:
-        called = self.writer.functions.called(template, self.writer.width)
-        return template.format(*operands, r=result, **self.writer.types, **called)
-
-    def _number(self, value: int) -> str:
-        """Return a value as a number."""
-        found = self.numbers.get(value)
-        if found is None:
-            types = self.writer.types
-            if value in self.writer.code.constants:
-                found = constant(float(self.writer.code.constants[value]), self.writer.width)
-            elif value in self.bits:
-                found = f"%n{value}"
-                self.body.append(
-                    f"{found} = uitofp {types['b']} {self.bits[value]} to {types['v']}"
-                )
-            else:
-                found = self._loaded(value)
-            self.numbers[value] = found
-        return found
-
-    def _bit(self, value: int) -> str:
-        """Return a value as a truth value; every number except 0 is true, nan included."""
-        found = self.bits.get(value)
-        if found is None:
-            types = self.writer.types
-            constant = self.writer.code.constants.get(value)
-            if isinstance(constant, bool):
-                found = types["true" if constant else "false"]
-            else:
-                found = f"%b{value}"
-                number = self._number(value)
-                self.body.append(f"{found} = fcmp une {types['v']} {number}, {types['zero']}")
-            self.bits[value] = found
-        return found
-
-    def _loaded(self, value: int) -> str:
-        """Load an input, or a value computed by another piece."""
+    def loaded(self, value: int) -> str:
+        """Load an input, or a value computed by another piece; return the literal of a constant."""
         writer = self.writer
+        if value in writer.code.known:
+            return constant(float(writer.code.known[value]), writer.width)
         if value < writer.code.inputs:
             address = self._cell("%x", value, f"x{value}", "double")
         else:
@@ -223,7 +179,7 @@ class _PieceWriter:
         writer = self.writer
         if writer.truths[place]:
             bytes_ = writer.types["c"]
-            self.body.append(f"%c{place} = zext {writer.types['b']} {self._bit(value)} to {bytes_}")
+            self.body.append(f"%c{place} = zext {writer.types['b']} {self.bit(value)} to {bytes_}")
             address = self._cell("%y", place, f"y{place}", "i8")
             self.body.append(f"store {bytes_} %c{place}, ptr {address}, align 1")
         else:
@@ -232,7 +188,7 @@ class _PieceWriter:
             self.body.append(f"store {typed}, ptr {address}, align 8")
 
     def _typed(self, value: int) -> str:
-        return f"{self.writer.types['v']} {self._number(value)}"
+        return f"{self.writer.types['v']} {self.number(value)}"
 
     def _cell(self, table: str, place: int, name: str, kind: str) -> str:
         """Return the address of an element of an input or output at the point j."""

@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.execute.lower.plan import BufferPlan, BufferSlot, planned
+from difflab.execute.lower.plan import (
+    BufferPlan,
+    BufferSlot,
+    called,
+    is_view,
+    planned,
+    writes,
+)
 from difflab.execute.lower.schedule import (
     ScalarProgram,
     Schedule,
@@ -61,7 +68,7 @@ class NumpyTarget:
 
     def __init__(self, schedule: Schedule, program: ScalarProgram | None, threads: int) -> None:
         self.threads = threads
-        self.plan = planned(schedule, program)
+        self.plan = planned(schedule if program is None else program)
         self.numbers = program is not None
         function = schedule.function
         self.input_shapes = function.input_shapes
@@ -140,24 +147,23 @@ class NumpyTarget:
 
     def _workers(self, points: int) -> int:
         """Return how many threads share the blocks of n points."""
-        worth = points * len(self.plan.operations) >= WORTH_THREADS
+        worth = points * len(self.plan.program.ops) >= WORTH_THREADS
         return min(self.threads, -(-points // self.block)) if worth else 1
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return the memory of a call with n points."""
         blocks = max(-(-points // self.block), 1)
         size = -(-points // blocks)
-        own = [op for op in self.plan.operations if not op.writes and not op.views]
+        own = [op for op in self.plan.program.ops if not writes(op) and not is_view(op)]
         return MemoryPlan(
-            len(self.plan.operations),
+            len(self.plan.program.ops),
             tuple([size * held for held in self.plan.buffers]),
             self._workers(points),
             sum(
                 points * math.prod(shape) * dtype.itemsize
                 for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
             ),
-            sum(size * math.prod(op.shape) * op.dtype.itemsize for op in own)
-            * self._workers(points),
+            sum(size * op.nbytes for op in own) * self._workers(points),
         )
 
     def _block(
@@ -195,17 +201,9 @@ class _NumpyWorkspace:
         self.values: list[Any] = [None] * plan.size
         self.points = -1
         self.buffers: dict[BufferSlot, Array] = {}
-        for value, number in plan.fixed.items():
-            self.values[value] = number
-        self.calls = [
-            (
-                operation.function,
-                operation.reads,
-                operation.value,
-                operation.writes,
-            )
-            for operation in plan.operations
-        ]
+        for value, number in plan.program.known.items():
+            self.values[value] = number.item()
+        self.calls = [(called(op), op.reads, op.number, writes(op)) for op in plan.program.ops]
 
     def run(self, points: int, inputs: Sequence[Any], direct: dict[int, Array]) -> None:
         """Compute a block of n points."""
@@ -215,8 +213,8 @@ class _NumpyWorkspace:
         values[: len(inputs)] = inputs
         for value, view in direct.items():
             values[value] = view
-        for function, reads, value, writes in self.calls:
-            if writes:
+        for function, reads, value, written in self.calls:
+            if written:
                 function(*[values[read] for read in reads], out=values[value])
             else:
                 values[value] = function(*[values[read] for read in reads])
@@ -235,10 +233,10 @@ class _NumpyWorkspace:
     def forget(self) -> None:
         """Drop the references to the caller's arrays and to the results."""
         values = self.values
-        for value in range(self.plan.inputs):
+        for value in range(self.plan.program.inputs):
             values[value] = None
         for value in self.plan.direct:
             values[value] = None
-        for _, _, value, writes in self.calls:
-            if not writes:
+        for _, _, value, written in self.calls:
+            if not written:
                 values[value] = None

@@ -12,9 +12,9 @@ from scipy import special
 
 from difflab.autodiff.functions.transforms import jacobian
 from difflab.execute import compile
-from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep
+from difflab.execute.lower.record import Recorder
+from difflab.execute.lower.schedule import ScheduledStep
 from difflab.execute.targets.cuda.spelling import SPELLINGS
-from difflab.execute.targets.cuda.stages import Called
 from difflab.execute.targets.cuda.target import OPTIONS
 from difflab.execute.targets.cuda.writer import KernelOperand, Reading, kernel_source
 from tests.execute.test_table import EDGES, SAMPLED, edges, function_of, samples
@@ -50,7 +50,9 @@ def test_every_operation_is_numpys(xp: Any) -> None:
     for name in SPELLINGS:
         function = getattr(np, name, None) or getattr(special, name)
         arity = 3 if name == "where" else function.nin
-        code = UfuncCode(arity, [UfuncStep(arity, name, tuple(range(arity)))], outputs=[arity])
+        recorder = Recorder([()] * arity)
+        code = recorder.program
+        code.outputs.append(function(*recorder.inputs).number)
         points = [grid.ravel() for grid in np.meshgrid(*[EDGES] * arity)]
         with np.errstate(all="ignore"):
             expected = function(*points)
@@ -78,7 +80,7 @@ def test_rows_agree_with_the_evaluator_and_in_the_signs_of_zero(xp: Any) -> None
     assert {
         name
         for name, fast in compiled.items()
-        if any(isinstance(stage, Called) for stage in fast._cupy.stages.steps)
+        if any(isinstance(stage, ScheduledStep) for stage in fast._cupy.stages.steps)
     } == NOT_SPELLED
     if xp is standin:
         warm(partial(fast, *[ONE] * fast.function.n) for fast in compiled.values())

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.execute.lower.schedule import ScalarProgram, Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule, ScheduledStep
 from difflab.execute.targets.cuda import CupyTarget
-from difflab.execute.targets.cuda.stages import MOST_OPERATIONS, Called, Fused
+from difflab.execute.targets.cuda.stages import MOST_OPERATIONS, Fused
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
@@ -123,14 +123,16 @@ def test_what_two_outputs_share_is_computed_once() -> None:
 
 def test_what_has_no_spelling_is_called_between_kernels() -> None:
     stages = target(dl.parse("exp(digamma(2*x)) + sin(x)")).stages.steps
-    kinds = [stage.row.name if isinstance(stage, Called) else "fused" for stage in stages]
+    kinds = [stage.row.name if isinstance(stage, ScheduledStep) else "fused" for stage in stages]
     assert kinds == ["fused", "digamma", "fused"]
 
 
 def test_elementwise_operations_of_a_level_fuse() -> None:
     f = dl.parse("W: [4, 3]; x: [3]; b: [4]; sum(tanh(W@x + b)*2 + 1) + sum(x*x)")
     made = target(f)
-    kinds = [s.row.name if isinstance(s, Called) else len(s.reads) for s in made.stages.steps]
+    kinds = [
+        s.row.name if isinstance(s, ScheduledStep) else len(s.reads) for s in made.stages.steps
+    ]
     assert kinds == ["matmul", 2, 1, "sum", "sum", 2]
 
 
@@ -139,7 +141,7 @@ def test_long_programs_come_in_pieces() -> None:
     for number in range(3 * MOST_OPERATIONS // 2):
         text = f"sin({text})" if number % 2 else f"({text} + y)"
     made = target(dl.parse(text))
-    lengths = [len(s.code.operations) for s in made.stages.steps if isinstance(s, Fused)]
+    lengths = [len(s.code.ops) for s in made.stages.steps if isinstance(s, Fused)]
     assert max(lengths) <= MOST_OPERATIONS
     assert sum(lengths) == 3 * MOST_OPERATIONS // 2
 

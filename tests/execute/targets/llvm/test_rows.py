@@ -14,8 +14,9 @@ from scipy import special
 import difflab as dl
 from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
+from difflab.execute.lower.record import Recorder
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
-from difflab.execute.lower.ufuncs import UfuncCode, UfuncStep, as_ufuncs
+from difflab.execute.lower.ufuncs import as_ufuncs
 from difflab.execute.targets.llvm import NativeTarget, engine
 from difflab.execute.targets.llvm.libraries import Host, address, host
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -84,7 +85,9 @@ def test_every_operation_is_numpys(machine: Host, operations: int) -> None:
     for name in SPELLINGS:
         function = getattr(np, name, None) or getattr(special, name)
         arity = 3 if name == "where" else function.nin
-        code = UfuncCode(arity, [UfuncStep(arity, name, tuple(range(arity)))], outputs=[arity])
+        recorder = Recorder([()] * arity)
+        code = recorder.program
+        code.outputs.append(function(*recorder.inputs).number)
         points = [grid.ravel() for grid in np.meshgrid(*[EDGES] * arity)]
         with np.errstate(all="ignore"):
             expected = function(*points)

@@ -21,7 +21,7 @@ from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import rolled
+from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.nests import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
@@ -60,7 +60,7 @@ class NativeArrays(PointTarget):
         self.program = instructions(schedule)
         function = schedule.function
         super().__init__(function.input_shapes, len(function.outputs))
-        cut = rolled(self.program)
+        cut = segmented(self.program)
         if sum(segment.period for segment in cut.segments) > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
         self.layout = NestLayout(self.program, cut)

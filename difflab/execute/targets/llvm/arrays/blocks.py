@@ -169,9 +169,7 @@ class BlockedNest:
         if self.step.name != COPY:
             term = module.name()
             module.add(SPELLINGS[self.step.name].template.format(*terms, r=term, **kinds))
-        name = module.name()
-        module.add(SPELLINGS[self.step.into].template.format(there, term, r=name, **kinds))
-        return name
+        return module.joined(self.step.into, there, term, width)
 
 
 def _pieces(size: int, width: int) -> Iterator[Piece]:

@@ -14,11 +14,10 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.errors import ConsistencyError, UnsupportedError
 from difflab.execute.lower.arrays.lowering import ArrayLowering
-from difflab.execute.lower.arrays.ops import ArrayProgram, Op, OpForm
-from difflab.execute.lower.arrays.tidy import drop_unused
-from difflab.execute.lower.record import BOOL, FLOAT
+from difflab.execute.lower.ops import BOOL, FLOAT, Op, OpForm
+from difflab.execute.lower.record import RecordedValue
 from difflab.execute.lower.schedule import Schedule
-from difflab.execute.lower.ufuncs import ALIASES, ufunc_form
+from difflab.execute.lower.ufuncs import spelled_form
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -29,12 +28,19 @@ __all__ = ["instructions"]
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
 
-class _SelectLowering(ArrayLowering):
-    """Selects by `select`; no bit masks are needed."""
+class _MachineLowering(ArrayLowering):
+    """Selects by `select`, without bit masks; scalars are computed as arrays of one element."""
 
     def _masked(self, condition: Any, value: Any) -> Any:
         zero = np.float64(0.0)
         return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
+
+    def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
+        """Apply an elementwise row to scalars."""
+        reads = [self.number(arg) for arg in args]
+        truths = [number in self.program.truths for number in reads]
+        number = self.inline(spelled_form(row, truths, SPELLINGS), reads)
+        return RecordedValue(self, number, (), dtype)
 
 
 def instructions(schedule: Schedule) -> Instructions:
@@ -57,22 +63,19 @@ def instructions(schedule: Schedule) -> Instructions:
     copy (1,)
     copy (2,) add
     """
-    lowering = _SelectLowering(schedule)
+    lowering = _MachineLowering(schedule)
     lowering.run()
-    drop_unused(lowering.program)
-    return _Expansion(lowering.program).result
+    return _Expansion(lowering).result
 
 
 class _Expansion:
     """Writes the instructions."""
 
-    def __init__(self, program: ArrayProgram) -> None:
-        self.program = program
-        self.result = Instructions(len(program.input_shapes))
-        self.next = max([*(op.number for op in program.ops), *program.known, 0])
-        self.next = max(self.next, len(program.input_shapes)) + 1
+    def __init__(self, lowering: ArrayLowering) -> None:
+        self.lowering = lowering
+        program = self.program = lowering.program
+        self.result = Instructions(program.inputs)
         self.refs: dict[int, tuple[Ref, Shape]] = {}
-        self.literals: dict[str, int] = {}
         for number, shape in enumerate(program.input_shapes):
             self.refs[number] = Ref(number, 0, contiguous(shape)), shape
             self.result.sizes[number] = math.prod(shape)
@@ -94,13 +97,11 @@ class _Expansion:
             self.result.truths.add(number)
 
     def _literal(self, value: float) -> int:
-        """Return the number of a constant; 0 and -0 are two."""
-        key = repr(value)
-        if key not in self.literals:
-            self.next += 1
-            self.literals[key] = self.next
-            self._known(self.next, np.float64(value))
-        return self.literals[key]
+        """Return the number of a constant, which the program may have already."""
+        number = self.lowering.constant(value)
+        if number not in self.refs:
+            self._known(number, np.float64(value))
+        return number
 
     def _refused(self, op: Op) -> None:
         raise UnsupportedError(f"'{op.form}' has no machine code for arrays")
@@ -136,43 +137,12 @@ class _Expansion:
     # --- the forms --------------------------------------------------------------------------
 
     def _ufunc(self, op: Op) -> None:
-        name = ALIASES.get(op.detail.__name__, op.detail.__name__)
-        if name not in SPELLINGS:
-            self._table(op, name)
-            return
+        if op.name not in SPELLINGS:
+            raise UnsupportedError(f"'{op.name}' has no machine code")
         args = [self._spread(number, op.shape) for number in op.reads]
-        self._emit(name, op.shape, self._made(op.number, op.shape, op.dtype), args)
+        self._emit(op.name, op.shape, self._made(op.number, op.shape, op.dtype), args)
 
-    def _table(self, op: Op, name: str) -> None:
-        """Compute an operation without machine code from others."""
-        args = [self._spread(number, op.shape) for number in op.reads]
-        if name != "isfinite":
-            raise UnsupportedError(f"'{name}' has no machine code")
-        self.next += 1
-        size, shape = self._made(self.next, op.shape, FLOAT), op.shape
-        self._emit("absolute", shape, size, args)
-        endless = self._spread(self._literal(math.inf), shape)
-        self._emit("less", shape, self._made(op.number, shape, BOOL), [size, endless])
-
-    def _select(self, op: Op) -> None:
-        args = [self._spread(number, op.shape) for number in op.reads]
-        self._emit("where", op.shape, self._made(op.number, op.shape, op.dtype), args)
-
-    def _scalar(self, op: Op) -> None:
-        row: Primitive = op.detail
-        truths = tuple([self.refs[number][0].root in self.result.truths for number in op.reads])
-        form = ufunc_form(row, truths, SPELLINGS)
-        local = list(op.reads)
-
-        def number(read: Any) -> int:
-            return local[read] if isinstance(read, int) else self._literal(float(read[0]))
-
-        for name, reads, truth in form.entries:
-            args = [self._spread(number(read), ()) for read in reads]
-            self.next += 1
-            self._emit(name, (), self._made(self.next, (), BOOL if truth else FLOAT), args)
-            local.append(self.next)
-        self.refs[op.number] = self.refs[number(form.result)]
+    _select = _ufunc
 
     def _reduce(self, op: Op) -> None:
         ufunc, axes, _ = op.detail
@@ -200,19 +170,6 @@ class _Expansion:
         neutral = self._spread(self._literal(_NEUTRAL[into]), (math.prod(shape),))
         self._emit(COPY, (math.prod(shape),), Ref(whole.root, 0, (1,)), [neutral])
         self._emit(name, domain, out, args, into)
-
-    def _inner(self, op: Op) -> None:
-        (a, shape), (b, _) = (self.refs[number] for number in op.reads)
-        out = self._made(op.number, (), FLOAT)
-        still = Ref(op.number, 0, (0,) * len(shape))
-        self._accumulate("multiply", shape, still, [a, b], "add", out, ())
-
-    def _along(self, op: Op) -> None:
-        domain = np.broadcast_shapes(*[self.refs[number][1] for number in op.reads])
-        args = [self._spread(number, domain) for number in op.reads]
-        out = self._made(op.number, op.shape, FLOAT)
-        row = Ref(op.number, 0, (*out.strides, 0))
-        self._accumulate("multiply", domain, row, args, "add", out, op.shape)
 
     def _product(self, op: Op) -> None:
         (a, left), (b, right) = (self.refs[number] for number in op.reads)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions, Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import Rolled, Segment, ValuePosition
+from difflab.execute.targets.llvm.arrays.loop_detection import Segment, Segments, ValuePosition
 from difflab.graph.ir import Shape
 
 __all__ = ["Address", "Group", "NestLayout", "squeezed"]
@@ -43,12 +43,12 @@ class NestLayout:
     ----------
     program : Instructions
         What is computed.
-    cut : Rolled
+    cut : Segments
         Its segments.
     """
 
     program: Instructions
-    cut: Rolled
+    cut: Segments
 
     def __post_init__(self) -> None:
         self.groups = [self._grouped(segment) for segment in self.cut.segments]

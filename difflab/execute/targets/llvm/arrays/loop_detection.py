@@ -16,7 +16,7 @@ import numpy as np
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions
 
-__all__ = ["Rolled", "Segment", "ValuePosition", "rolled"]
+__all__ = ["Segment", "Segments", "ValuePosition", "segmented"]
 
 LEAST = 4
 """Pieces that make a loop."""
@@ -42,7 +42,7 @@ class ValuePosition(NamedTuple):
 
 
 @dataclass
-class Rolled:
+class Segments:
     """Instructions cut into segments.
 
     Attributes
@@ -60,7 +60,7 @@ class Rolled:
     sizes: list[list[int]]
 
 
-def rolled(program: Instructions) -> Rolled:
+def segmented(program: Instructions) -> Segments:
     """Return the instructions cut into segments.
 
     Examples
@@ -72,14 +72,14 @@ def rolled(program: Instructions) -> Rolled:
     ...     for _ in range(20):
     ...         x = np.sin(x) * 0.5
     ...     return x
-    >>> found = rolled(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
+    >>> found = segmented(instructions(Schedule.of(dl.trace(steps, np.ones(3)))))
     >>> [(segment.start, segment.period, segment.count) for segment in found.segments]
     [(0, 1, 1), (1, 2, 19), (39, 1, 1)]
     """
-    return _Roller(program).result()
+    return _Segmenter(program).result()
 
 
-class _Roller:
+class _Segmenter:
     """Cuts instructions, in order."""
 
     def __init__(self, program: Instructions) -> None:
@@ -128,7 +128,7 @@ class _Roller:
         written = (new, back, self.program.sizes[out.root], out.strides)
         return step.name, step.domain, step.into, step.truth, written, tuple(slots)
 
-    def result(self) -> Rolled:
+    def result(self) -> Segments:
         """Cut."""
         segments: list[Segment] = []
         self.roots = list(self.ordinal)
@@ -149,7 +149,7 @@ class _Roller:
             number: ValuePosition(*map(int, self.where[:, order]))
             for number, order in self.ordinal.items()
         }
-        return Rolled(segments, places, [self._sizes(segment) for segment in segments])
+        return Segments(segments, places, [self._sizes(segment) for segment in segments])
 
     def _close(self, segments: list[Segment], segment: Segment) -> None:
         """Say where the values of a segment are made."""

@@ -135,6 +135,12 @@ class Module:
         zeros = f"<{width} x i32> zeroinitializer"
         return self.assigned(f"shufflevector {v} {last}, {v} poison, {zeros}")
 
+    def joined(self, into: str, there: str, number: str, width: int) -> str:
+        """Return numbers joined by a sum or an extreme."""
+        name = self.name()
+        self.add(SPELLINGS[into].template.format(there, number, r=name, **types(width)))
+        return name
+
     # --- memory -----------------------------------------------------------------------------
 
     def moved(self, pointer: str, count: int | str, stride: int = 1) -> str:

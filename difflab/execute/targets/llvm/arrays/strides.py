@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from difflab.errors import ConsistencyError
-from difflab.execute.lower.arrays.ops import ViewSpec
+from difflab.execute.lower.ops import ViewSpec
 from difflab.graph.ir import Shape
 
 __all__ = ["contiguous", "reshaped", "runs", "seen"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
-from difflab.execute.targets.llvm.functions import types
-from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.execute.targets.llvm.operations import OperationWriter
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.nests import Module
@@ -22,7 +21,7 @@ class PointerOperand(NamedTuple):
     stride: int
 
 
-class Vector:
+class Vector(OperationWriter):
     """Writes them.
 
     Parameters
@@ -47,25 +46,25 @@ class Vector:
         start: str,
         width: int,
     ) -> None:
+        super().__init__(module.functions, width, module.lines)
         self.module = module
         self.steps = steps
         self.made = {step.out.root for step in steps}
         self.operands = operands
         self.start = start
-        self.width = width
-        self.types = types(width)
-        self.numbers: dict[object, str] = {}
-        self.bits: dict[object, str] = {}
 
     def write(self) -> None:
         """Write them."""
         for place, step in enumerate(self.steps):
             keys = [self._key(place, slot, ref) for slot, ref in enumerate(step.args, 1)]
-            self._compute(step, keys)
+            if step.name == COPY:
+                self.numbers[step.out.root] = self.number(keys[0])
+            else:
+                self.operation(step.name, keys, step.out.root, truth=step.truth)
             if (place, 0) in self.operands:
                 self._put(step, self.operands[place, 0])
 
-    def _key(self, place: int, slot: int, ref: Ref) -> object:
+    def _key(self, place: int, slot: int, ref: Ref) -> Any:
         """Return the name of an operand's numbers, which are loaded once."""
         if ref.root in self.made:
             return ref.root
@@ -75,38 +74,9 @@ class Vector:
             self.numbers[key] = self.module.vector(self._at(pointer, stride), stride, self.width)
         return key
 
-    def _compute(self, step: Instruction, keys: Sequence[object]) -> None:
-        root = step.out.root
-        if step.name == COPY:
-            self.numbers[root] = self._number(keys[0])
-            return
-        spelling = SPELLINGS[step.name]
-        operands = [
-            self._bit(key) if place in spelling.truths else self._number(key)
-            for place, key in enumerate(keys)
-        ]
-        v = self.types["v"]
-        if spelling.function:
-            function = self.module.functions.function(spelling.function, len(keys), self.width)
-            typed = ", ".join([f"{v} {operand}" for operand in operands])
-            name = self.module.assigned(f"call {v} @{function}({typed})")
-        else:
-            name = self.module.name()
-            called = self.module.functions.called(spelling.template, self.width)
-            self.module.add(spelling.template.format(*operands, r=name, **self.types, **called))
-        (self.bits if step.truth else self.numbers)[root] = name
-
-    def _number(self, key: object) -> str:
-        if key not in self.numbers:
-            text = f"uitofp {self.types['b']} {self.bits[key]} to {self.types['v']}"
-            self.numbers[key] = self.module.assigned(text)
-        return self.numbers[key]
-
-    def _bit(self, key: object) -> str:
-        if key not in self.bits:
-            v, zero = self.types["v"], self.types["zero"]
-            self.bits[key] = self.module.assigned(f"fcmp une {v} {self._number(key)}, {zero}")
-        return self.bits[key]
+    def name(self, key: Any, kind: str) -> str:
+        """Return a new name."""
+        return self.module.name()
 
     # --- memory -----------------------------------------------------------------------------
 
@@ -119,7 +89,7 @@ class Vector:
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
         """Store a result, or join it to what is there."""
         pointer, stride = operand
-        width, number = self.width, self._number(step.out.root)
+        width, number = self.width, self.number(step.out.root)
         if stride == 0 and width > 1:
             number = self._folded(step.into, number) if step.into else self._first(number)
             width = 1
@@ -133,7 +103,7 @@ class Vector:
     def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
         if step.into:
             there = self.module.load(place, width)
-            number = self._joined(step.into, types(width)["v"], there, number)
+            number = self.module.joined(step.into, there, number, width)
         self.module.store(number, place, width)
 
     def _first(self, number: str) -> str:
@@ -142,8 +112,8 @@ class Vector:
     def _folded(self, into: str, number: str) -> str:
         """Return the sum or extreme of a vector's numbers, joined in pairs."""
         module, width = self.module, self.width
-        while width > 1:
-            v, half = f"<{width} x double>", f"<{width // 2} x double>"
+        while width > 2:
+            v = f"<{width} x double>"
             lanes = [f"i32 {lane}" for lane in range(width)]
             kind = f"<{width // 2} x i32>"
             parts = [
@@ -153,12 +123,6 @@ class Vector:
                 for side in (lanes[: width // 2], lanes[width // 2 :])
             ]
             width //= 2
-            number = self._joined(into, half, *parts)
-        return module.assigned(f"extractelement <1 x double> {number}, i32 0")
-
-    def _joined(self, into: str, v: str, left: str, right: str) -> str:
-        name = self.module.name()
-        width = int(v.split()[0][1:]) if v.startswith("<") else 1
-        kinds = {**types(max(width, 1)), "v": v, "b": "i1" if v == "double" else f"<{width} x i1>"}
-        self.module.add(SPELLINGS[into].template.format(left, right, r=name, **kinds))
-        return name
+            number = module.joined(into, parts[0], parts[1], width)
+        ends = [module.assigned(f"extractelement <2 x double> {number}, i32 {k}") for k in (0, 1)]
+        return module.joined(into, ends[0], ends[1], 1)

@@ -18,7 +18,7 @@ pytest.importorskip("llvmlite")
 from difflab.execute.targets.llvm import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
-from difflab.execute.targets.llvm.arrays.loop_detection import rolled
+from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.strides import reshaped
 
 RNG = np.random.default_rng(7)
@@ -166,7 +166,7 @@ def test_steps_are_turns_of_loops_forward_and_backward() -> None:
 
     def size(steps: int) -> tuple[int, int, int]:
         program = instructions(Schedule.of(dl.gradient(recurrent(steps)[0])))
-        cut = rolled(program)
+        cut = segmented(program)
         layout = NestLayout(program, cut)
         turns = sum(segment.count * segment.period for segment in cut.segments)
         assert turns == len(program.code)
@@ -191,7 +191,7 @@ def test_a_turn_that_reads_two_steps_back_and_a_fixed_value() -> None:
     f = dl.trace(fibonacci, x)
     held(f, (x,))
     held(dl.jacobian(f), (x,))
-    assert any(segment.count > 20 for segment in rolled(instructions(Schedule.of(f))).segments)
+    assert any(segment.count > 20 for segment in segmented(instructions(Schedule.of(f))).segments)
 
 
 def test_steps_that_differ_in_a_number_are_loops_and_in_kind_are_not() -> None:

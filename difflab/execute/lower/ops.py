@@ -1,9 +1,15 @@
-"""Operations of array programs on arrays of known shapes, one point at a time."""
+"""Operations of NumPy on numbered values: the form in which every target reads a kernel.
+
+The values are scalars or arrays of known shapes; a target may compute them for many points, whose
+axes come first and are in no shape.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence, ValuesView
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,18 +18,21 @@ from numpy.typing import NDArray
 from difflab.graph.ir import Shape
 
 __all__ = [
+    "BOOL",
     "BYTE",
     "FEW",
     "FLAT",
+    "FLOAT",
     "WORD",
     "WRITING",
     "Array",
-    "ArrayProgram",
+    "NumpyProgram",
     "Op",
     "OpForm",
     "viewed",
 ]
 
+FLOAT, BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 BYTE = np.dtype(np.int8)
 WORD = np.dtype(np.int64)
 FEW = 256
@@ -46,7 +55,7 @@ class OpForm:
     VIEW = "view"  # (name, argument)
     ITEM = "item"  # the index of one element; () for an array of one
     WIDEN = "widen"  # a byte to a word
-    SELECT = "select"
+    SELECT = "select"  # where a condition holds one value, else another
     SCALAR = "scalar"  # the row, on scalars
     JOIN = "join"  # the axis
     TAKE = "take"  # the axis; the indices are the second value
@@ -70,6 +79,16 @@ WRITING = frozenset(
 """The forms that can write their result into a given array."""
 
 
+_SYNONYMS = {
+    "abs": "absolute",
+    "bitwise_and": "logical_and",
+    "bitwise_or": "logical_or",
+    "invert": "logical_not",
+    "mod": "remainder",
+    "true_divide": "divide",
+}
+
+
 class Op(NamedTuple):
     """One operation: it computes the value `number`."""
 
@@ -79,6 +98,20 @@ class Op(NamedTuple):
     number: int
     shape: Shape
     dtype: np.dtype[Any]
+
+    @property
+    def name(self) -> str:
+        """The name of a universal function or a selection, the same for synonyms."""
+        if self.form == OpForm.SELECT:
+            return "where"
+        name: str = self.detail.__name__
+        return _SYNONYMS.get(name, name)
+
+    @property
+    def kernel(self) -> Callable[..., Any]:
+        """The function of a kernel that is called as a whole."""
+        row, params = self.detail
+        return partial(row.computer(np), **dict(params))
 
     @property
     def size(self) -> int:
@@ -92,30 +125,43 @@ class Op(NamedTuple):
 
 
 @dataclass
-class ArrayProgram:
-    """A program of array operations in order.
+class NumpyProgram:
+    """Operations of NumPy in order.
 
     Attributes
     ----------
-    input_shapes : tuple
+    input_shapes : sequence of tuple
         The shapes of the inputs, which are the values 0, 1, ….
-    ops : list of Op
-        The operations of every call.
+    made : dict of int to Op
+        The operations of every call in order, by the value that each one computes.
     known : dict of int to array
         The values that depend on no input.
     outputs : list of int
         The values of the outputs.
+    truths : set of int
+        The values that are truth values.
     """
 
-    input_shapes: tuple[Shape, ...]
-    ops: list[Op] = field(default_factory=list)
+    input_shapes: Sequence[Shape]
+    made: dict[int, Op] = field(default_factory=dict)
     known: dict[int, Array] = field(default_factory=dict)
     outputs: list[int] = field(default_factory=list)
+    truths: set[int] = field(default_factory=set)
 
-    def shape(self, number: int, made: dict[int, Op]) -> Shape:
-        """Return the shape of a value, given the operations by their numbers."""
-        if number in made:
-            return made[number].shape
+    @property
+    def inputs(self) -> int:
+        """The number of inputs."""
+        return len(self.input_shapes)
+
+    @property
+    def ops(self) -> ValuesView[Op]:
+        """The operations in order."""
+        return self.made.values()
+
+    def shape(self, number: int) -> Shape:
+        """Return the shape of a value."""
+        if number in self.made:
+            return self.made[number].shape
         if number in self.known:
             return self.known[number].shape
         return self.input_shapes[number]
