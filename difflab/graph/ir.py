@@ -13,8 +13,8 @@ The grammar::
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.source import Source
 
-__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape", "renumbered"]
+__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape"]
 
 INPUT = 0
 CONSTANT = 1
@@ -154,6 +154,44 @@ class Graph:
                     marks[arg] = 1
         return marks
 
+    def numbers_after(self, outputs: Sequence[int]) -> NDArray[np.int64]:
+        """Return the id of each node once the graph is `pruned` to `outputs`; -1 if dropped.
+
+        Unused nodes are removed repeatedly: the time is that of what is dropped.
+        """
+        counts = np.bincount(self.args, minlength=len(self))
+        counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
+        dead = np.flatnonzero(counts == 0).tolist()
+        uses = counts.tolist() if dead else []
+        starts, args = self.starts.data, self.args.data
+        for node in dead:  # grows as it goes
+            for arg in args[starts[node] : starts[node + 1]]:
+                uses[arg] -= 1
+                if uses[arg] == 0:
+                    dead.append(arg)
+        alive = np.ones(len(self), dtype=np.bool_)
+        alive[dead] = False
+        return np.where(alive, np.cumsum(alive) - 1, -1)
+
+    def pruned(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
+        """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
+        numbers = self.numbers_after(outputs)
+        alive = numbers >= 0
+        sizes = np.diff(self.starts)
+        graph = replace(
+            self,
+            opcode=self.opcode[alive],
+            starts=np.concatenate([[0], np.cumsum(sizes[alive])]).astype(np.int64),
+            args=numbers[self.args[np.repeat(alive, sizes)]].astype(np.int32),
+            param_ids=self.param_ids[alive],
+            shape_ids=self.shape_ids[alive],
+            spans=self.spans[alive],
+            constants=_renumbered(self.constants, numbers),
+            names=_renumbered(self.names, numbers),
+            labels=_renumbered(self.labels, numbers),
+        )
+        return graph, tuple(int(numbers[node]) for node in outputs)
+
     def reached_from(self, nodes: Iterable[int]) -> bytearray:
         """Mark `nodes` and all that depends on any of them: where a derivative can flow."""
         marks = bytearray(len(self))
@@ -189,7 +227,7 @@ class Graph:
         return _restored, (state,)
 
 
-def renumbered(values: dict[int, Value], numbers: NDArray[np.int64]) -> dict[int, Value]:
+def _renumbered(values: dict[int, Value], numbers: NDArray[np.int64]) -> dict[int, Value]:
     """Return a dict keyed by the new ids of nodes, without those whose id is -1."""
     moved = ((int(numbers[node]), value) for node, value in values.items())
     return {node: value for node, value in moved if node >= 0}

@@ -16,8 +16,8 @@ from difflab.autodiff.engine.masked import Masked, both, resolved
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Transpose
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params, Shape
+from difflab.graph.function import Function, inline
+from difflab.graph.ir import FIRST_ROW, INPUT, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
@@ -137,21 +137,6 @@ def cotangent(
 
 
 def _stamp(builder: Builder, recorded: Function, inputs: Sequence[int]) -> list[int]:
-    """Append a recorded map, applied to `inputs`; return its outputs.
-
-    What an identity reduced to a constant is spread again, for it may be summed next.
-    """
-    graph = recorded.graph
-    copied = [0] * len(graph)
-    for node, given in zip(recorded.input_nodes, inputs, strict=True):
-        copied[node] = builder.spread(given, graph.shape(node))
-    params = graph.param_ids.tolist()
-    for node, (opcode, args) in enumerate(graph.rows()):
-        if opcode == CONSTANT:
-            copied[node] = builder.constant(*graph.constants[node])
-        elif opcode >= FIRST_ROW:
-            row = graph.primitives[opcode - FIRST_ROW]
-            operands = tuple([copied[arg] for arg in args])
-            made = builder.emit(row, operands, graph.param_table[params[node]])
-            copied[node] = made if row.boolean else builder.spread(made, graph.shape(node))
-    return [copied[node] for node in recorded.outputs]
+    """Append a recorded map, applied to `inputs`; return its outputs."""
+    pairs = zip(inputs, recorded.input_shapes, strict=True)
+    return inline(recorded, builder, [builder.spread(node, shape) for node, shape in pairs])

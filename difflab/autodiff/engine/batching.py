@@ -13,8 +13,9 @@ from typing import Any
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
+from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
+from difflab.graph.rewrite import rewrite
 from difflab.primitives import (
     TABLE,
     broadcast,
@@ -61,45 +62,52 @@ def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
     [30.0, 70.0, 110.0]
     """
     graph = function.graph
-    builder = Builder()
-    copies: list[Arg] = [(Node(builder, 0), False)] * len(graph)
-    inputs = []
-    for number, is_mapped in zip(function.input_nodes, mapped, strict=True):
-        shape = graph.shape(number)
-        node = builder.input(graph.input_name(number), (size, *shape) if is_mapped else shape)
-        inputs.append(node)
-        copies[number] = (Node(builder, node), is_mapped)
-    for number, (opcode, args) in enumerate(graph.rows()):
-        if opcode == CONSTANT:
-            copies[number] = (Node(builder, builder.constant(*graph.constants[number])), False)
-        elif opcode >= FIRST_ROW:
-            operands = [copies[arg] for arg in args]
-            row = graph.primitives[opcode - FIRST_ROW]
-            copies[number] = _applied(row, size, operands, graph.params(number))
-    outputs = []
-    for number in function.outputs:
-        value, is_mapped = copies[number]
-        stack = value if is_mapped else _copied(value, size, graph.shape(number))
-        outputs.append(stack.id)
+    stacks = graph.reached_from(
+        [node for node, is_mapped in zip(function.input_nodes, mapped, strict=True) if is_mapped]
+    )
+    builder, known = Builder(graph.source), dict[int, int]()
+    for node in function.input_nodes:
+        shape = graph.shape(node)
+        name = graph.input_name(node)
+        known[node] = builder.input(name, (size, *shape) if stacks[node] else shape)
+    all_args = [args for _, args in graph.rows()]
+
+    def on_stacks(
+        builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
+    ) -> int | None:
+        if not stacks[node] or row.shape is None:
+            return None
+        operands = [
+            (Node(builder, arg), bool(stacks[old]))
+            for arg, old in zip(args, all_args[node], strict=True)
+        ]
+        return _applied(row, size, operands, dict(params)).id
+
+    copied = rewrite(graph, builder, on_stacks, known=known)
+    outputs = [
+        copied[node]
+        if stacks[node]
+        else _copied(Node(builder, copied[node]), size, graph.shape(node)).id
+        for node in function.outputs
+    ]
+    inputs = list(known.values())
     return Function.build(builder, inputs, outputs, function.output_names, function.structure)
 
 
-def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Arg:
-    """Apply a row to operands some of which are stacks."""
-    if not any(is_mapped for _, is_mapped in args):
-        return row(*(node for node, _ in args), **params), False
-    if row.shape is None:
-        return row(*(node for node, _ in args), **params), True
+def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    """Apply a row that is not elementwise to operands some of which are stacks."""
     rule = _RULES.get(row)
     if rule is not None:
-        return rule(size, args, params), True
+        return rule(size, args, params)
     if row in _LEADING:
-        return row(*_stacks(size, args), **_deeper(params)), True
-    examples = [
-        row(*(node[example] if is_mapped else node for node, is_mapped in args), **params)
-        for example in range(size)
-    ]
-    return _stacked(examples), True
+        whole: Node = row(*_stacks(size, args), **_deeper(params))
+        return whole
+    return _stacked(
+        [
+            row(*(node[example] if is_mapped else node for node, is_mapped in args), **params)
+            for example in range(size)
+        ]
+    )
 
 
 def with_axis_at(value: Node, source: int, target: int) -> Node:

@@ -22,7 +22,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile
 from difflab.execute.targets.llvm.libraries import available
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function, inline
+from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
 from difflab.methods.numeric.extrapolation import GUARD, ODD, SAFETY, Weights, tableau
 from difflab.methods.numeric.rules import ROUNDINGS, DifferenceRule
@@ -143,7 +143,7 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
     x = [Node(builder, builder.input(name)) for name in function.inputs]
 
     def values(point: Sequence[Node]) -> list[Node]:
-        return [Node(builder, node) for node in inline(function, builder, [v.id for v in point])]
+        return evaluate(function, point)
 
     scales = [where(absolute(v) < TINY, 1.0, absolute(v)) for v in x]
     near = _noises(values, x, scales)

@@ -11,10 +11,8 @@ from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.drawing.order import short
-from difflab.graph.builder import Builder
-from difflab.graph.evaluate import fold
+from difflab.graph.expansion import expansion_value
 from difflab.graph.ir import Number
-from difflab.graph.node import Node
 
 __all__ = ["NotationPrinter", "Phrase", "atom"]
 
@@ -113,21 +111,10 @@ class NotationPrinter:
         if primitive.name in INFIX and len(args) == 2:
             return _infix(primitive.name, *args)
         if primitive.expansion is not None and primitive.shape is None and not primitive.names:
-            return self._expanded(primitive, args)
+            phrase: Phrase = expansion_value(primitive, args, self)
+            return phrase
         fallback = primitive.names[0] if primitive.names else primitive.name
         return _function(FUNCTIONS.get(primitive.name, fallback), args)
-
-    def _expanded(self, primitive: Primitive, args: tuple[Phrase, ...]) -> Phrase:
-        """Return the phrase of a companion, such as dlog, in terms of its expansion."""
-        builder = Builder()
-        nodes = [Node(builder, builder.input(f"a{k}")) for k in range(len(args))]
-        expand = primitive.expansion
-        outcome = nodes[0] if expand is None else expand(*nodes)
-        graph, (output,) = builder.freeze([outcome.id])
-        node_of = {name: node for node, name in graph.names.items()}
-        values = {node_of[f"a{k}"]: phrase for k, phrase in enumerate(args)}
-        phrase: Phrase = fold(graph, values, [output], self)[0]
-        return phrase
 
 
 def _infix(name: str, a: Phrase, b: Phrase) -> Phrase:
