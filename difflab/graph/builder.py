@@ -41,7 +41,8 @@ def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
 def _column(sparse: dict[int, int], size: int) -> NDArray[np.int32]:
     """Return a column that is 0 except for the entries of `sparse`."""
     column = np.zeros(size, dtype=np.int32)
-    column[list(sparse)] = list(sparse.values())
+    if sparse:
+        column[list(sparse)] = list(sparse.values())
     return column
 
 

@@ -12,13 +12,12 @@ from difflab.graph.builder import Builder
 from difflab.graph.evaluate import Interpreter, fold
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
+from difflab.graph.rewrite import Args
 
 __all__ = ["expand", "expansion_value"]
 
 
-def expand(
-    builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-) -> int | None:
+def expand(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     """Append the expansion of a row; None if it has none: a rule of `difflab.graph.rewrite`.
 
     A companion is simplified. The code of a custom function is written as it stands: there, a
@@ -43,7 +42,8 @@ def expansion_value(row: Primitive, args: Sequence[Any], interpreter: Interprete
     Examples
     --------
     >>> from difflab.graph.evaluate import ArrayInterpreter
-    >>> from difflab.primitives import TABLE
+    >>> from difflab.graph.rewrite import Args
+    from difflab.primitives import TABLE
     >>> float(expansion_value(TABLE["dlog"], [4.0], ArrayInterpreter()))
     0.25
     """

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -178,19 +178,25 @@ class Graph:
         numbers = self.numbers_after(outputs)
         alive = numbers >= 0
         sizes = np.diff(self.starts)
-        graph = replace(
-            self,
+        starts = np.zeros(np.count_nonzero(alive) + 1, dtype=np.int64)
+        np.cumsum(sizes[alive], out=starts[1:])
+        number_of = numbers.data
+        graph = Graph(
             opcode=self.opcode[alive],
-            starts=np.concatenate([[0], np.cumsum(sizes[alive])]).astype(np.int64),
+            starts=starts,
             args=numbers[self.args[np.repeat(alive, sizes)]].astype(np.int32),
             param_ids=self.param_ids[alive],
             shape_ids=self.shape_ids[alive],
             spans=self.spans[alive],
-            constants=_renumbered(self.constants, numbers),
-            names=_renumbered(self.names, numbers),
-            labels=_renumbered(self.labels, numbers),
+            primitives=self.primitives,
+            param_table=self.param_table,
+            shape_table=self.shape_table,
+            constants=_renumbered(self.constants, number_of),
+            names=_renumbered(self.names, number_of),
+            source=self.source,
+            labels=_renumbered(self.labels, number_of),
         )
-        return graph, tuple(int(numbers[node]) for node in outputs)
+        return graph, tuple([number_of[node] for node in outputs])
 
     def reached_from(self, nodes: Iterable[int]) -> bytearray:
         """Mark `nodes` and all that depends on any of them: where a derivative can flow."""
@@ -206,13 +212,19 @@ class Graph:
 
     def applies(self, *rows: Primitive) -> NDArray[np.bool_]:
         """Return for each node whether it applies one of `rows`."""
-        by_opcode = [False, False, *(row in rows for row in self.primitives)]
-        return np.array(by_opcode)[self.opcode]
+        return self.matching(lambda row: row in rows)
 
     def structural_rows(self) -> NDArray[np.bool_]:
         """Return for each node whether it only moves data."""
-        by_opcode = [False, False, *(row.structural for row in self.primitives)]
-        return np.array(by_opcode)[self.opcode]
+        return self.matching(lambda row: row.structural)
+
+    def matching(self, test: Callable[[Primitive], bool]) -> NDArray[np.bool_]:
+        """Return for each node whether it applies a row that passes `test`."""
+        return np.array([False, False, *map(test, self.primitives)])[self.opcode]
+
+    def scalars(self) -> NDArray[np.bool_]:
+        """Return for each node whether its value is a number."""
+        return np.array([shape == () for shape in self.shape_table])[self.shape_ids]
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[dict[str, Any]]]:
         # Rows go by name: their rules are functions, which cannot be pickled. Not by
@@ -227,10 +239,9 @@ class Graph:
         return _restored, (state,)
 
 
-def _renumbered(values: dict[int, Value], numbers: NDArray[np.int64]) -> dict[int, Value]:
+def _renumbered(values: dict[int, Value], numbers: Sequence[int]) -> dict[int, Value]:
     """Return a dict keyed by the new ids of nodes, without those whose id is -1."""
-    moved = ((int(numbers[node]), value) for node, value in values.items())
-    return {node: value for node, value in moved if node >= 0}
+    return {numbers[node]: value for node, value in values.items() if numbers[node] >= 0}
 
 
 def _restored(state: dict[str, Any]) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Params
 
-__all__ = ["Rule", "label", "rewrite"]
+__all__ = ["Args", "Rule", "label", "rewrite"]
 
-Rule = Callable[[Builder, int, Primitive, tuple[int, ...], Params], int | None]
+Args = tuple[int, ...]
+Rule = Callable[[Builder, int, Primitive, Args, Params], int | None]
 """``rule(builder, node, row, args, params)`` appends what replaces operation `node` of the graph.
 
 `args` are the copies of its arguments. It returns a node of `builder`, or None to copy the
@@ -43,8 +44,8 @@ def rewrite(
     rule : callable, optional
         See `Rule`; None copies every operation.
     known : mapping of int to int, optional
-        The inputs, or other nodes, that are not copied, and what stands for them in `builder`.
-        None copies the inputs; otherwise one that is not known must not be needed.
+        What stands in `builder` for inputs, or for other nodes that are not in `nodes`. None
+        copies the inputs; otherwise one that is not known must not be needed.
     nodes : sequence of int, optional
         The nodes to copy, in order; all of them where None.
     operands : mapping of int to sequence of int, optional
@@ -69,23 +70,10 @@ def rewrite(
     copied = [-1] * len(graph)
     for node, given in (known or {}).items():
         copied[node] = given
-    chosen = slice(None) if nodes is None else np.asarray(nodes, dtype=np.int64)
-    order = range(len(graph)) if nodes is None else nodes
-    starts, stops = graph.starts[:-1][chosen].tolist(), graph.starts[1:][chosen].tolist()
     all_args = graph.args if nodes is not None else graph.args.tolist()
-    opcodes, params = graph.opcode[chosen].tolist(), graph.param_ids[chosen].tolist()
-    shapes = graph.shape_ids[chosen].tolist()
-    before, spans = builder.span, builder.copied_spans(graph, graph.spans[chosen].tolist())
-    columns = zip(order, opcodes, starts, stops, params, shapes, spans, strict=True)
+    before, columns = builder.span, _columns(graph, builder, nodes)
     for node, opcode, start, stop, param, shape, builder.span in columns:
-        if copied[node] >= 0:
-            continue
-        if opcode == CONSTANT:
-            copied[node] = builder.constant(*graph.constants[node])
-        elif opcode == INPUT:
-            if known is None:
-                copied[node] = builder.input(graph.names[node], graph.shape_table[shape])
-        else:
+        if opcode >= FIRST_ROW:
             row, entry = graph.primitives[opcode - FIRST_ROW], graph.param_table[param]
             old = operands[node] if operands and node in operands else all_args[start:stop]
             args = tuple([copied[arg] for arg in old])
@@ -95,11 +83,26 @@ def rewrite(
             if shape and made not in builder.shape_ids and not row.boolean:
                 made = builder.spread(made, graph.shape_table[shape])
             copied[node] = made
+        elif opcode == CONSTANT:
+            copied[node] = builder.constant(*graph.constants[node])
+        elif opcode == INPUT and known is None:
+            copied[node] = builder.input(graph.names[node], graph.shape_table[shape])
     builder.span = before
     for node, name in graph.labels.items():
         if copied[node] >= 0:
             label(builder, copied[node], name)
     return copied
+
+
+def _columns(
+    graph: Graph, builder: Builder, nodes: Sequence[int] | None
+) -> Iterator[tuple[int, ...]]:
+    """Iterate over node, opcode, first and last argument, parameters, shape and span."""
+    chosen = slice(None) if nodes is None else np.asarray(nodes, dtype=np.int64)
+    columns = (graph.opcode, graph.starts[:-1], graph.starts[1:], graph.param_ids, graph.shape_ids)
+    lists = [column[chosen].tolist() for column in columns]
+    spans = builder.copied_spans(graph, graph.spans[chosen].tolist())
+    return zip(range(len(graph)) if nodes is None else nodes, *lists, spans, strict=True)
 
 
 def label(builder: Builder, node: int, name: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -75,17 +75,9 @@ class ProvedRewrite:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rewrite as a dictionary of strict JSON values."""
-        return {
-            "rule": self.rule,
-            "why": self.why,
-            "before": self.before,
-            "after": self.after,
-            "line": self.line,
-            "column": self.column,
-            "where": self.where,
-            "digits": self.digits,
-            "points": self.points,
-        }
+        found = asdict(self)
+        del found["span"]
+        return found
 
     def __str__(self) -> str:
         place = f"{self.where}  " if self.where else ""

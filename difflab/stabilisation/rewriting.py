@@ -16,7 +16,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Params
 from difflab.graph.node import Node
-from difflab.graph.rewrite import rewrite
+from difflab.graph.rewrite import Args, rewrite
 from difflab.primitives import (
     add,
     cos,
@@ -135,9 +135,7 @@ class _Stabiliser:
             if numbers[found.after] >= 0
         )
 
-    def _copy(
-        self, builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-    ) -> int:
+    def _copy(self, builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int:
         """Append a node of the plain graph, in stable form if a rule applies."""
         plain = builder.emit(row, args, params)
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)

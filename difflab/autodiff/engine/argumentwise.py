@@ -1,9 +1,9 @@
 """Tangent and cotangent of primitives that mix array elements, one argument at a time.
 
 Such a primitive states a tangent map ``(t, y, *args) -> ẏ``, which is linear in t. The map is
-recorded once for given shapes; its transpose is the reverse sweep over what it wrote, from ẏ
-back to t, so that forward and reverse cannot disagree. Both are then stamped onto every node
-that needs them (the idea of transposing linearised programs: Radul et al., POPL 2023).
+recorded once for given shapes; its transpose is the reverse sweep over the recorded graph, from
+ẏ back to t, so that forward and reverse cannot disagree. Both are appended for every node that
+needs them (the idea of transposing linearised programs: Radul et al., POPL 2023).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REMEMBERED = 4096
 
 
 def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked) -> Masked | None:
-    """Return what the tangent of one argument adds to that of node `number`."""
+    """Return the contribution of one argument's tangent to that of node `number`."""
     entry = rule.entries[place]
     if entry is None:
         return None
@@ -54,14 +54,14 @@ def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked)
 def pulled(
     sweep: Sweep, number: int, rule: ByArgument, place: int, y_bar: Masked, pull_back: PullBack
 ) -> Masked | None:
-    """Return what the cotangent of node `number` contributes to that of one argument."""
+    """Return the contribution of node `number`'s cotangent to that of one argument."""
     entry = rule.entries[place]
     if entry is None:
         return None
     args = sweep.args(number)
     shapes = tuple(map(sweep.graph.shape, args))
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
-    # What is zero stays so in a product; other maps may have singular slopes.
+    # A product keeps zeros; other maps may have singular slopes.
     ends = rule.is_product and sweep.resolves and sweep.opcode[args[place]] == INPUT
     mask = None if ends else anywhere(sweep, y_bar.mask, shapes[place])
     if isinstance(entry, Transpose):
@@ -91,7 +91,7 @@ def any_of(mask: Node, shape: Shape) -> Node:
 
 
 def anywhere(sweep: Sweep, mask: int | None, shape: Shape) -> int | None:
-    """Return `any_of` a node that may be no mask."""
+    """Return `any_of` a mask; None for no mask."""
     return None if mask is None else any_of(sweep.node(mask), shape).id
 
 

@@ -15,7 +15,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
-from difflab.graph.rewrite import rewrite
+from difflab.graph.rewrite import Args, rewrite
 from difflab.primitives import (
     TABLE,
     broadcast,
@@ -25,7 +25,6 @@ from difflab.primitives import (
     reshape,
     scatter,
     solve,
-    sum_,
     transpose,
 )
 
@@ -73,7 +72,7 @@ def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
     all_args = [args for _, args in graph.rows()]
 
     def on_stacks(
-        builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
+        builder: Builder, node: int, row: Primitive, args: Args, params: Params
     ) -> int | None:
         if not stacks[node] or row.shape is None:
             return None
@@ -100,7 +99,7 @@ def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any])
     if rule is not None:
         return rule(size, args, params)
     if row in _LEADING:
-        whole: Node = row(*_stacks(size, args), **_deeper(params))
+        whole: Node = row(*_stacks(size, args), **_deeper(row, size, params))
         return whole
     return _stacked(
         [
@@ -138,15 +137,20 @@ def _stacks(size: int, args: list[Arg]) -> list[Node]:
     return [node if is_mapped else _copied(node, size, node.shape) for node, is_mapped in args]
 
 
-def _deeper(params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters for values of one more axis."""
-    return {**params, "rank": params["rank"] + 1} if "rank" in params else params
-
-
-def _transpose(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = transpose(node, axes=(-node.ndim, *params["axes"]))
-    return result
+def _deeper(row: Primitive, size: int, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for values of one more axis, the first."""
+    deeper, whole = dict(params), (0, size, 1)
+    if "rank" in params:
+        deeper["rank"] = params["rank"] + 1
+    if row is transpose:
+        deeper["axes"] = (-1 - len(params["axes"]), *params["axes"])
+    elif row is index:
+        deeper["key"] = (whole, *params["key"])
+    elif row is scatter:
+        deeper["keys"] = tuple((whole, *key) for key in params["keys"])
+    if row is reshape or row is scatter:
+        deeper["shape"] = (size, *params["shape"])
+    return deeper
 
 
 def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
@@ -165,7 +169,7 @@ def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 
 
 def _opened(node: Node, size: int, depth: int) -> Node:
-    """Return stacks of matrices with as many axes as those that they meet."""
+    """Return stacks of matrices with as many axes as the others."""
     opened: Node = node.reshape(size, *(1,) * (depth - node.ndim), *node.shape[1:])
     return opened
 
@@ -191,31 +195,6 @@ def _broadcast(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     return result
 
 
-def _reshape(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = reshape(node, shape=(size, *params["shape"]), rank=node.ndim)
-    return result
-
-
-def _index(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = index(node, key=((0, size, 1), *params["key"]), rank=node.ndim)
-    return result
-
-
-def _sum(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = sum_(node, axes=params["axes"], rank=node.ndim)
-    return result
-
-
-def _scatter(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    parts = _stacks(size, args)
-    keys = tuple(((0, size, 1), *key) for key in params["keys"])
-    result: Node = scatter(*parts, keys=keys, shape=(size, *params["shape"]))
-    return result
-
-
 def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     parts: list[Node] = []
     keys: list[tuple[Any, ...]] = []
@@ -236,14 +215,9 @@ def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 
 _RULES: dict[Primitive, BatchingRule] = {
     broadcast: _broadcast,
-    index: _index,
     matmul: _matmul,
     pack: _pack,
-    reshape: _reshape,
-    scatter: _scatter,
     solve: _solve,
-    sum_: _sum,
-    transpose: _transpose,
 }
 _LEADING = frozenset(TABLE.values()) - _RULES.keys()
-"""Rows whose kernels and shapes take any leading axes."""
+"""Rows whose kernels take leading axes, and whose parameters `_deeper` returns."""

@@ -18,7 +18,7 @@ from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
-from difflab.graph.counts import count
+from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
@@ -65,7 +65,7 @@ def check_mode(mode: str) -> None:
 
 def _operations(trial_entries: tuple[Sweep, Node]) -> int:
     """Count the operations that a Jacobian's entries need together."""
-    return count(derived(*trial_entries, "trial", fewest=True)).operations
+    return operation_count(derived(*trial_entries, "trial", fewest=True))
 
 
 def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:

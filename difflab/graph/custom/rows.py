@@ -25,6 +25,7 @@ from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
+from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
@@ -280,9 +281,7 @@ def opened(function: Function) -> Function:
     return rewritten(function, _open) if rows else function
 
 
-def _open(
-    builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-) -> int | None:
+def _open(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     """Rule of `rewrite`: expand custom functions only."""
     return expand(builder, node, row, args, params) if isinstance(row.rule, Custom) else None
 

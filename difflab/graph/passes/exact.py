@@ -12,20 +12,19 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.identities import folded
 from difflab.graph.ir import Params
+from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten, selected
 from difflab.primitives import divide, multiply
 
 __all__ = ["common", "dead", "fold", "simplify"]
 
 
-def _folding(
-    builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-) -> int | None:
+def _folding(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     return folded(builder, row, args) if args and not params else None
 
 
-def _simplifying(
-    builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
+def _simplest(
+    builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
     if row in (multiply, divide) and any(builder.number(arg) == 0 for arg in args):
         return None
@@ -55,7 +54,7 @@ def simplify(function: Function) -> Function:
     >>> simplify(dl.parse("x^1 - (-y)")) == dl.parse("x + y")
     True
     """
-    return rewritten(function, _simplifying)
+    return rewritten(function, _simplest)
 
 
 def common(function: Function) -> Function:

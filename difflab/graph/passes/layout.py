@@ -6,6 +6,7 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Params
+from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import transpose
 
@@ -41,9 +42,7 @@ def transposes(function: Function) -> int:
     return int(function.graph.applies(transpose).sum())
 
 
-def _moved(
-    builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-) -> int | None:
+def _moved(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     """Rule of `rewrite`: append an operation, its operands' transpose behind it."""
     if row is transpose:
         return builder.emit_simplified(transpose, args, params)  # merged with one that is there

@@ -8,10 +8,10 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.counts import count
+from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Params
-from difflab.graph.rewrite import label, rewrite
+from difflab.graph.rewrite import Args, label, rewrite
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import add, divide, multiply, negative, power, subtract
 
@@ -47,9 +47,7 @@ def squares_once(function: Function) -> Function:
     return rewritten(function, _squared) if np.isin(*firsts).any() else function
 
 
-def _squared(
-    builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-) -> int | None:
+def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     if row is multiply and args[0] == args[1]:
         return builder.emit(power, (args[0], builder.constant(2)))
     return None
@@ -88,7 +86,7 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     outputs = [scaling.whole((copied[n], scaling.exponents.get(n, 0))) for n in function.outputs]
     names, structure = function.output_names, function.structure
     doubled = Function.build(builder, inputs, outputs, names, structure)
-    return min(function, doubled, key=lambda found: count(found).operations)
+    return min(function, doubled, key=operation_count)
 
 
 class _Scaling:
@@ -102,12 +100,15 @@ class _Scaling:
         """The exponent of each node of the function that is not 0."""
 
     def written(
-        self, builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
-    ) -> int:
-        """Rule of `rewrite`: the node that gives an operation times its power of two."""
-        exponents = [self.exponents.get(arg, 0) for arg in self.arguments[node]]
-        parts = list(zip(args, exponents, strict=True))
-        moved = self.moved(row, parts) if node >= self.first else None
+        self, builder: Builder, node: int, row: Primitive, args: Args, params: Params
+    ) -> int | None:
+        """Rule of `rewrite`: append what gives the value together with its power of two."""
+        if node < self.first:
+            return None
+        exponent_of = self.exponents.get
+        pairs = zip(args, self.arguments[node], strict=True)
+        parts = [(arg, exponent_of(old, 0)) for arg, old in pairs]
+        moved = self.moved(row, parts)
         if moved is None:
             return builder.emit(row, [self.whole(part) for part in parts], params)
         if moved[1]:

@@ -11,6 +11,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Params
 from difflab.graph.repetition.chains import chains
+from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 from difflab.primitives import add, negative
 
@@ -41,7 +42,7 @@ def balanced(function: Function) -> Function:
         return function
 
     def written(
-        builder: Builder, node: int, row: Primitive, args: tuple[int, ...], params: Params
+        builder: Builder, node: int, row: Primitive, args: Args, params: Params
     ) -> int | None:
         return _tree(builder, args, sums.negated[node].tolist()) if node in sums.terms else None
 
