@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from math import prod
 from typing import TYPE_CHECKING, Annotated
@@ -23,7 +24,6 @@ from difflab.cli.sparsity import show_sparsity
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
-    from difflab.graph.builder import Builder
     from difflab.graph.function import Function
 
 __all__ = ["EXAMPLES", "DerivativeFormat", "derive"]
@@ -123,7 +123,9 @@ def derivative(
     if wrt is None and order > 2 and function.n == 1:
         wrt = _names(function)[0]
     if wrt is not None:
-        return _repeated(function, wrt, order)
+        from difflab.autodiff.functions.partial import partial_derivative
+
+        return partial_derivative(function, _flat_index(function, wrt), order)
     if of is None:
         second = function.m == 1 and order > 1
         of = DerivativeKind.HESSIAN if second else DerivativeKind.first(function)
@@ -140,21 +142,6 @@ def _whole(function: Function, of: DerivativeKind, order: int) -> Function:
             f"order {order} with {several} needs a variable", hint="name it with --wrt x"
         )
     return of.derivative(function)
-
-
-def _repeated(function: Function, wrt: str, order: int) -> Function:
-    """Return ∂ᵏf/∂xᵏ for one variable x."""
-    from difflab.autodiff import gradient, jacobian
-    from difflab.graph.names import output_names
-
-    column = _flat_index(function, wrt)
-    m = function.m
-    names = function.output_names if m == len(function.outputs) else output_names([None] * m)
-    for _ in range(order):
-        whole = gradient(function) if m == 1 else jacobian(function)
-        indices = [row * function.n + column for row in range(m)]
-        function = _entries(whole, indices, names)
-    return function
 
 
 def _names(function: Function) -> list[str]:
@@ -187,59 +174,8 @@ def _flat_index(function: Function, wrt: str) -> int:
     return start + offset
 
 
-def _entries(derivative: Function, indices: list[int], names: tuple[str, ...]) -> Function:
-    """Return elements of a derivative as a function with an output for each."""
-    from difflab.graph.builder import Builder
-    from difflab.graph.function import Function, inline
-
-    builder = Builder()
-    inputs = [
-        builder.input(name, shape)
-        for name, shape in zip(derivative.inputs, derivative.input_shapes, strict=True)
-    ]
-    (output,) = inline(derivative, builder, inputs)
-    return Function.build(
-        builder, inputs, [_entry(builder, output, position) for position in indices], names
-    )
-
-
-def _entry(builder: Builder, node: int, position: int) -> int:
-    """Return one element of a flattened node: the node packed or scattered there, if known."""
-    from difflab.graph.node import Node
-    from difflab.primitives import index
-
-    while (row := builder.primitive(node)) is not None and row.name in ("reshape", "pack"):
-        for part in builder.arguments(node):
-            node, size = part, prod(builder.shape(part))
-            if position < size:
-                break
-            position -= size
-    shape = builder.shape(node)
-    if not shape:
-        return node
-    key: tuple[int, ...] = ()
-    for size in reversed(shape):
-        position, offset = divmod(position, size)
-        key = (offset, *key)
-    if row is not None and row.name == "scatter":
-        keys = builder.params(node)["keys"]
-        if keys.count(key) == 1 and all(isinstance(part, int) for other in keys for part in other):
-            argument: int = keys.index(key)
-            return builder.arguments(node)[argument]
-    entry: int = index(Node(builder, node), key=key, rank=len(key)).id
-    return entry
-
-
 def _without_unused_inputs(function: Function) -> Function:
     """Return the function without the inputs that it does not depend on."""
-    from difflab.graph.builder import Builder
-    from difflab.graph.function import Function, inline
-
     used = {*function.graph.args.tolist(), *function.outputs}
-    builder = Builder()
-    nodes = [
-        builder.input(name, shape)
-        for name, shape in zip(function.inputs, function.input_shapes, strict=True)
-    ]
-    kept = [new for new, old in zip(nodes, function.input_nodes, strict=True) if old in used]
-    return Function.build(builder, kept, inline(function, builder, nodes), function.output_names)
+    kept = tuple([node for node in function.input_nodes if node in used])
+    return replace(function, input_nodes=kept)

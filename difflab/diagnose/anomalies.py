@@ -17,7 +17,6 @@ import numpy as np
 from difflab.core.primitive import Elementwise, Linear, Primitive, Select
 from difflab.diagnose.findings import AnomalyKind, operands_at
 from difflab.errors import UnsupportedError
-from difflab.graph.builder import Builder
 from difflab.graph.evaluate import fold
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import FIRST_ROW, Graph
@@ -329,7 +328,7 @@ def _lost(result: float, target: Any, scale: float) -> bool:
 
 def _exact_values(graph: Graph, nodes: list[int], inputs: Mapping[int, Any]) -> list[Any] | None:
     """Return the values of `nodes` with 60 digits; None where that would take too long."""
-    pruned, targets = Builder.continuing(graph, simplify=False).freeze(nodes)
+    pruned, targets = graph.pruned(nodes)
     if _element_count(pruned) > EXACT_LIMIT:
         return None
     import mpmath

@@ -19,7 +19,7 @@ from difflab.core.place import SourceLocation, user_location
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.identities import ALWAYS_TRIED, REDUCIBLE, simplified
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape, renumbered
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph, Number, Params, Shape
 from difflab.graph.source import NOWHERE, Source, packed
 from difflab.primitives import as_number, broadcast, index, not_equal, reshape
 
@@ -41,7 +41,8 @@ def _key(opcode: int, args: tuple[int, ...], params: Params) -> Any:
 def _column(sparse: dict[int, int], size: int) -> NDArray[np.int32]:
     """Return a column that is 0 except for the entries of `sparse`."""
     column = np.zeros(size, dtype=np.int32)
-    column[list(sparse)] = list(sparse.values())
+    if sparse:
+        column[list(sparse)] = list(sparse.values())
     return column
 
 
@@ -150,9 +151,9 @@ class Builder:
             self.constants[node] = (value, name)
         return node
 
-    def copied_spans(self, graph: Graph) -> list[int]:
-        """Return the spans that the nodes of a graph get when they are copied to this builder."""
-        return self.source.adopted(graph.source, graph.spans.tolist(), NOWHERE)
+    def copied_spans(self, graph: Graph, spans: list[int]) -> list[int]:
+        """Return the spans that nodes of a graph get when they are copied to this builder."""
+        return self.source.adopted(graph.source, spans, self.span)
 
     def lift(self, value: Any) -> int | None:
         """Return the node that represents an outside value; None if it cannot be lifted."""
@@ -204,6 +205,15 @@ class Builder:
                 self.param_ids[node] = self._param_id(params)
         return node
 
+    def emit_simplified(
+        self, primitive: Primitive, args: Sequence[int], params: Params = ()
+    ) -> int:
+        """Append an operation with the exact identities of a simplifying builder."""
+        before, self.simplify = self.simplify, True
+        node = self.emit(primitive, args, params)
+        self.simplify = before
+        return node
+
     def element(self, node: int, position: int, span: Span | None = None) -> int:
         """Append the element of the vector `node` at `position`, as `emit` of an index would."""
         params = (("key", (position,)), ("rank", 1))
@@ -245,51 +255,28 @@ class Builder:
             node = self.args[self.starts[node]]
         return self.constants[node][0] if node in self.constants else None
 
-    def freeze(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
-        """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
-        renumber = self.renumbered(outputs)
-        alive = renumber >= 0
-        starts = np.frombuffer(self.starts, dtype=np.int64)
-        sizes = np.diff(starts)
-        kept = np.repeat(alive, sizes)
+    def graph(self) -> Graph:
+        """Return all nodes as a graph; its columns are views, to be released before appending."""
         args = np.frombuffer(self.args, dtype=np.int32) if self.args else np.empty(0, np.int32)
-        graph = Graph(
-            opcode=np.frombuffer(self.opcode, dtype=np.int16)[alive],
-            starts=np.concatenate([[0], np.cumsum(sizes[alive])]).astype(np.int64),
-            args=renumber[args[kept]].astype(np.int32),
-            param_ids=_column(self.param_ids, len(self))[alive],
-            shape_ids=_column(self.shape_ids, len(self))[alive],
-            spans=np.frombuffer(self.spans, dtype=np.int64)[alive],
+        return Graph(
+            opcode=np.frombuffer(self.opcode, dtype=np.int16),
+            starts=np.frombuffer(self.starts, dtype=np.int64),
+            args=args,
+            param_ids=_column(self.param_ids, len(self)),
+            shape_ids=_column(self.shape_ids, len(self)),
+            spans=np.frombuffer(self.spans, dtype=np.int64),
             primitives=tuple(self.primitives),
             param_table=tuple(self.param_table),
             shape_table=tuple(self.shape_table),
-            constants=renumbered(self.constants, renumber),
-            names=renumbered(self.names, renumber),
+            constants=self.constants,
+            names=self.names,
             source=self.source,
-            labels=renumbered(self.labels, renumber),
+            labels=self.labels,
         )
-        return graph, tuple(int(renumber[node]) for node in outputs)
 
-    def renumbered(self, outputs: Sequence[int]) -> NDArray[np.int64]:
-        """Return the id of each node once `outputs` are frozen; -1 for dropped nodes."""
-        alive = self._alive(outputs)
-        return np.where(alive, np.cumsum(alive) - 1, -1)
-
-    def _alive(self, outputs: Sequence[int]) -> NDArray[np.bool_]:
-        """Mark the ancestors of `outputs` and every input, by removing unused nodes repeatedly."""
-        starts, args = self.starts, self.args
-        counts = np.bincount(np.array(args, dtype=np.int64), minlength=len(self))
-        counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
-        uses = counts.tolist()
-        dead = np.flatnonzero(counts == 0).tolist()
-        for node in dead:  # grows as it goes
-            for arg in args[starts[node] : starts[node + 1]]:
-                uses[arg] -= 1
-                if uses[arg] == 0:
-                    dead.append(arg)
-        alive = np.ones(len(self), dtype=np.bool_)
-        alive[dead] = False
-        return alive
+    def freeze(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
+        """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
+        return self.graph().pruned(outputs)
 
     def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
         node = len(self.opcode)

@@ -14,7 +14,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import matmul, put, scatter
 
-__all__ = ["Counts", "count"]
+__all__ = ["Counts", "count", "operation_count"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +71,35 @@ def count(function: Function) -> Counts:
     Counts(tree=4, dag=4, operations=2, arithmetic=24)
     """
     require_function(function, "count")
-    graph = function.graph
-    used = np.zeros(len(graph), dtype=bool)
-    used[graph.args] = True
-    used[list(function.outputs)] = True
-    counted = used & ~graph.structural_rows()
+    used = _used(function)
+    counted = used & ~function.graph.structural_rows()
     return Counts(
         tree=_tree(function, counted.tolist()),
         dag=int(counted.sum()),
-        operations=int((counted & (graph.opcode >= FIRST_ROW)).sum()),
+        operations=operation_count(function),
         arithmetic=_arithmetic(function.graph, used),
     )
+
+
+def operation_count(function: Function) -> int:
+    """Return the distinct operations of a function alone; see `Counts`."""
+    graph = function.graph
+    counted = _used(function) & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
+    return int(np.count_nonzero(counted))
+
+
+def _used(function: Function) -> NDArray[np.bool_]:
+    """Mark the nodes that others, or the outputs, are made of."""
+    used = np.zeros(len(function.graph), dtype=np.bool_)
+    used[function.graph.args] = True
+    used[list(function.outputs)] = True
+    return used
 
 
 def _arithmetic(graph: Graph, used: NDArray[np.bool_]) -> int:
     """Add up the scalar operations; nodes with equal shapes require equally many."""
     sizes = np.array([math.prod(shape) for shape in graph.shape_table])
-    plain = [False, False, *(row.shape is None for row in graph.primitives)]
-    elementwise = np.array(plain)[graph.opcode]
+    elementwise = graph.matching(lambda row: row.shape is None)
     total = int(sizes[graph.shape_ids[used & elementwise]].sum())
     found: dict[Any, int] = {}
     for node in np.flatnonzero(used & ~elementwise & (graph.opcode >= FIRST_ROW)).tolist():

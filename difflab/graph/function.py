@@ -17,14 +17,15 @@ from difflab.core.ownership import owned
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.graph.builder import Builder
-from difflab.graph.copying import copy_nodes
 from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
-from difflab.graph.interpreters import CarrierInterpreter, GraphInterpreter, interpreter_for
+from difflab.graph.interpreters import interpreter_for
 from difflab.graph.ir import Graph, Shape
 from difflab.graph.names import missing_values, shortened
 from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
+from difflab.graph.rewrite import rewrite
+from difflab.graph.values import are_numbers, checked_value, first_carrier
 
 __all__ = ["Function", "evaluate", "evaluate_all", "inline"]
 
@@ -134,26 +135,23 @@ class Function:
         interpreter = interpreter_for(values, self.inputs)
         if isinstance(interpreter, ArrayInterpreter):
             results = self._computed(values, interpreter)
-        elif (misfit := self._misfit(values)) is None and isinstance(interpreter, GraphInterpreter):
-            builder, nodes = innermost_trace(values) or (interpreter.builder, [])
-            results = [Node(builder, node) for node in inline(self, builder, nodes)]
         else:
-            if isinstance(interpreter, CarrierInterpreter) and misfit:
-                raise misfit  # recorded rules know no batches
-            results = evaluate(self, values, interpreter)
+            carrier = first_carrier(values)
+            if carrier is not None and not isinstance(carrier, Node):
+                self._require_one_point(values)  # recorded rules know no batches
+            results = evaluate(self, values)
         return self.returned(owned(results, values))
 
-    def _misfit(self, values: Sequence[Any]) -> PointError | None:
-        """Return the error for values with batch axes; None if there are none."""
+    def _require_one_point(self, values: Sequence[Any]) -> None:
+        """Raise `PointError` for values with batch axes."""
         for name, shape, value in zip(self.inputs, self.input_shapes, values, strict=True):
             found = tuple(getattr(value, "shape", ()))
             if found != shape:
-                return PointError(
+                raise PointError(
                     f"tensors are evaluated one point at a time, but '{name}' of the shape {shape}"
                     f" has a value of the shape {found}",
                     hint="declare the input with the batch's shape, or call it for every point",
                 )
-        return None
 
     def returned(self, results: Sequence[Any]) -> Any:
         """Return the outputs, a sequence, in the structure that a call returns."""
@@ -273,7 +271,7 @@ class Function:
                 span=self.graph.span(self.input_nodes[self.inputs.index(missing[0])]),
             )
         return [
-            _checked(given[name], name, shape)
+            checked_value(given[name], name, shape)
             for name, shape in zip(self.inputs, self.input_shapes, strict=True)
         ]
 
@@ -292,17 +290,8 @@ class Function:
     def _same_computation(self, other: Function) -> bool:
         """Append both to one builder: equal computations become equal nodes."""
         builder = Builder()
-        ids = []
-        for function in (self, other):
-            inputs = [
-                builder.input(name, shape)
-                for name, shape in zip(function.inputs, function.input_shapes, strict=True)
-            ]
-            copied = copy_nodes(
-                builder, function.graph, dict(zip(function.input_nodes, inputs, strict=True))
-            )
-            ids.append([copied[node] for node in function.outputs])
-        return ids[0] == ids[1]
+        mine, theirs = rewrite(self.graph, builder), rewrite(other.graph, builder)
+        return all(mine[a] == theirs[b] for a, b in zip(self.outputs, other.outputs, strict=True))
 
     def __hash__(self) -> int:
         return hash((self.inputs, self.input_shapes, self.output_names, len(self.graph)))
@@ -312,39 +301,6 @@ class Function:
             f"<Function ({shortened(self.inputs)}) -> ({shortened(self.output_names)}), "
             f"{len(self.graph)} nodes>"
         )
-
-
-def _checked(value: Any, name: str, shape: Shape) -> Any:
-    """Return `value` as a float64 array, or unchanged if it belongs to another library."""
-    if isinstance(value, float | int):
-        try:
-            value = np.float64(value)
-        except OverflowError:
-            raise PointError(f"the value of '{name}' is too large for a float64") from None
-    elif isinstance(value, list | tuple | np.ndarray | np.generic):
-        try:
-            value = np.asarray(value)
-        except ValueError:
-            raise PointError(f"the value of '{name}' has rows of different lengths") from None
-        if value.dtype.kind in "biu":
-            value = value.astype(np.float64)
-    kind = getattr(getattr(value, "dtype", None), "kind", "O")
-    if kind not in "fcO" or not _are_numbers(value):
-        raise PointError(f"the value of '{name}' is not a number")
-    found = tuple(getattr(value, "shape", ()))
-    if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
-        raise PointError(
-            f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
-            hint="batch axes come first",
-        )
-    return value
-
-
-def _are_numbers(value: Any) -> bool:
-    """Whether a value, or all entries of an array of objects, can be computed with."""
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return all(hasattr(type(entry), "__rtruediv__") for entry in value.flat)
-    return hasattr(type(value), "__rtruediv__")
 
 
 def evaluate(
@@ -394,6 +350,10 @@ def evaluate(
         values = [values[name] for name in function.inputs]
     given = _in_order(function, values)
     environment = dict(zip(function.input_nodes, given, strict=True))
+    traced = innermost_trace(given) if isinstance(first_carrier(given), Node) else None
+    if interpreter is None and traced is not None:
+        builder, nodes = traced
+        return [Node(builder, node) for node in inline(function, builder, nodes)]
     chosen = interpreter or interpreter_for(given)
     return fold(function.graph, environment, function.outputs, chosen)
 
@@ -408,7 +368,7 @@ def _in_order(function: Function, values: Sequence[Any]) -> Sequence[Any]:
             hint="evaluate takes a list of values in order, or a dict by name",
         )
     for name, value in zip(function.inputs, values, strict=True):
-        if not _are_numbers(value):
+        if not are_numbers(value):
             raise PointError(f"the value of '{name}' is not a number")
     return values
 
@@ -425,7 +385,6 @@ def evaluate_all(
 
 def inline(function: Function, builder: Builder, inputs: Sequence[int]) -> list[int]:
     """Append `function` applied to nodes of `builder`; return its outputs there."""
-    copied = copy_nodes(
-        builder, function.graph, dict(zip(function.input_nodes, inputs, strict=True))
-    )
+    known = dict(zip(function.input_nodes, inputs, strict=True))
+    copied = rewrite(function.graph, builder, known=known)
     return [copied[node] for node in function.outputs]

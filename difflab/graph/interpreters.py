@@ -13,16 +13,14 @@ import numpy as np
 from difflab.core.devices import array_module, library_name
 from difflab.core.primitive import Primitive
 from difflab.errors import DifflabError, UnsupportedError
-from difflab.graph.builder import Builder
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
+from difflab.graph.expansion import expansion_value
 from difflab.graph.ir import Number
-from difflab.graph.node import Node
 from difflab.primitives import argmax, cholesky, cofactor, det, inv, is_maximum, logdet, solve
 
 __all__ = [
     "CarrierInterpreter",
     "ElementInterpreter",
-    "GraphInterpreter",
     "LibraryInterpreter",
     "MpmathInterpreter",
     "SympyInterpreter",
@@ -42,23 +40,8 @@ MATRIX_ROWS = frozenset({cholesky, cofactor, det, inv, logdet, solve})
 NUMBERS_ONLY = frozenset({argmax, is_maximum})
 
 
-class GraphInterpreter:
-    """Values are nodes of `builder`: folding a graph copies it in, through the identities."""
-
-    def __init__(self, builder: Builder) -> None:
-        self.builder = builder
-
-    def operation(self, primitive: Primitive) -> Callable[..., Any]:
-        """Return the operation that appends a node."""
-        return primitive
-
-    def constant(self, value: Number, name: str | None) -> Node:
-        """Return a constant node."""
-        return Node(self.builder, self.builder.constant(value, name))
-
-
 class CarrierInterpreter:
-    """Values are carriers other than nodes, such as eager tensors, which record each operation."""
+    """Values are carriers, such as eager tensors, which record each operation."""
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the operation that the carriers record."""
@@ -256,22 +239,7 @@ def _limited(primitive: Primitive, compute: Callable[..., Any], title: str) -> C
 
 def _expanded(primitive: Primitive, interpreter: Interpreter) -> Callable[..., Any]:
     """Return a primitive's expansion as a function on the interpreter's values."""
-    from difflab.graph.evaluate import fold
-
-    expansion = primitive.expansion
-    if expansion is None:
-        raise UnsupportedError(f"'{primitive.name}' has no such form")
-    builder = Builder()
-    inputs = [builder.input(f"a{position}") for position in range(primitive.arity or 0)]
-    output = expansion(*(Node(builder, node) for node in inputs)).id
-    graph, (target,) = builder.freeze([output])
-    places = {name: node for node, name in graph.names.items()}
-
-    def expanded(*args: Any) -> Any:
-        environment = {places[f"a{position}"]: arg for position, arg in enumerate(args)}
-        return fold(graph, environment, [target], interpreter)[0]
-
-    return expanded
+    return lambda *args: expansion_value(primitive, args, interpreter)
 
 
 def _moderate(mp: Any, value: Any) -> bool:
@@ -313,7 +281,7 @@ def _pole(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
 
 
 def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpreter:
-    """Choose the interpreter from the values: nodes, mpmath, SymPy, or an array module.
+    """Choose the interpreter from the values: carriers, mpmath, SymPy, or an array module.
 
     Examples
     --------
@@ -321,8 +289,6 @@ def interpreter_for(values: Sequence[Any], names: Sequence[str] = ()) -> Interpr
     'ArrayInterpreter'
     """
     for value in values:
-        if isinstance(value, Node):
-            return GraphInterpreter(value.builder)
         if hasattr(value, "__difflab_apply__"):
             return CarrierInterpreter()
         module = type(value).__module__.partition(".")[0]

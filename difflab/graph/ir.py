@@ -13,7 +13,7 @@ The grammar::
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ from difflab.core.primitive import Custom, Params, Primitive, Shape
 from difflab.errors import UnsupportedError
 from difflab.graph.source import Source
 
-__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape", "renumbered"]
+__all__ = ["CONSTANT", "FIRST_ROW", "INPUT", "Graph", "Number", "Params", "Shape"]
 
 INPUT = 0
 CONSTANT = 1
@@ -154,6 +154,50 @@ class Graph:
                     marks[arg] = 1
         return marks
 
+    def numbers_after(self, outputs: Sequence[int]) -> NDArray[np.int64]:
+        """Return the id of each node once the graph is `pruned` to `outputs`; -1 if dropped.
+
+        Unused nodes are removed repeatedly: the time is that of what is dropped.
+        """
+        counts = np.bincount(self.args, minlength=len(self))
+        counts[np.array([*outputs, *self.names], dtype=np.int64)] += 1
+        dead = np.flatnonzero(counts == 0).tolist()
+        uses = counts.tolist() if dead else []
+        starts, args = self.starts.data, self.args.data
+        for node in dead:  # grows as it goes
+            for arg in args[starts[node] : starts[node + 1]]:
+                uses[arg] -= 1
+                if uses[arg] == 0:
+                    dead.append(arg)
+        alive = np.ones(len(self), dtype=np.bool_)
+        alive[dead] = False
+        return np.where(alive, np.cumsum(alive) - 1, -1)
+
+    def pruned(self, outputs: Sequence[int]) -> tuple[Graph, tuple[int, ...]]:
+        """Return the graph that `outputs` need, with all inputs, and the new ids of `outputs`."""
+        numbers = self.numbers_after(outputs)
+        alive = numbers >= 0
+        sizes = np.diff(self.starts)
+        starts = np.zeros(np.count_nonzero(alive) + 1, dtype=np.int64)
+        np.cumsum(sizes[alive], out=starts[1:])
+        number_of = numbers.data
+        graph = Graph(
+            opcode=self.opcode[alive],
+            starts=starts,
+            args=numbers[self.args[np.repeat(alive, sizes)]].astype(np.int32),
+            param_ids=self.param_ids[alive],
+            shape_ids=self.shape_ids[alive],
+            spans=self.spans[alive],
+            primitives=self.primitives,
+            param_table=self.param_table,
+            shape_table=self.shape_table,
+            constants=_renumbered(self.constants, number_of),
+            names=_renumbered(self.names, number_of),
+            source=self.source,
+            labels=_renumbered(self.labels, number_of),
+        )
+        return graph, tuple([number_of[node] for node in outputs])
+
     def reached_from(self, nodes: Iterable[int]) -> bytearray:
         """Mark `nodes` and all that depends on any of them: where a derivative can flow."""
         marks = bytearray(len(self))
@@ -168,13 +212,19 @@ class Graph:
 
     def applies(self, *rows: Primitive) -> NDArray[np.bool_]:
         """Return for each node whether it applies one of `rows`."""
-        by_opcode = [False, False, *(row in rows for row in self.primitives)]
-        return np.array(by_opcode)[self.opcode]
+        return self.matching(lambda row: row in rows)
 
     def structural_rows(self) -> NDArray[np.bool_]:
         """Return for each node whether it only moves data."""
-        by_opcode = [False, False, *(row.structural for row in self.primitives)]
-        return np.array(by_opcode)[self.opcode]
+        return self.matching(lambda row: row.structural)
+
+    def matching(self, test: Callable[[Primitive], bool]) -> NDArray[np.bool_]:
+        """Return for each node whether it applies a row that passes `test`."""
+        return np.array([False, False, *map(test, self.primitives)])[self.opcode]
+
+    def scalars(self) -> NDArray[np.bool_]:
+        """Return for each node whether its value is a number."""
+        return np.array([shape == () for shape in self.shape_table])[self.shape_ids]
 
     def __reduce__(self) -> tuple[Callable[..., Graph], tuple[dict[str, Any]]]:
         # Rows go by name: their rules are functions, which cannot be pickled. Not by
@@ -189,10 +239,9 @@ class Graph:
         return _restored, (state,)
 
 
-def renumbered(values: dict[int, Value], numbers: NDArray[np.int64]) -> dict[int, Value]:
+def _renumbered(values: dict[int, Value], numbers: Sequence[int]) -> dict[int, Value]:
     """Return a dict keyed by the new ids of nodes, without those whose id is -1."""
-    moved = ((int(numbers[node]), value) for node, value in values.items())
-    return {node: value for node, value in moved if node >= 0}
+    return {numbers[node]: value for node, value in values.items() if numbers[node] >= 0}
 
 
 def _restored(state: dict[str, Any]) -> Graph:

@@ -64,6 +64,25 @@ class AssignedError(TraceError):
         return TraceError(message, text=self.text, span=self.span, hint=INSTEAD)
 
 
+Operator = Callable[["Node", Any], "Node"]
+
+
+def _operators(primitive: Primitive) -> tuple[Operator, Operator]:
+    """Return the methods of an operator of Python, and of its reflection."""
+
+    def applied(self: Node, other: Any) -> Node:
+        builder = self._builder_with(other)
+        ids = (_leaf(builder, self), _leaf(builder, other))
+        return Node(builder, builder.emit(primitive, ids))
+
+    def reflected(self: Node, other: Any) -> Node:
+        builder = self._builder_with(other)
+        ids = (_leaf(builder, other), _leaf(builder, self))
+        return Node(builder, builder.emit(primitive, ids))
+
+    return applied, reflected
+
+
 class Node(Idioms):
     """A node of `builder` with Python's operators.
 
@@ -120,51 +139,16 @@ class Node(Idioms):
             return _innermost((self, other))
         return self.builder
 
-    def _binary(self, primitive: Primitive, other: Any) -> Node:
-        builder = self._builder_with(other)
-        ids = (_leaf(builder, self), _leaf(builder, other))
-        return Node(builder, builder.emit(primitive, ids))
-
-    def _reflected(self, primitive: Primitive, other: Any) -> Node:
-        builder = self._builder_with(other)
-        ids = (_leaf(builder, other), _leaf(builder, self))
-        return Node(builder, builder.emit(primitive, ids))
-
-    def __add__(self, other: Any) -> Node:
-        return self._binary(add, other)
-
-    def __radd__(self, other: Any) -> Node:
-        return self._reflected(add, other)
-
-    def __sub__(self, other: Any) -> Node:
-        return self._binary(subtract, other)
-
-    def __rsub__(self, other: Any) -> Node:
-        return self._reflected(subtract, other)
-
-    def __mul__(self, other: Any) -> Node:
-        return self._binary(multiply, other)
-
-    def __rmul__(self, other: Any) -> Node:
-        return self._reflected(multiply, other)
-
-    def __truediv__(self, other: Any) -> Node:
-        return self._binary(divide, other)
-
-    def __rtruediv__(self, other: Any) -> Node:
-        return self._reflected(divide, other)
-
-    def __pow__(self, other: Any) -> Node:
-        return self._binary(power, other)
-
-    def __rpow__(self, other: Any) -> Node:
-        return self._reflected(power, other)
-
-    def __mod__(self, other: Any) -> Node:
-        return self._binary(mod, other)
-
-    def __rmod__(self, other: Any) -> Node:
-        return self._reflected(mod, other)
+    __add__, __radd__ = _operators(add)
+    __sub__, __rsub__ = _operators(subtract)
+    __mul__, __rmul__ = _operators(multiply)
+    __truediv__, __rtruediv__ = _operators(divide)
+    __pow__, __rpow__ = _operators(power)
+    __mod__, __rmod__ = _operators(mod)
+    __lt__, __le__ = _operators(less)[0], _operators(less_equal)[0]
+    __gt__, __ge__ = _operators(greater)[0], _operators(greater_equal)[0]
+    __eq__ = _operators(equal)[0]  # type: ignore[assignment]  # builds a node
+    __ne__ = _operators(not_equal)[0]  # type: ignore[assignment]  # builds a node
 
     def __matmul__(self, other: Any) -> Node:
         product: Node = arrays.matmul(self, _array_of(other))
@@ -179,24 +163,6 @@ class Node(Idioms):
 
     def __abs__(self) -> Node:
         return Node(self.builder, self.builder.emit(absolute, (self.id,)))
-
-    def __lt__(self, other: Any) -> Node:
-        return self._binary(less, other)
-
-    def __le__(self, other: Any) -> Node:
-        return self._binary(less_equal, other)
-
-    def __gt__(self, other: Any) -> Node:
-        return self._binary(greater, other)
-
-    def __ge__(self, other: Any) -> Node:
-        return self._binary(greater_equal, other)
-
-    def __eq__(self, other: object) -> Node:  # type: ignore[override]  # builds a node
-        return self._binary(equal, other)
-
-    def __ne__(self, other: object) -> Node:  # type: ignore[override]  # builds a node
-        return self._binary(not_equal, other)
 
     def __getitem__(self, key: Any) -> Node:
         if type(key) is int:  # fast path: loops index vectors very often

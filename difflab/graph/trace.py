@@ -98,10 +98,9 @@ class TraceBuilder(Builder):
         self.is_open = True
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
-    def copied_spans(self, graph: Graph) -> list[int]:
+    def copied_spans(self, graph: Graph, spans: list[int]) -> list[int]:
         """Return a graph's spans; those in a text become the position of the call."""
-        here = self.source.here()
-        return self.source.adopted(graph.source, graph.spans.tolist(), here)
+        return self.source.adopted(graph.source, spans, self.source.here())
 
     def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
         if opcode < FIRST_ROW or self.span != NOWHERE:

@@ -6,7 +6,7 @@ import math
 
 from difflab.errors import ParseError
 from difflab.graph.builder import Builder
-from difflab.graph.copying import label
+from difflab.graph.rewrite import label
 from difflab.language.complaints import TextSpan, reserved, shown
 from difflab.language.lexer import clean_name
 from difflab.primitives import by_spelling

@@ -291,10 +291,7 @@ class Exponentials:
 
     def _emit(self, row: Primitive, *args: int) -> int:
         """Append an operation with exact simplifications, so that no -(-x) remains."""
-        self.builder.simplify = True
-        node = self.builder.emit(row, args)
-        self.builder.simplify = False
-        return node
+        return self.builder.emit_simplified(row, args)
 
     def _negative(self, node: int) -> int:
         """Append -node; the minus of a first factor is removed instead."""

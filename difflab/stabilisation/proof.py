@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.interpreters import MpmathInterpreter
+from difflab.graph.rewrite import rewrite
 from difflab.stabilisation.rewriting import Rewrite, stabilised
 from difflab.stabilisation.rule import Rule
 from difflab.stabilisation.rules import RULES
@@ -74,17 +75,9 @@ class ProvedRewrite:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rewrite as a dictionary of strict JSON values."""
-        return {
-            "rule": self.rule,
-            "why": self.why,
-            "before": self.before,
-            "after": self.after,
-            "line": self.line,
-            "column": self.column,
-            "where": self.where,
-            "digits": self.digits,
-            "points": self.points,
-        }
+        found = asdict(self)
+        del found["span"]
+        return found
 
     def __str__(self) -> str:
         place = f"{self.where}  " if self.where else ""
@@ -336,16 +329,8 @@ def _part(function: Function, node: int) -> Function | None:
             pending += graph.arguments(place)
         if len(needed) > DESCRIBED:
             return None
-    builder, copied = Builder(), dict[int, int]()
-    for place in sorted(needed):
-        row = graph.primitive(place)
-        if row is not None:
-            params = graph.param_table[graph.param_ids[place]]
-            args = [copied[arg] for arg in graph.arguments(place)]
-            copied[place] = builder.emit(row, args, params)
-        elif place in graph.constants:
-            copied[place] = builder.constant(*graph.constants[place])
-        else:
-            copied[place] = builder.input(graph.input_name(place), graph.shape(place))
+    builder = Builder()
+    copied = rewrite(graph, builder, nodes=sorted(needed))
+    builder.labels.clear()  # a name of the program would be a line of its own
     inputs = [copied[place] for place in function.input_nodes if place in needed]
     return Function.build(builder, inputs, [copied[node]], ["y"])

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
+from difflab.graph.ir import Params
 from difflab.graph.node import Node
+from difflab.graph.rewrite import Args, rewrite
 from difflab.primitives import (
     add,
     cos,
@@ -120,37 +122,21 @@ class _Stabiliser:
     def run(self) -> tuple[Function, tuple[Rewrite, ...]]:
         function, builder = self.function, self.builder
         graph = function.graph
-        uses = [0] * len(graph)
-        for node in (*graph.args.tolist(), *function.outputs):
-            uses[node] += 1
-        copied: list[int] = []
-        spans = graph.spans.tolist()
-        for node, (opcode, args) in enumerate(graph.rows()):
-            builder.span = spans[node]
-            if opcode == INPUT:
-                copied.append(builder.input(graph.input_name(node), graph.shape(node)))
-            elif opcode == CONSTANT:
-                copied.append(builder.constant(*graph.constants[node]))
-            else:
-                row = graph.primitives[opcode - FIRST_ROW]
-                params = graph.param_table[graph.param_ids[node]]
-                copied.append(self._copy(node, row, tuple([copied[arg] for arg in args]), params))
-            self.sums.uses[copied[node]] += uses[node]
-            self.exponentials.note(copied[node])
-        copy_labels(builder, graph, copied)
+        uses = np.bincount([*graph.args, *function.outputs], minlength=len(graph))
+        self.uses: list[int] = uses.tolist()
+        copied = rewrite(graph, builder, self._copy)
         outputs = [copied[node] for node in function.outputs]
         inputs = [copied[node] for node in function.input_nodes]
         stable = Function.build(builder, inputs, outputs, function.output_names, function.structure)
-        numbers = builder.renumbered(outputs)
+        numbers = builder.graph().numbers_after(outputs)
         return stable, tuple(
-            Rewrite(rewrite.rule, rewrite.before, int(numbers[rewrite.after]))
-            for rewrite in self.rewritten
-            if numbers[rewrite.after] >= 0
+            Rewrite(found.rule, found.before, int(numbers[found.after]))
+            for found in self.rewritten
+            if numbers[found.after] >= 0
         )
 
-    def _copy(self, node: int, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+    def _copy(self, builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int:
         """Append a node of the plain graph, in stable form if a rule applies."""
-        builder = self.builder
         plain = builder.emit(row, args, params)
         rule, stable = self._stable(plain) if node not in self.refused else (None, plain)
         if row is negative and args[0] in self.changed:
@@ -160,6 +146,8 @@ class _Stabiliser:
         if rule is not None:
             self.rewritten.append(Rewrite(rule, node, stable))
             self.changed[stable] = rule
+        self.sums.uses[stable] += self.uses[node]
+        self.exponentials.note(stable)
         return stable
 
     def _stable(self, node: int) -> tuple[Rule | None, int]:

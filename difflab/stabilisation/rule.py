@@ -11,7 +11,7 @@ from difflab.core.primitive import Primitive
 from difflab.graph.node import Node
 from difflab.stabilisation.matching import GraphPattern
 
-__all__ = ["Rule"]
+__all__ = ["NodeFunction", "Rule"]
 
 NodeFunction = Callable[..., Node]
 

@@ -11,6 +11,7 @@ N. J. Higham, Accurately Computing the Log-Sum-Exp and Softmax Functions, 2021.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, SupportsIndex
 
 from difflab.primitives import (
@@ -41,7 +42,7 @@ from difflab.primitives import (
     tanh,
     versine,
 )
-from difflab.stabilisation.rule import Rule
+from difflab.stabilisation.rule import NodeFunction, Rule
 
 __all__ = ["LOG1P", "LOGARITHM", "RATIO", "RULES", "SQUARES", "VARIANCE"]
 
@@ -96,7 +97,6 @@ SQUARES = TableRule(
     {"x": 1e200, "y": 1e200},
     rows=(sqrt, power),
 )
-
 VARIANCE = TableRule(
     "mean(x²) - mean(x)²",
     "mean((x - mean(x))²)",
@@ -105,6 +105,23 @@ VARIANCE = TableRule(
     {"v": [1e8, 100000001.0, 100000002.0, 100000004.0]},
     rows=(subtract,),
 )
+
+
+def _rule(
+    why: str,
+    plain: str,
+    stable: str,
+    danger: dict[str, Any],
+    pattern: NodeFunction,
+    replacement: NodeFunction,
+    example: str | None = None,
+) -> TableRule:
+    """Return a rule of the table whose plain form, unless `example` is given, is its example."""
+    return TableRule(plain, stable, why, example or plain, danger, pattern, replacement)
+
+
+_difference = partial(_rule, _CANCEL)
+_rounded = partial(_rule, _ROUNDED)
 
 RULES: tuple[Rule, ...] = (
     # --- quotients of exponentials, whole functions first -------------------------------------
@@ -144,14 +161,13 @@ RULES: tuple[Rule, ...] = (
         lambda x: -expm1(x) / (1 + exp(x)),
         lambda x: -tanh(0.5 * x),
     ),
-    TableRule(
+    _difference(
         "(eˣ - e⁻ˣ)/2",
         "sinh(x)",
-        _CANCEL,
-        "(exp(x) - exp(-x))/2",
         {"x": 1e-9},
         lambda x: (2 * sinh(x)) / 2,
         lambda x: sinh(x),
+        "(exp(x) - exp(-x))/2",
     ),
     TableRule(
         "x/sqrt(x² + y²)",
@@ -192,11 +208,9 @@ RULES: tuple[Rule, ...] = (
         lambda x: logcosh(x),
     ),
     LOGARITHM,
-    TableRule(
+    _rounded(
         "log((1 + x)/(1 - x))",
         "2·atanh(x)",
-        _ROUNDED,
-        "log((1 + x)/(1 - x))",
         {"x": 1e-12},
         lambda x: log((1 + x) / (1 - x)),
         lambda x: 2 * atanh(x),
@@ -219,20 +233,16 @@ RULES: tuple[Rule, ...] = (
         lambda x: log(x + sqrt(square_difference(x, 1))),
         lambda x: acosh(x),
     ),
-    TableRule(
+    _rounded(
         "log(1 + x)",
         "log1p(x)",
-        _ROUNDED,
-        "log(1 + x)",
         {"x": 1e-12},
         lambda x: log(1 + x),
         lambda x: log1p(x),
     ),
-    TableRule(
+    _rounded(
         "log(1 - x)",
         "log1p(-x)",
-        _ROUNDED,
-        "log(1 - x)",
         {"x": 1e-12},
         lambda x: log(1 - x),
         lambda x: log1p(-x),
@@ -240,77 +250,67 @@ RULES: tuple[Rule, ...] = (
     LOG1P,
     # --- differences --------------------------------------------------------------------------
     VARIANCE,
-    TableRule(
+    _difference(
         "eˣ - 1",
         "expm1(x)",
-        _CANCEL,
-        "exp(x) - 1",
         {"x": 1e-12},
         lambda x: exp(x) - 1,
         lambda x: expm1(x),
+        "exp(x) - 1",
     ),
-    TableRule(
+    _difference(
         "1 - eˣ",
         "-expm1(x)",
-        _CANCEL,
-        "1 - exp(x)",
         {"x": 1e-12},
         lambda x: 1 - exp(x),
         lambda x: -expm1(x),
+        "1 - exp(x)",
     ),
-    TableRule(
+    _difference(
         "eˣ - e⁻ˣ",
         "2·sinh(x)",
-        _CANCEL,
-        "exp(x) - exp(-x)",
         {"x": 1e-9},
         lambda x: exp(x) - exp(-x),
         lambda x: 2 * sinh(x),
+        "exp(x) - exp(-x)",
     ),
-    TableRule(
+    _difference(
         "1 - cos(x)",
         "versine(x) = 2·sin(x/2)²",
-        _CANCEL,
-        "1 - cos(x)",
         {"x": 1e-6},
         lambda x: 1 - cos(x),
         lambda x: versine(x),
     ),
-    TableRule(
+    _difference(
         "cos(x) - 1",
         "-versine(x) = -2·sin(x/2)²",
-        _CANCEL,
-        "cos(x) - 1",
         {"x": 1e-6},
         lambda x: cos(x) - 1,
         lambda x: -versine(x),
     ),
-    TableRule(
+    _difference(
         "1 - cos(x)²",
         "sin(x)²",
-        _CANCEL,
-        "1 - cos(x)^2",
         {"x": 1e-6},
         lambda x: 1 - cos(x) ** 2,
         lambda x: sin(x) ** 2,
+        "1 - cos(x)^2",
     ),
-    TableRule(
+    _difference(
         "1 - sin(x)²",
         "cos(x)²",
-        _CANCEL,
-        "1 - sin(x)^2",
         {"x": 1.5707},
         lambda x: 1 - sin(x) ** 2,
         lambda x: cos(x) ** 2,
+        "1 - sin(x)^2",
     ),
-    TableRule(
+    _difference(
         "1 - tanh(x)²",
         "sech(x)²",
-        _CANCEL,
-        "1 - tanh(x)^2",
         {"x": 20.0},
         lambda x: 1 - tanh(x) ** 2,
         lambda x: sech(x) ** 2,
+        "1 - tanh(x)^2",
     ),
     TableRule(
         "x² - y²",
@@ -321,93 +321,76 @@ RULES: tuple[Rule, ...] = (
         lambda x, y: x**2 - y**2,
         lambda x, y: square_difference(x, y),
     ),
-    TableRule(
+    _difference(
         "1 - sigmoid(x)",
         "sigmoid(-x)",
-        _CANCEL,
-        "1 - sigmoid(x)",
         {"x": 30.0},
         lambda x: 1 - sigmoid(x),
         lambda x: sigmoid(-x),
     ),
-    TableRule(
+    _difference(
         "1 - tanh(x)",
         "2·sigmoid(-2x)",
-        _CANCEL,
-        "1 - tanh(x)",
         {"x": 15.0},
         lambda x: 1 - tanh(x),
         lambda x: 2 * sigmoid(-2 * x),
     ),
-    TableRule(
+    _difference(
         "1 - erf(x)",
         "erfc(x)",
-        _CANCEL,
-        "1 - erf(x)",
         {"x": 5.0},
         lambda x: 1 - erf(x),
         lambda x: erfc(x),
     ),
-    TableRule(
+    _difference(
         "1 - erfc(x)",
         "erf(x)",
-        _CANCEL,
-        "1 - erfc(x)",
         {"x": 1e-9},
         lambda x: 1 - erfc(x),
         lambda x: erf(x),
     ),
     # --- roots --------------------------------------------------------------------------------
-    TableRule(
+    _difference(
         "sqrt(x² + 1) - 1",
         "x·(x/(hypot(x, 1) + 1))",
-        _CANCEL,
-        "sqrt(1 + x^2) - 1",
         {"x": 1e-7},
         lambda x: hypot(x, 1) - 1,
         lambda x: x * (x / (hypot(x, 1) + 1)),
+        "sqrt(1 + x^2) - 1",
     ),
-    TableRule(
+    _difference(
         "sqrt(1 + x) - 1",
         "x/(sqrt(1 + x) + 1)",
-        _CANCEL,
-        "sqrt(1 + x) - 1",
         {"x": 1e-12},
         lambda x: sqrt(1 + x) - 1,
         lambda x: x / (sqrt(1 + x) + 1),
     ),
-    TableRule(
+    _difference(
         "1 - sqrt(1 - x²)",
         "x·(x/(1 + sqrt(1 - x²)))",
-        _CANCEL,
-        "1 - sqrt(1 - x^2)",
         {"x": 1e-7},
         lambda x: 1 - sqrt(square_difference(1, x)),
         lambda x: x * (x / (1 + sqrt(square_difference(1, x)))),
+        "1 - sqrt(1 - x^2)",
     ),
-    TableRule(
+    _difference(
         "1 - sqrt(1 - x)",
         "x/(1 + sqrt(1 - x))",
-        _CANCEL,
-        "1 - sqrt(1 - x)",
         {"x": 1e-12},
         lambda x: 1 - sqrt(1 - x),
         lambda x: x / (1 + sqrt(1 - x)),
     ),
-    TableRule(
+    _difference(
         "sqrt(x + a) - sqrt(x)",
         "a/(sqrt(x + a) + sqrt(x))",
-        _CANCEL,
-        "sqrt(x + 1) - sqrt(x)",
         {"x": 1e14},
         lambda x, a: sqrt(x + a) - sqrt(x),
         lambda x, a: a / (sqrt(x + a) + sqrt(x)),
+        "sqrt(x + 1) - sqrt(x)",
     ),
-    TableRule(
+    _difference(
         "sqrt(a) - sqrt(b)",
         "(a - b)/(sqrt(a) + sqrt(b))",
-        _CANCEL,
-        "sqrt(a) - sqrt(b)",
         {"a": 2.0000000001, "b": 2.0},
         lambda a, b: sqrt(a) - sqrt(b),
         lambda a, b: (a - b) / (sqrt(a) + sqrt(b)),

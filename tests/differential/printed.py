@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
+from difflab.graph.passes.expansion import expanded
 from difflab.language import parse
 from difflab.language.printers import c, python, text
-from difflab.language.printers.view import written_out
 from difflab.primitives import helpers
 from tests.differential.bounds import Bounded, bounded
 from tests.differential.formulas import VARIABLES, Formula, formulas
@@ -119,7 +119,7 @@ def check_text(case: Case) -> None:
     shapes = case.function.output_shapes
     if max(map(len, shapes)) > 1 or (len(shapes) > 1 and any(shapes)):
         return
-    spelled = written_out(case.function)
+    spelled = expanded(case.function)
     again = parse(text(spelled))
     order = [again.inputs.index(name) for name in spelled.inputs if name in again.inputs]
     assert len(order) == again.n == spelled.n, f"other inputs in {text(spelled)}"

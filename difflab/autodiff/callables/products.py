@@ -8,7 +8,6 @@ from typing import Any, overload
 from difflab.autodiff.arguments import ActiveArguments
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.engine.argnums import pulled, pushed, split
-from difflab.autodiff.engine.sweep import Sweep
 from difflab.autodiff.functions import transforms
 from difflab.autodiff.recording import Recording, as_value, computed
 from difflab.errors import InputError, ShapeError
@@ -16,6 +15,7 @@ from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.rewritten import selected
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]
 
@@ -182,9 +182,7 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     if isinstance(fun, Function) and not primals and fun.inputs:
         whole = transforms.jvp(fun)
         count = len(fun.outputs)
-        builder = Sweep(whole).builder
-        names, outputs = whole.output_names[count:], whole.outputs[count:]
-        return Function.build(builder, whole.input_nodes, outputs, names, fun.structure)
+        return selected(whole, whole.outputs[count:], whole.output_names[count:], fun.structure)
     chosen = _all_of(fun, primals, "linearize")
     run = chosen.record(has_aux)
     results, apply = _prepared(run, chosen, pushed)

@@ -16,7 +16,7 @@ from difflab.graph.builder import Builder
 from difflab.graph.custom.rows import packed
 from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function, inline
-from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
+from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 
@@ -170,7 +170,7 @@ def function_row(
 
     def expansion(*args: Node) -> Node:
         builder = args[0].builder
-        results = as_nodes(builder, run(GraphInterpreter(builder), args, ()))
+        results = as_nodes(builder, run(CarrierInterpreter(), args, ()))
         whole: Node = packed(results)
         return whole
 

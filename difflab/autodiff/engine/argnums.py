@@ -10,16 +10,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.autodiff.engine.batching import batched, with_axis_at
 from difflab.autodiff.engine.forward import push_forward
 from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function, inline
-from difflab.graph.ir import CONSTANT, FIRST_ROW
+from difflab.graph.function import Function, evaluate
+from difflab.graph.ir import CONSTANT
 from difflab.graph.node import Node
 from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.rewrite import rewrite
 from difflab.primitives import reshape, scatter
 
 __all__ = ["gradients", "jacobians", "pulled", "pushed", "split", "swept"]
@@ -120,19 +122,14 @@ def _on_unit_seeds(one: Function, inputs: list[Node]) -> list[Node]:
     """Apply a sweep to every unit seed; the results are stacked along a leading axis."""
     builder = inputs[0].builder
     if len(one.inputs) == len(inputs):
-        return _inlined(one, inputs)
+        return evaluate(one, inputs)
     shape = one.input_shapes[-1]
     size = math.prod(shape)
     keys = tuple((k, *key) for k, key in enumerate(np.ndindex(shape)))
     ones = [Node(builder, builder.constant(1))] * size
     seeds = scatter(*ones, keys=keys, shape=(size, *shape))
     stacks = batched(one, [False] * len(inputs) + [True], size)
-    return _inlined(stacks, [*inputs, seeds])
-
-
-def _inlined(function: Function, values: list[Node]) -> list[Node]:
-    builder = values[0].builder
-    return [Node(builder, node) for node in inline(function, builder, [v.id for v in values])]
+    return evaluate(stacks, [*inputs, seeds])
 
 
 def split(function: Function, known: int, early: int) -> tuple[Function, Function]:
@@ -151,68 +148,38 @@ def split(function: Function, known: int, early: int) -> tuple[Function, Functio
         The first takes the known inputs and returns the early outputs, then the residuals.
         The second takes the residuals, then the other inputs, and returns the other outputs.
     """
-    halves = _Halves(function, known)
-    halves.copy()
-    later = [halves.in_second(number) for number in function.outputs[early:]]
-    kept = [*function.outputs[:early], *halves.residuals]
-    prepare = Function.build(
-        halves.first,
-        [halves.there[number] for number in function.input_nodes[:known]],
-        [halves.there[number] for number in kept],
-        [f"y{i + 1}" for i in range(len(kept))],
-    )
-    apply = Function.build(
-        halves.second,
-        [halves.here[n] for n in (*halves.residuals, *function.input_nodes[known:])],
-        later,
-        function.output_names[early:],
-    )
+    graph, inputs, outputs = function.graph, function.input_nodes, function.outputs
+    late = np.frombuffer(graph.reached_from(inputs[known:]), np.bool_)
+    read = graph.args[np.repeat(late, np.diff(graph.starts))].tolist()
+    residuals = [
+        node
+        for node in dict.fromkeys([*read, *outputs[early:]])
+        if not late[node] and node not in graph.constants
+    ]
+    kept = [*outputs[:early], *residuals]
+    names = {node: f"x{position + 1}" for position, node in enumerate(inputs)}
+    first = {node: names[node] for node in inputs[:known]}
+    second = {node: f"residual{k + 1}" for k, node in enumerate(residuals)}
+    second |= {node: names[node] for node in inputs[known:]}
+    constant = graph.opcode == CONSTANT
+    prepare = _part(function, first, ~late, kept, [f"y{i + 1}" for i in range(len(kept))])
+    apply = _part(function, second, late | constant, outputs[early:], function.output_names[early:])
     return prepare, apply
 
 
-class _Halves:
-    """The two graphs that `split` makes, and where the nodes of the whole are in each."""
-
-    def __init__(self, function: Function, known: int) -> None:
-        self.graph = graph = function.graph
-        self.first, self.second = Builder(), Builder()
-        self.late = function.graph.reached_from(function.input_nodes[known:])
-        self.there: dict[int, int] = {}
-        self.here: dict[int, int] = {}
-        self.residuals: list[int] = []
-        for position, number in enumerate(function.input_nodes):
-            name, shape = f"x{position + 1}", graph.shape(number)
-            if position < known:
-                self.there[number] = self.first.input(name, shape)
-            else:
-                self.here[number] = self.second.input(name, shape)
-
-    def copy(self) -> None:
-        """Append every node to the half that computes it."""
-        graph = self.graph
-        for number, (opcode, args) in enumerate(graph.rows()):
-            if opcode == CONSTANT:
-                self.there[number] = self.first.constant(*graph.constants[number])
-            elif opcode >= FIRST_ROW:
-                row = graph.primitives[opcode - FIRST_ROW]
-                params = graph.param_table[graph.param_ids[number]]
-                if self.late[number]:
-                    operands = [self.in_second(arg) for arg in args]
-                    self.here[number] = self.second.emit(row, operands, params)
-                else:
-                    operands = [self.there[arg] for arg in args]
-                    self.there[number] = self.first.emit(row, operands, params)
-
-    def in_second(self, number: int) -> int:
-        """Return a node in the second graph; what the first computes becomes an input."""
-        if number not in self.here:
-            if number in self.graph.constants:
-                self.here[number] = self.second.constant(*self.graph.constants[number])
-            else:
-                self.residuals.append(number)
-                name = f"residual{len(self.residuals)}"
-                self.here[number] = self.second.input(name, self.graph.shape(number))
-        return self.here[number]
+def _part(
+    function: Function,
+    inputs: dict[int, str],
+    chosen: NDArray[np.bool_],
+    outputs: Sequence[int],
+    names: Sequence[str],
+) -> Function:
+    """Return the function that the chosen nodes compute from nodes that become its inputs."""
+    graph, builder = function.graph, Builder(function.graph.source)
+    known = {node: builder.input(name, graph.shape(node)) for node, name in inputs.items()}
+    nodes = np.flatnonzero(chosen).tolist()
+    copied = rewrite(graph, builder, known=known, nodes=nodes)
+    return Function.build(builder, list(known.values()), [copied[n] for n in outputs], names)
 
 
 def _push(sweep: Sweep, seeds: dict[int, Node], outputs: Positions) -> list[Node]:

@@ -1,9 +1,9 @@
 """Tangent and cotangent of primitives that mix array elements, one argument at a time.
 
 Such a primitive states a tangent map ``(t, y, *args) -> ẏ``, which is linear in t. The map is
-recorded once for given shapes; its transpose is the reverse sweep over what it wrote, from ẏ
-back to t, so that forward and reverse cannot disagree. Both are then stamped onto every node
-that needs them (the idea of transposing linearised programs: Radul et al., POPL 2023).
+recorded once for given shapes; its transpose is the reverse sweep over the recorded graph, from
+ẏ back to t, so that forward and reverse cannot disagree. Both are appended for every node that
+needs them (the idea of transposing linearised programs: Radul et al., POPL 2023).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from difflab.autodiff.engine.masked import Masked, both, resolved
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Transpose
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params, Shape
+from difflab.graph.function import Function, inline
+from difflab.graph.ir import FIRST_ROW, INPUT, Params, Shape
 from difflab.graph.node import Node
 from difflab.primitives import not_equal, sum_
 
@@ -30,7 +30,7 @@ REMEMBERED = 4096
 
 
 def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked) -> Masked | None:
-    """Return what the tangent of one argument adds to that of node `number`."""
+    """Return the contribution of one argument's tangent to that of node `number`."""
     entry = rule.entries[place]
     if entry is None:
         return None
@@ -54,14 +54,14 @@ def pushed(sweep: Sweep, number: int, rule: ByArgument, place: int, dot: Masked)
 def pulled(
     sweep: Sweep, number: int, rule: ByArgument, place: int, y_bar: Masked, pull_back: PullBack
 ) -> Masked | None:
-    """Return what the cotangent of node `number` contributes to that of one argument."""
+    """Return the contribution of node `number`'s cotangent to that of one argument."""
     entry = rule.entries[place]
     if entry is None:
         return None
     args = sweep.args(number)
     shapes = tuple(map(sweep.graph.shape, args))
     t = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
-    # What is zero stays so in a product; other maps may have singular slopes.
+    # A product keeps zeros; other maps may have singular slopes.
     ends = rule.is_product and sweep.resolves and sweep.opcode[args[place]] == INPUT
     mask = None if ends else anywhere(sweep, y_bar.mask, shapes[place])
     if isinstance(entry, Transpose):
@@ -91,7 +91,7 @@ def any_of(mask: Node, shape: Shape) -> Node:
 
 
 def anywhere(sweep: Sweep, mask: int | None, shape: Shape) -> int | None:
-    """Return `any_of` a node that may be no mask."""
+    """Return `any_of` a mask; None for no mask."""
     return None if mask is None else any_of(sweep.node(mask), shape).id
 
 
@@ -137,21 +137,6 @@ def cotangent(
 
 
 def _stamp(builder: Builder, recorded: Function, inputs: Sequence[int]) -> list[int]:
-    """Append a recorded map, applied to `inputs`; return its outputs.
-
-    What an identity reduced to a constant is spread again, for it may be summed next.
-    """
-    graph = recorded.graph
-    copied = [0] * len(graph)
-    for node, given in zip(recorded.input_nodes, inputs, strict=True):
-        copied[node] = builder.spread(given, graph.shape(node))
-    params = graph.param_ids.tolist()
-    for node, (opcode, args) in enumerate(graph.rows()):
-        if opcode == CONSTANT:
-            copied[node] = builder.constant(*graph.constants[node])
-        elif opcode >= FIRST_ROW:
-            row = graph.primitives[opcode - FIRST_ROW]
-            operands = tuple([copied[arg] for arg in args])
-            made = builder.emit(row, operands, graph.param_table[params[node]])
-            copied[node] = made if row.boolean else builder.spread(made, graph.shape(node))
-    return [copied[node] for node in recorded.outputs]
+    """Append a recorded map, applied to `inputs`; return its outputs."""
+    pairs = zip(inputs, recorded.input_shapes, strict=True)
+    return inline(recorded, builder, [builder.spread(node, shape) for node, shape in pairs])

@@ -13,8 +13,9 @@ from typing import Any
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, Shape
+from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
+from difflab.graph.rewrite import Args, rewrite
 from difflab.primitives import (
     TABLE,
     broadcast,
@@ -24,7 +25,6 @@ from difflab.primitives import (
     reshape,
     scatter,
     solve,
-    sum_,
     transpose,
 )
 
@@ -61,45 +61,52 @@ def batched(function: Function, mapped: Sequence[bool], size: int) -> Function:
     [30.0, 70.0, 110.0]
     """
     graph = function.graph
-    builder = Builder()
-    copies: list[Arg] = [(Node(builder, 0), False)] * len(graph)
-    inputs = []
-    for number, is_mapped in zip(function.input_nodes, mapped, strict=True):
-        shape = graph.shape(number)
-        node = builder.input(graph.input_name(number), (size, *shape) if is_mapped else shape)
-        inputs.append(node)
-        copies[number] = (Node(builder, node), is_mapped)
-    for number, (opcode, args) in enumerate(graph.rows()):
-        if opcode == CONSTANT:
-            copies[number] = (Node(builder, builder.constant(*graph.constants[number])), False)
-        elif opcode >= FIRST_ROW:
-            operands = [copies[arg] for arg in args]
-            row = graph.primitives[opcode - FIRST_ROW]
-            copies[number] = _applied(row, size, operands, graph.params(number))
-    outputs = []
-    for number in function.outputs:
-        value, is_mapped = copies[number]
-        stack = value if is_mapped else _copied(value, size, graph.shape(number))
-        outputs.append(stack.id)
+    stacks = graph.reached_from(
+        [node for node, is_mapped in zip(function.input_nodes, mapped, strict=True) if is_mapped]
+    )
+    builder, known = Builder(graph.source), dict[int, int]()
+    for node in function.input_nodes:
+        shape = graph.shape(node)
+        name = graph.input_name(node)
+        known[node] = builder.input(name, (size, *shape) if stacks[node] else shape)
+    all_args = [args for _, args in graph.rows()]
+
+    def on_stacks(
+        builder: Builder, node: int, row: Primitive, args: Args, params: Params
+    ) -> int | None:
+        if not stacks[node] or row.shape is None:
+            return None
+        operands = [
+            (Node(builder, arg), bool(stacks[old]))
+            for arg, old in zip(args, all_args[node], strict=True)
+        ]
+        return _applied(row, size, operands, dict(params)).id
+
+    copied = rewrite(graph, builder, on_stacks, known=known)
+    outputs = [
+        copied[node]
+        if stacks[node]
+        else _copied(Node(builder, copied[node]), size, graph.shape(node)).id
+        for node in function.outputs
+    ]
+    inputs = list(known.values())
     return Function.build(builder, inputs, outputs, function.output_names, function.structure)
 
 
-def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Arg:
-    """Apply a row to operands some of which are stacks."""
-    if not any(is_mapped for _, is_mapped in args):
-        return row(*(node for node, _ in args), **params), False
-    if row.shape is None:
-        return row(*(node for node, _ in args), **params), True
+def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    """Apply a row that is not elementwise to operands some of which are stacks."""
     rule = _RULES.get(row)
     if rule is not None:
-        return rule(size, args, params), True
+        return rule(size, args, params)
     if row in _LEADING:
-        return row(*_stacks(size, args), **_deeper(params)), True
-    examples = [
-        row(*(node[example] if is_mapped else node for node, is_mapped in args), **params)
-        for example in range(size)
-    ]
-    return _stacked(examples), True
+        whole: Node = row(*_stacks(size, args), **_deeper(row, size, params))
+        return whole
+    return _stacked(
+        [
+            row(*(node[example] if is_mapped else node for node, is_mapped in args), **params)
+            for example in range(size)
+        ]
+    )
 
 
 def with_axis_at(value: Node, source: int, target: int) -> Node:
@@ -130,15 +137,20 @@ def _stacks(size: int, args: list[Arg]) -> list[Node]:
     return [node if is_mapped else _copied(node, size, node.shape) for node, is_mapped in args]
 
 
-def _deeper(params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters for values of one more axis."""
-    return {**params, "rank": params["rank"] + 1} if "rank" in params else params
-
-
-def _transpose(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = transpose(node, axes=(-node.ndim, *params["axes"]))
-    return result
+def _deeper(row: Primitive, size: int, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters for values of one more axis, the first."""
+    deeper, whole = dict(params), (0, size, 1)
+    if "rank" in params:
+        deeper["rank"] = params["rank"] + 1
+    if row is transpose:
+        deeper["axes"] = (-1 - len(params["axes"]), *params["axes"])
+    elif row is index:
+        deeper["key"] = (whole, *params["key"])
+    elif row is scatter:
+        deeper["keys"] = tuple((whole, *key) for key in params["keys"])
+    if row is reshape or row is scatter:
+        deeper["shape"] = (size, *params["shape"])
+    return deeper
 
 
 def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
@@ -157,7 +169,7 @@ def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 
 
 def _opened(node: Node, size: int, depth: int) -> Node:
-    """Return stacks of matrices with as many axes as those that they meet."""
+    """Return stacks of matrices with as many axes as the others."""
     opened: Node = node.reshape(size, *(1,) * (depth - node.ndim), *node.shape[1:])
     return opened
 
@@ -183,31 +195,6 @@ def _broadcast(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     return result
 
 
-def _reshape(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = reshape(node, shape=(size, *params["shape"]), rank=node.ndim)
-    return result
-
-
-def _index(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = index(node, key=((0, size, 1), *params["key"]), rank=node.ndim)
-    return result
-
-
-def _sum(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    ((node, _),) = args
-    result: Node = sum_(node, axes=params["axes"], rank=node.ndim)
-    return result
-
-
-def _scatter(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    parts = _stacks(size, args)
-    keys = tuple(((0, size, 1), *key) for key in params["keys"])
-    result: Node = scatter(*parts, keys=keys, shape=(size, *params["shape"]))
-    return result
-
-
 def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     parts: list[Node] = []
     keys: list[tuple[Any, ...]] = []
@@ -228,14 +215,9 @@ def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 
 _RULES: dict[Primitive, BatchingRule] = {
     broadcast: _broadcast,
-    index: _index,
     matmul: _matmul,
     pack: _pack,
-    reshape: _reshape,
-    scatter: _scatter,
     solve: _solve,
-    sum_: _sum,
-    transpose: _transpose,
 }
 _LEADING = frozenset(TABLE.values()) - _RULES.keys()
-"""Rows whose kernels and shapes take any leading axes."""
+"""Rows whose kernels take leading axes, and whose parameters `_deeper` returns."""

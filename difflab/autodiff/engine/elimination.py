@@ -1,4 +1,4 @@
-"""The entries of a Jacobian by vertex elimination: paths that entries share are multiplied once.
+"""The entries of a Jacobian by vertex elimination; paths of several entries are multiplied once.
 
 Every operation puts its partial derivatives on the edges of the graph; an entry is the sum over
 all paths of the products of their edges. To eliminate a vertex, each of its predecessors is
@@ -46,7 +46,7 @@ def eliminate(
     Returns
     -------
     list of dict, or None
-        None where an operation on the way is not one on single numbers, or at the limit.
+        None if an operation is not on scalars, or at the limit.
     """
     edges = _linearised(sweep, columns, outputs)
     if edges is None:
@@ -57,7 +57,7 @@ def eliminate(
     while waiting:
         cost, vertex = heappop(waiting)
         if -vertex not in graph.successors or cost != graph.products(-vertex):
-            continue  # it is gone, or has another place in the queue
+            continue  # removed, or queued again with another cost
         touched = graph.remove(-vertex)
         if len(sweep.builder) > limit:
             return None
@@ -69,7 +69,7 @@ def eliminate(
 
 
 def _sink(place: int) -> int:
-    """Return the vertex that stands behind an output, so that the output is an inner vertex."""
+    """Return the extra vertex after an output, so that the output is an inner vertex."""
     return -1 - place
 
 
@@ -97,7 +97,7 @@ def _linearised(
 
 
 def _partials(sweep: Sweep, node: int, active: Sequence[int]) -> dict[int, Masked] | None:
-    """Return ∂node/∂arg for the arguments a derivative flows from; None for other rules."""
+    """Return ∂node/∂arg for the active arguments; None for other kinds of rules."""
     if sweep.opcode[node] < FIRST_ROW or sweep.graph.shape(node) != ():
         return None
     rule, args = sweep.graph.primitives[sweep.opcode[node] - FIRST_ROW].rule, sweep.args(node)
@@ -155,7 +155,7 @@ class _Linearised:
         return {*inner, *(user for user in users if user >= 0)}
 
     def _product(self, later: Masked, earlier: Masked) -> Masked:
-        """Return the derivative along two edges, where both count."""
+        """Return the product of the derivatives on two edges, under both masks."""
         value = self.builder.emit(multiply, (later.value, earlier.value))
         if earlier.mask is None or earlier.mask == later.mask:
             return Masked(value, later.mask)

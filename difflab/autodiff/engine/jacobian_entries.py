@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Literal
 
@@ -18,14 +18,14 @@ from difflab.autodiff.engine.reverse import pull_back
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.errors import InputError
 from difflab.graph.builder import Builder
-from difflab.graph.counts import count
+from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.graph.passes.operation_saving import doubled_last, squares_once
 from difflab.primitives import index, pack, reshape, scatter
 
-__all__ = ["SweepMode", "check_mode", "cotangents", "derived", "entries", "packed"]
+__all__ = ["SweepMode", "check_mode", "cotangents", "derived", "elements", "entries", "packed"]
 
 SweepMode = Literal["forward", "reverse", "auto"]
 MODES = ("forward", "reverse", "auto")
@@ -65,7 +65,7 @@ def check_mode(mode: str) -> None:
 
 def _operations(trial_entries: tuple[Sweep, Node]) -> int:
     """Count the operations that a Jacobian's entries need together."""
-    return count(derived(*trial_entries, "trial", fewest=True)).operations
+    return operation_count(derived(*trial_entries, "trial", fewest=True))
 
 
 def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
@@ -74,8 +74,16 @@ def derived(sweep: Sweep, found: Node, name: str, *, fewest: bool) -> Function:
     function = Function.build(sweep.builder, sweep.function.input_nodes, outputs, [name])
     if not fewest:
         return function
-    kept = sweep.builder.renumbered(outputs)[: len(sweep.graph)]
+    kept = sweep.builder.graph().numbers_after(outputs)[: len(sweep.graph)]
     return doubled_last(function, int((kept >= 0).sum()))
+
+
+def elements(function: Function, indices: Iterable[int], names: Sequence[str]) -> Function:
+    """Return a function whose outputs are single elements of the flattened outputs."""
+    sweep = Sweep(function)
+    places = _output_numbers(sweep)
+    outputs = [_number(sweep, *places[position]).id for position in indices]
+    return Function.build(sweep.builder, function.input_nodes, outputs, names)
 
 
 def _by_reverse(function: Function) -> tuple[Sweep, Node]:
@@ -169,11 +177,13 @@ def _places(builder: Builder, node: int) -> list[ElementPosition]:
     if row is pack:
         return [place for part in builder.arguments(node) for place in _places(builder, part)]
     keys = _keys(shape)
-    if row is scatter and set(keys).issuperset(builder.params(node)["keys"]):
-        zero = (builder.constant(0), ())
+    if row is scatter:
         parts = zip(builder.params(node)["keys"], builder.arguments(node), strict=True)
         found: dict[ElementIndex, ElementPosition] = {key: (part, ()) for key, part in parts}
-        return [found.get(key, zero) for key in keys]
+        # A part of several numbers, and parts that are added up, are not taken apart.
+        if len(found) == len(builder.arguments(node)) and found.keys() <= set(keys):
+            zero = (builder.constant(0), ())
+            return [found.get(key, zero) for key in keys]
     return [(node, key) for key in keys]
 
 
@@ -191,10 +201,15 @@ def _numbers(sweep: Sweep, tangents: dict[int, Node], places: list[ElementPositi
             whole = spread(dot, sweep.builder.shape(number))
             found = _places(sweep.builder, whole.id)
             parts_of[number] = dict(zip(_keys(whole.shape), found, strict=True))
-        part, inner = parts_of[number][key]
-        node = sweep.node(part)
-        numbers.append(index(node, key=inner, rank=node.ndim) if inner else node)
+        numbers.append(_number(sweep, *parts_of[number][key]))
     return numbers
+
+
+def _number(sweep: Sweep, number: int, key: ElementIndex) -> Node:
+    """Return one number of a node."""
+    node = sweep.node(number)
+    picked: Node = index(node, key=key, rank=node.ndim) if key else node
+    return picked
 
 
 def _keys(shape: Sequence[int]) -> list[ElementIndex]:

@@ -1,13 +1,11 @@
-"""A tangent or cotangent together with the condition under which it counts.
+"""Tangents and cotangents with a mask: the condition under which they apply.
 
-Untaken branches contribute exactly zero. Where a primitive passes one of its arguments on
-(`where`, `max`, …), what belongs to the others is not multiplied by zero, which would make
-0 · ∞ = nan of a singular derivative beside it. It goes on unchanged together with its *mask*,
-the condition under which it counts, and is replaced by zero where the mask does not hold once
-it has arrived.
+Untaken branches contribute exactly zero. Where a primitive selects one of its arguments
+(`where`, `max`, …), the derivatives of the others are not multiplied by zero, since a singular
+derivative would then give 0 · ∞ = nan. They are propagated unchanged together with a *mask*, and
+are replaced by zero, where the mask is false, at the end.
 
-What a value is, is the writer's business: a graph's `Builder` writes nodes, the eager tensors'
-writer computes.
+Values are those of a `DerivativeWriter`: nodes for a graph's `Builder`, arrays for tensors.
 """
 
 from __future__ import annotations
@@ -25,32 +23,32 @@ V = Any
 
 
 class DerivativeWriter(Protocol):
-    """What derivatives are written with."""
+    """The operations by which derivatives are computed or recorded."""
 
     def emit(self, primitive: Primitive, args: Sequence[V], params: Any = ()) -> V:
-        """Write an operation."""
+        """Apply a primitive."""
 
     def constant(self, value: int) -> V:
-        """Write a number."""
+        """Return a constant."""
 
     def primitive(self, node: V) -> Primitive | None:
-        """Return the row that `node` applies, `scatter` being the one that matters."""
+        """Return the primitive that `node` applies; only `scatter` is asked for."""
 
     def arguments(self, node: V) -> tuple[V, ...]:
-        """Return what a `scatter` scatters."""
+        """Return the arguments of a `scatter`."""
 
     def params(self, node: V) -> dict[str, Any]:
-        """Return where it goes."""
+        """Return the parameters of a `scatter`."""
 
     def shape(self, node: V) -> tuple[int, ...]:
-        """Return the shape of the array it goes to."""
+        """Return the shape of the result of a `scatter`."""
 
 
 class Masked(NamedTuple):
-    """A derivative, and the mask under which it counts (None: always).
+    """A derivative and its mask; None where it applies everywhere.
 
-    A `clean` one is already zero where its mask does not hold. The mask goes along all the
-    same, for the product with a singular slope that may follow.
+    A `clean` derivative is already zero where its mask is false. The mask is kept because a
+    product with a singular slope may follow.
     """
 
     value: V
@@ -59,14 +57,14 @@ class Masked(NamedTuple):
 
 
 def resolved(writer: DerivativeWriter, part: Masked) -> V:
-    """Return a derivative as a node that is zero where its mask does not hold."""
+    """Return a derivative that is zero where its mask is false."""
     if part.mask is None or part.clean:
         return part.value
     return writer.emit(where, (part.mask, part.value, writer.constant(0)))
 
 
 def accumulate(writer: DerivativeWriter, parts: list[Masked]) -> Masked:
-    """Add up what arrives at a node; contributions under one mask stay under it."""
+    """Add the contributions to a node; contributions with the same mask keep it."""
     if len(parts) == 1:
         return parts[0]
     first = parts[0].mask
@@ -83,7 +81,7 @@ def both(writer: DerivativeWriter, mask: V | None, condition: V) -> V:
 
 
 def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
-    """Return the mask of a sum: where any of its terms counts."""
+    """Return the mask of a sum, which holds where that of any term does."""
     known = [mask for mask in masks if mask is not None]
     if len(known) < len(masks):
         return None
@@ -94,7 +92,7 @@ def either(writer: DerivativeWriter, masks: list[V | None]) -> V | None:
 
 
 def _same(mask: V | None, other: V | None) -> bool:
-    """Whether two masks are one: the same node, or the same object."""
+    """Whether two masks are the same node or object."""
     return mask is other or (type(mask) is int and mask == other)
 
 

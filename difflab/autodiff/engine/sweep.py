@@ -1,4 +1,4 @@
-"""What the forward and the reverse sweep share: the graph being differentiated, and its reach."""
+"""The state of a sweep: the function's graph and the builder of its derivative."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Sweep:
     """A function's graph and the builder that its derivative is appended to.
 
     The builder continues the graph, so that node numbers of the function stay valid and the
-    derivative shares every intermediate result with it. With `resolves`, what a mask excludes
-    is replaced by zero as soon as it arrives at an input.
+    derivative shares every intermediate result with it. With `resolves`, a masked cotangent is
+    replaced by zero, where its mask is false, when it reaches an input.
     """
 
     def __init__(self, function: Function, *, resolves: bool = True) -> None:
@@ -33,11 +33,11 @@ class Sweep:
         self.spans: list[int] = self.graph.spans.tolist()
 
     def node(self, number: int) -> Node:
-        """Return a node to write with."""
+        """Return a node of the builder as a `Node`."""
         return Node(self.builder, number)
 
     def constant(self, value: float) -> Node:
-        """Return a constant to write with."""
+        """Return a constant as a `Node`."""
         return Node(self.builder, self.builder.constant(value))
 
     def args(self, number: int) -> list[int]:
@@ -45,7 +45,7 @@ class Sweep:
         return self.all_args[self.starts[number] : self.starts[number + 1]]
 
     def at(self, number: int) -> None:
-        """Let what is appended next point at the source of node `number`."""
+        """Give the nodes appended next the source location of node `number`."""
         self.builder.span = self.spans[number]
 
 

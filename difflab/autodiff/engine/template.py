@@ -1,8 +1,8 @@
-"""A derivative rule recorded once, to be stamped onto every node that applies it.
+"""A derivative rule recorded once and appended for every node that applies the primitive.
 
-Calling a rule's map for each of a million nodes would spend the time on Python's operators. A
-map is therefore called once, on stand-ins, and what it wrote is kept as a few steps over
-numbered slots: t, y, the arguments, then the map's own constants and results.
+Calling a rule's map for each of a million nodes would take most of the time. A map is called
+once, on placeholder inputs, and its operations are stored as steps over numbered slots: t, y,
+the arguments, then the map's constants and results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Template:
     steps: tuple[tuple[Primitive, tuple[int, ...]], ...]
     result: int
     taken: frozenset[int]
-    """The slots that the result is made of, beside t and the map's own constants."""
+    """The slots that the result depends on, apart from t and the map's constants."""
 
     def stamp(self, builder: Builder, t: int, y: int, args: list[int]) -> int:
         """Append the steps for the cotangent or tangent `t` of node `y`; return the result."""
@@ -39,12 +39,12 @@ class Template:
 
 @cache
 def template(rule_map: Callable[..., Any], arity: int) -> Template:
-    """Record what `rule_map` writes for a primitive of `arity` arguments."""
+    """Record `rule_map` for a primitive of `arity` arguments."""
     builder = Builder()
     names = ("t", "y", *(f"a{position}" for position in range(arity)))
     slot_of = {builder.input(name): slot for slot, name in enumerate(names)}
-    stand_ins = [Node(builder, node) for node in slot_of]
-    result = rule_map(*stand_ins)
+    placeholders = [Node(builder, node) for node in slot_of]
+    result = rule_map(*placeholders)
     numbers = []
     for node, (value, _) in builder.constants.items():
         slot_of[node] = len(slot_of)
@@ -66,7 +66,7 @@ def template(rule_map: Callable[..., Any], arity: int) -> Template:
 
 
 def _below(builder: Builder, node: int) -> set[int]:
-    """Return the nodes that a node is made of, itself included."""
+    """Return a node and all nodes that it depends on."""
     found = {node}
     for below in range(node, -1, -1):
         if below in found:

@@ -1,10 +1,10 @@
 """Structural zeros: where the derivative along a direction vanishes at every point.
 
-A direction that moves a few numbers of an array is zero in the others, and zero times the
-infinite slope of ``sqrt`` at 0 would be nan. Such directions are therefore masked like branches
-that are not taken. Their masks depend on no input: they are computed while the sweep is
-written, and the graph has a mask only where some numbers count, others do not, and a slope may
-be infinite. A slope that overflows is not looked for there; under the mask of a branch it is.
+A seed that is nonzero in a few elements of an array is zero in the others, and zero times the
+infinite slope of ``sqrt`` at 0 would be nan. Such seeds are therefore masked like branches
+that are not taken. Their masks depend on no input: they are evaluated during the sweep, and
+the graph has a mask only where it holds for some elements and not for others, and a slope may
+be infinite. Slopes that overflow are considered under the mask of a branch only.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ SHORT = 4096
 
 
 class Zeros:
-    """What is known of masks before a sweep's function is called.
+    """The masks of a sweep whose values are known without calling the function.
 
     Parameters
     ----------
     builder : Builder
-        What the derivative is written with.
+        The builder of the derivative.
     """
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.function = len(builder)
-        """The nodes below are the function's, which are not looked into."""
+        """The number of nodes of the function itself, which are not evaluated."""
         self.units: set[int] = set()
-        """Inputs that hold unit seeds; one number of each is not zero."""
+        """Inputs that hold unit seeds; one element of each is not zero."""
         self._values: dict[int, NDArray[Any] | None] = {}
 
     def seeded(self, seed: int) -> Masked | None:
-        """Return what a sweep starts from, masked where it is zero; None where all of it is."""
+        """Return a seed with the mask of its nonzero elements; None if all are zero."""
         builder = self.builder
         self._values.clear()
         fixed = builder.shape(seed) != () and self._value(seed) is not None
@@ -61,7 +61,7 @@ class Zeros:
         return self.settled(Masked(seed, mask, clean=True))
 
     def settled(self, part: Masked) -> Masked | None:
-        """Return a derivative without a mask that always holds; None where it never does."""
+        """Drop a mask that holds everywhere; return None if it holds nowhere."""
         if part.mask is None:
             return part
         truths = self._value(part.mask)
@@ -76,10 +76,10 @@ class Zeros:
     def stamped(
         self, rule_map: Callable[..., Any], part: Masked, y: int, args: list[int]
     ) -> Masked:
-        """Return what a rule's map makes of the tangent or cotangent `part` of node `y`.
+        """Apply a rule's map to the tangent or cotangent `part` of node `y`.
 
-        What is zero stays zero, and need not be made so again, where the slope is finite. In a
-        branch that is not taken that must be a number: what is computed there may overflow.
+        A derivative that is zero where its mask is false stays so if the slope is finite. Under
+        the mask of a branch the slope must be a known number, as others may overflow there.
         """
         found = template(rule_map, len(args))
         value = found.stamp(self.builder, part.value, y, args)
@@ -113,7 +113,7 @@ class Zeros:
         return marks
 
     def _shortened(self, mask: int, truths: NDArray[np.bool_]) -> int:
-        """Return a mask as the numbers that it is, where these are few."""
+        """Return a known mask as a constant if it is small."""
         builder = self.builder
         if np.count_nonzero(truths) <= FEW:
             keys = tuple(map(tuple, np.argwhere(truths).tolist()))
@@ -144,7 +144,7 @@ class Zeros:
                 if current not in found:
                     found[current] = self._computed(current, args)
         value = found[node]
-        for passed in list(found)[known:]:  # on the way, and not asked for again
+        for passed in list(found)[known:]:  # intermediate values, not needed again
             del found[passed]
         found[node] = value
         return value
@@ -168,7 +168,7 @@ class Zeros:
 
 
 def _is_finite(row: Primitive, numbers: Sequence[Number | None]) -> bool:
-    """Whether finite numbers, of which some may be known, give a finite number."""
+    """Whether the result is finite for all finite arguments; known arguments are in `numbers`."""
     if row is divide:
         return bool(numbers[1])
     if row is power or row is dpower:

@@ -8,11 +8,11 @@ from typing import Any
 
 from difflab.autodiff.arguments import Argnums, argument_positions, composed
 from difflab.autodiff.engine.argnums import gradients, jacobians
-from difflab.autodiff.engine.sweep import Sweep
 from difflab.errors import InputError
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.pytree import LEAF, Structure, flatten
+from difflab.graph.rewritten import selected
 
 __all__ = ["function_gradient", "function_jacobian"]
 
@@ -48,10 +48,8 @@ def function_gradient(
 
 def _reordered(function: Function, order: Sequence[int], structure: Structure) -> Function:
     """Return a function with the outputs `order`, in a new structure."""
-    builder = Sweep(function).builder
-    return Function.build(
-        builder,
-        function.input_nodes,
+    return selected(
+        function,
         [function.outputs[i] for i in order],
         [function.output_names[i] for i in order],
         None if structure == LEAF else structure,

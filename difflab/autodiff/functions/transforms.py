@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from difflab.autodiff.engine.argnums import pulled, pushed
 from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, derived, entries
-from difflab.autodiff.engine.sweep import Sweep
 from difflab.core.machine import require_memory
 from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.graph.repetition import LARGE, rolled
+from difflab.graph.rewritten import selected
 from difflab.primitives import reshape
 
 __all__ = [
@@ -189,8 +190,7 @@ def hessian(function: Function) -> Function:
     require_scalar(function, "hessian", "jacobian(jacobian(f))")
     # On scalars even where terms repeat: a column involves few terms, but whole vectors otherwise.
     slope = _gradient(function, "reverse")
-    second = jacobian(slope, "auto")
-    return _renamed(second, "hessian")
+    return replace(jacobian(slope, "auto"), output_names=("hessian",))
 
 
 def jvp(function: Function) -> Function:
@@ -275,7 +275,7 @@ def hvp(function: Function) -> Function:
     [10.0, 6.0]
     """
     pushed = jvp(gradient(function))
-    return Function.build(Sweep(pushed).builder, pushed.input_nodes, [pushed.outputs[1]], ["hvp"])
+    return selected(pushed, pushed.outputs[1:2], ["hvp"])
 
 
 def require_scalar(function: Function, transform: str, instead: str) -> None:
@@ -285,7 +285,3 @@ def require_scalar(function: Function, transform: str, instead: str) -> None:
             f"{transform} needs a function with one output number, this one has {function.m}",
             hint=f"use {instead}",
         )
-
-
-def _renamed(function: Function, name: str) -> Function:
-    return Function(function.graph, function.input_nodes, function.outputs, (name,))

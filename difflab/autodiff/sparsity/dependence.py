@@ -100,8 +100,8 @@ class DependenceEdges:
 
         reached = np.frombuffer(graph.reached_from(sources), np.bool_)
         self._link_elementwise(graph, reached, offsets[:-1], sizes)
-        others = np.array([False, False, *(_passing(row) is None for row in graph.primitives)])
-        for node in np.flatnonzero(others[graph.opcode] & reached).tolist():
+        others = graph.matching(lambda row: _passing(row) is None)
+        for node in np.flatnonzero(others & reached).tolist():
             args = graph.arguments(node)
             operands = [names(arg) if reached[arg] else None for arg in args]
             self._link_row(graph, node, operands, names(node))

@@ -20,11 +20,13 @@ from difflab.errors import TraceError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.custom.call import Context, CustomCall, ForwardResult, no_rule, read_only
 from difflab.graph.evaluate import ArrayInterpreter
-from difflab.graph.function import Function, evaluate
-from difflab.graph.interpreters import GraphInterpreter, MpmathInterpreter
+from difflab.graph.expansion import expand
+from difflab.graph.function import Function, evaluate, inline
+from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node
-from difflab.graph.passes.exact import transcribed
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
 from difflab.graph.trace import TraceBuilder
 from difflab.primitives import broadcast, pack
 
@@ -250,8 +252,8 @@ def _required(recorded: Function | None, name: str) -> Function:
 def _opened_row(recorded: Function, args: Sequence[Node]) -> Node:
     """Append what a row computes in primitive operations."""
     builder = args[0].builder
-    found: Node = evaluate(recorded, args, GraphInterpreter(builder))[0]
-    return Node(builder, builder.spread(found.id, recorded.output_shapes[0]))
+    (found,) = inline(recorded, builder, [arg.id for arg in args])
+    return Node(builder, builder.spread(found, recorded.output_shapes[0]))
 
 
 def opened(function: Function) -> Function:
@@ -272,17 +274,16 @@ def opened(function: Function) -> Function:
     >>> f.graph.primitives, opened(f).graph.primitives
     ((<primitive Double>,), (<primitive add>,))
     """
-    if not any(isinstance(row.rule, Custom) for row in function.graph.primitives):
-        return function
+    rows = [row for row in function.graph.primitives if isinstance(row.rule, Custom)]
+    for row in rows:
+        if row.expansion is None:
+            _required(None, row.name)
+    return rewritten(function, _open) if rows else function
 
-    def emit(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
-        if not isinstance(row.rule, Custom):
-            return builder.emit(row, args, params)
-        expansion = row.expansion or _required(None, row.name)
-        written: int = expansion(*(Node(builder, arg) for arg in args)).id
-        return written
 
-    return transcribed(function, emit)
+def _open(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
+    """Rule of `rewrite`: expand custom functions only."""
+    return expand(builder, node, row, args, params) if isinstance(row.rule, Custom) else None
 
 
 def _size(shapes: Sequence[Shape]) -> int:

@@ -7,55 +7,28 @@ once; freezing drops what no output needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.identities import folded
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
+from difflab.graph.ir import Params
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten, selected
 from difflab.primitives import divide, multiply
 
-__all__ = ["common", "dead", "fold", "simplify", "transcribed"]
-
-Emit = Callable[[Builder, Primitive, tuple[int, ...], Params], int]
+__all__ = ["common", "dead", "fold", "simplify"]
 
 
-def transcribed(function: Function, emit: Emit) -> Function:
-    """Return `function` with every operation appended by ``emit(builder, row, args, params)``."""
-    graph = function.graph
-    builder = Builder(graph.source)
-    spans, params = graph.spans.tolist(), graph.param_ids.tolist()
-    copied: list[int] = []
-    for node, (opcode, args) in enumerate(graph.rows()):
-        builder.span = spans[node]
-        if opcode == INPUT:
-            copied.append(builder.input(graph.input_name(node), graph.shape(node)))
-        elif opcode == CONSTANT:
-            copied.append(builder.constant(*graph.constants[node]))
-        else:
-            row = graph.primitives[opcode - FIRST_ROW]
-            operands = tuple([copied[arg] for arg in args])
-            made = emit(builder, row, operands, graph.param_table[params[node]])
-            copied.append(made if row.boolean else builder.spread(made, graph.shape(node)))
-    copy_labels(builder, graph, copied)
-    inputs = [copied[node] for node in function.input_nodes]
-    outputs = [copied[node] for node in function.outputs]
-    return Function.build(builder, inputs, outputs, function.output_names, function.structure)
+def _folding(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
+    return folded(builder, row, args) if args and not params else None
 
 
-def _folding(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
-    found = folded(builder, row, args) if args and not params else None
-    return builder.emit(row, args, params) if found is None else found
-
-
-def _simplifying(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
-    annihilates = row in (multiply, divide) and any(builder.number(arg) == 0 for arg in args)
-    builder.simplify = not annihilates
-    node = builder.emit(row, args, params)
-    builder.simplify = False
-    return node
+def _simplest(
+    builder: Builder, node: int, row: Primitive, args: Args, params: Params
+) -> int | None:
+    if row in (multiply, divide) and any(builder.number(arg) == 0 for arg in args):
+        return None
+    return builder.emit_simplified(row, args, params)
 
 
 def fold(function: Function) -> Function:
@@ -67,7 +40,7 @@ def fold(function: Function) -> Function:
     >>> fold(dl.parse("x + 2*3")) == dl.parse("x + 6")
     True
     """
-    return transcribed(function, _folding)
+    return rewritten(function, _folding)
 
 
 def simplify(function: Function) -> Function:
@@ -81,7 +54,7 @@ def simplify(function: Function) -> Function:
     >>> simplify(dl.parse("x^1 - (-y)")) == dl.parse("x + y")
     True
     """
-    return transcribed(function, _simplifying)
+    return rewritten(function, _simplest)
 
 
 def common(function: Function) -> Function:
@@ -93,7 +66,7 @@ def common(function: Function) -> Function:
     >>> len(common(dl.parse("x*y + y*x")).graph)
     4
     """
-    return transcribed(function, Builder.emit)
+    return rewritten(function, None)
 
 
 def dead(function: Function) -> Function:
@@ -107,7 +80,4 @@ def dead(function: Function) -> Function:
     >>> len(part.graph), len(dead(part).graph)
     (4, 2)
     """
-    builder = Builder.continuing(function.graph, simplify=False)
-    return Function.build(
-        builder, function.input_nodes, function.outputs, function.output_names, function.structure
-    )
+    return selected(function, function.outputs, function.output_names, function.structure)

@@ -9,7 +9,6 @@ group and comes back.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
@@ -33,7 +32,7 @@ def fusion_groups(function: Function) -> list[list[int]]:
     [['multiply', 'exp'], ['multiply', 'sin']]
     """
     graph = function.graph
-    fusible = _fusible(function)
+    fusible = graph.matching(lambda row: row.shape is None)  # the elementwise operations
     levels, joined = [0] * len(graph), list(range(len(graph)))
     shapes = graph.shape_ids.tolist()
     for node, (opcode, args) in enumerate(graph.rows()):
@@ -51,13 +50,6 @@ def fusion_groups(function: Function) -> list[list[int]]:
     for node in np.flatnonzero(fusible).tolist():
         groups.setdefault(_first(joined, node), []).append(node)
     return list(groups.values())
-
-
-def _fusible(function: Function) -> NDArray[np.bool_]:
-    """Mark the elementwise operations."""
-    graph = function.graph
-    by_opcode = [False, False, *(row.shape is None for row in graph.primitives)]
-    return np.array(by_opcode)[graph.opcode]
 
 
 def _first(joined: list[int], node: int) -> int:

@@ -6,7 +6,8 @@ from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Params
-from difflab.graph.passes.exact import transcribed
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
 from difflab.primitives import transpose
 
 __all__ = ["layout", "transposes"]
@@ -32,7 +33,7 @@ def layout(function: Function) -> Function:
     """
     if not transposes(function):
         return function
-    moved = transcribed(function, _emit)
+    moved = rewritten(function, _moved)
     return moved if transposes(moved) < transposes(function) else function
 
 
@@ -41,15 +42,15 @@ def transposes(function: Function) -> int:
     return int(function.graph.applies(transpose).sum())
 
 
-def _emit(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
-    """Append an operation, its operands' transpose behind it."""
+def _moved(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
+    """Rule of `rewrite`: append an operation, its operands' transpose behind it."""
     if row is transpose:
-        return _transposed(builder, args[0], params)
+        return builder.emit_simplified(transpose, args, params)  # merged with one that is there
     axes = _axes(builder, args) if row.shape is None and not row.truths else None
     if axes is None:
-        return builder.emit(row, args, params)
+        return None
     bare = [arg if arg in builder.constants else builder.arguments(arg)[0] for arg in args]
-    return _transposed(builder, builder.emit(row, bare, params), axes)
+    return builder.emit_simplified(transpose, (builder.emit(row, bare, params),), axes)
 
 
 def _axes(builder: Builder, args: tuple[int, ...]) -> Params | None:
@@ -59,11 +60,3 @@ def _axes(builder: Builder, args: tuple[int, ...]) -> Params | None:
         return None
     found = {tuple(sorted(builder.params(arg).items())) for arg in arrays}
     return found.pop() if len(found) == 1 else None
-
-
-def _transposed(builder: Builder, node: int, params: Params) -> int:
-    """Append a transpose, merged with one that is there."""
-    builder.simplify = True
-    made = builder.emit(transpose, (node,), params)
-    builder.simplify = False
-    return made

@@ -6,12 +6,12 @@ import numpy as np
 
 from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
-from difflab.graph.copying import label
-from difflab.graph.counts import count
+from difflab.graph.counts import operation_count
 from difflab.graph.function import Function
 from difflab.graph.identities import exponent_of
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Params
-from difflab.graph.passes.exact import transcribed
+from difflab.graph.ir import FIRST_ROW, Params
+from difflab.graph.rewrite import Args, label, rewrite
+from difflab.graph.rewritten import rewritten
 from difflab.primitives import add, divide, multiply, negative, power, subtract
 
 __all__ = ["doubled_last", "squares_once"]
@@ -43,13 +43,13 @@ def squares_once(function: Function) -> Function:
         twos = [node for node, (value, _) in graph.constants.items() if value == 2]
         square = bases == others if row is multiply else np.isin(others, twos)
         firsts.append(bases[square])
-    return transcribed(function, _squared) if np.isin(*firsts).any() else function
+    return rewritten(function, _squared) if np.isin(*firsts).any() else function
 
 
-def _squared(builder: Builder, row: Primitive, args: tuple[int, ...], params: Params) -> int:
+def _squared(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
     if row is multiply and args[0] == args[1]:
         return builder.emit(power, (args[0], builder.constant(2)))
-    return builder.emit(row, args, params)
+    return None
 
 
 def doubled_last(function: Function, first: int = 0) -> Function:
@@ -74,40 +74,45 @@ def doubled_last(function: Function, first: int = 0) -> Function:
     graph = function.graph
     if multiply not in graph.primitives and add not in graph.primitives:
         return function
-    scaling = _Scaling(Builder(graph.source))
-    spans, params = graph.spans.tolist(), graph.param_ids.tolist()
-    builder, made = scaling.builder, scaling.made
-    for node, (opcode, args) in enumerate(graph.rows()):
-        builder.span = spans[node]
-        if opcode == INPUT:
-            made.append((builder.input(graph.input_name(node), graph.shape(node)), 0))
-        elif opcode == CONSTANT:
-            made.append((builder.constant(*graph.constants[node]), 0))
-        else:
-            row = graph.primitives[opcode - FIRST_ROW]
-            parts = [made[arg] for arg in args]
-            moved = scaling.moved(row, parts) if node >= first else None
-            made.append(moved or scaling.kept(row, parts, graph.param_table[params[node]]))
+    builder = Builder(graph.source)
+    scaling = _Scaling(function, builder, first)
+    copied = rewrite(graph, builder, scaling.written)
+    builder.labels.clear()
     for node, name in graph.labels.items():
-        if made[node][1] == 0:
-            label(builder, made[node][0], name)
-    inputs = [made[node][0] for node in function.input_nodes]
-    outputs = [scaling.whole(made[node]) for node in function.outputs]
+        if node not in scaling.exponents:
+            label(builder, copied[node], name)
+    inputs = [copied[node] for node in function.input_nodes]
+    outputs = [scaling.whole((copied[n], scaling.exponents.get(n, 0))) for n in function.outputs]
     names, structure = function.output_names, function.structure
-    rewritten = Function.build(builder, inputs, outputs, names, structure)
-    return min(function, rewritten, key=lambda found: count(found).operations)
+    doubled = Function.build(builder, inputs, outputs, names, structure)
+    return min(function, doubled, key=operation_count)
 
 
 class _Scaling:
     """Nodes with the powers of two that they have still to be multiplied by."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, function: Function, builder: Builder, first: int) -> None:
         self.builder = builder
-        self.made: list[Scaled] = []
+        self.arguments = [args for _, args in function.graph.rows()]
+        self.first = first
+        self.exponents: dict[int, int] = {}
+        """The exponent of each node of the function that is not 0."""
 
-    def kept(self, row: Primitive, parts: list[Scaled], params: Params) -> Scaled:
-        """Append an operation on the values themselves."""
-        return self.builder.emit(row, [self.whole(part) for part in parts], params), 0
+    def written(
+        self, builder: Builder, node: int, row: Primitive, args: Args, params: Params
+    ) -> int | None:
+        """Rule of `rewrite`: append what gives the value together with its power of two."""
+        if node < self.first:
+            return None
+        exponent_of = self.exponents.get
+        pairs = zip(args, self.arguments[node], strict=True)
+        parts = [(arg, exponent_of(old, 0)) for arg, old in pairs]
+        moved = self.moved(row, parts)
+        if moved is None:
+            return builder.emit(row, [self.whole(part) for part in parts], params)
+        if moved[1]:
+            self.exponents[node] = moved[1]
+        return moved[0]
 
     def moved(self, row: Primitive, parts: list[Scaled]) -> Scaled | None:
         """Append an operation, its operands' powers of two behind it; None where they stay."""

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from difflab.core.primitive import Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
-from difflab.graph.repetition.chains import Chains, chains
+from difflab.graph.ir import Params
+from difflab.graph.repetition.chains import chains
+from difflab.graph.rewrite import Args
+from difflab.graph.rewritten import rewritten
 from difflab.primitives import add, negative
 
 __all__ = ["balanced"]
@@ -35,35 +40,14 @@ def balanced(function: Function) -> Function:
     sums = chains(function.graph, function.outputs)
     if not sums.terms:
         return function
-    return _balanced(function, sums)
 
+    def written(
+        builder: Builder, node: int, row: Primitive, args: Args, params: Params
+    ) -> int | None:
+        return _tree(builder, args, sums.negated[node].tolist()) if node in sums.terms else None
 
-def _balanced(function: Function, sums: Chains) -> Function:
-    graph, builder = function.graph, Builder(function.graph.source)
-    copied = [0] * len(graph)
-    params = graph.param_ids.tolist()
-    for node, (opcode, args) in enumerate(graph.rows()):
-        if sums.inside[node]:
-            continue
-        if node in sums.terms:
-            signs = sums.negated[node].tolist()
-            terms = [copied[term] for term in sums.terms[node].tolist()]
-            copied[node] = _tree(builder, terms, signs)
-        elif opcode == INPUT:
-            name, shape = graph.input_name(node), graph.shape(node)
-            copied[node] = builder.input(name, shape, graph.span(node))
-        elif opcode == CONSTANT:
-            copied[node] = builder.constant(*graph.constants[node], graph.span(node))
-        else:
-            row = graph.primitives[opcode - FIRST_ROW]
-            given = [copied[arg] for arg in args]
-            copied[node] = builder.emit(
-                row, given, graph.param_table[params[node]], graph.span(node)
-            )
-    inputs = [copied[node] for node in function.input_nodes]
-    outputs = [copied[node] for node in function.outputs]
-    names, structure = function.output_names, function.structure
-    return Function.build(builder, inputs, outputs, names, structure)
+    builder, outside = Builder(function.graph.source), np.flatnonzero(~sums.inside).tolist()
+    return rewritten(function, written, builder, nodes=outside, operands=sums.terms)
 
 
 def _tree(builder: Builder, terms: Sequence[int], negated: Sequence[bool]) -> int:

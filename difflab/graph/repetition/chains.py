@@ -73,8 +73,7 @@ def chains(graph: Graph, outputs: Sequence[int]) -> Chains:
 
 def _sums(graph: Graph) -> Nodes:
     """Return the additions and subtractions of numbers."""
-    scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
-    return np.flatnonzero(scalar & graph.applies(add, subtract))
+    return np.flatnonzero(graph.scalars() & graph.applies(add, subtract))
 
 
 def _last(size: int, sums: Nodes, below: NDArray[np.int32]) -> Nodes:

@@ -132,13 +132,12 @@ class _Finder:
         self.chains = chains
         size = len(graph)
         self.found = LaneClasses([], np.full(size, -1), np.zeros(size, dtype=np.int64))
-        scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
+        scalar = graph.scalars()
         self.scalar = scalar
         self.inputs = np.array([node for node in inputs if scalar[node]], dtype=np.int64)
-        plain = [False, False, *(row.shape is None for row in graph.primitives)]
         self.summed = np.zeros(size, dtype=np.bool_)
         self.summed[_ends(chains)] = True
-        self.elementwise = np.array(plain)[graph.opcode] & scalar & ~self.summed
+        self.elementwise = graph.matching(lambda row: row.shape is None) & scalar & ~self.summed
         self.element = element_indices(graph)
         self.exponents = self._exponents()
         self.arity = np.diff(graph.starts)
@@ -233,7 +232,7 @@ class _Finder:
 def element_indices(graph: Graph) -> Nodes:
     """Return for each node that is an element of an array its flat index, else -1."""
     places = np.full(len(graph), -1)
-    scalar = np.array([shape == () for shape in graph.shape_table])[graph.shape_ids]
+    scalar = graph.scalars()
     nodes = np.flatnonzero(graph.applies(index) & scalar)
     keys = [dict(params).get("key") for params in graph.param_table]
     shapes = graph.shape_table

@@ -7,54 +7,13 @@ from collections.abc import Container, Set
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.graph.builder import Builder
-from difflab.graph.copying import copy_labels
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.names import display_names
-from difflab.graph.node import Node
+from difflab.graph.passes.expansion import expanded
 from difflab.primitives import broadcast, pack, reshape
 
-__all__ = ["PrintedGraph", "written_out"]
-
-
-def written_out(function: Function) -> Function:
-    """Return the function with companions such as ``dlog`` expanded into ordinary operations.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> written_out(dl.gradient(dl.parse("ln(x)"))).graph.primitives[0]
-    <primitive divide>
-    """
-    graph = function.graph
-    if not any(row.expansion for row in graph.primitives):
-        return function
-    builder = Builder(graph.source)
-    written: list[int] = []
-    spans = graph.spans.tolist()
-    for node, (opcode, args) in enumerate(graph.rows()):
-        row = graph.primitive(node)
-        new_args = tuple(written[arg] for arg in args)
-        builder.span = spans[node]
-        if row is None:
-            leaf = (
-                builder.input(graph.input_name(node), graph.shape(node))
-                if opcode == 0
-                else builder.constant(*graph.constants[node])
-            )
-            written.append(leaf)
-        elif row.expansion is not None:
-            builder.simplify = True
-            written.append(row.expansion(*(Node(builder, arg) for arg in new_args)).id)
-            builder.simplify = False
-        else:
-            params = graph.param_table[graph.param_ids[node]]
-            written.append(builder.emit(row, new_args, params))
-    copy_labels(builder, graph, written)
-    inputs = [written[node] for node in function.input_nodes]
-    outputs = [written[node] for node in function.outputs]
-    return Function.build(builder, inputs, outputs, function.output_names)
+__all__ = ["PrintedGraph"]
 
 
 class PrintedGraph:
@@ -89,7 +48,7 @@ class PrintedGraph:
         *,
         companions: bool = False,
     ) -> None:
-        self.function = function if companions else written_out(function)
+        self.function = function if companions else expanded(function)
         self.graph = self.function.graph
         self.children = [args for _, args in self.graph.rows()]
         self.rows: list[Primitive | None] = [

@@ -23,7 +23,7 @@ from difflab.errors import UnsupportedError
 from difflab.execute import Compiled, compile
 from difflab.execute.targets.llvm.libraries import available
 from difflab.graph.builder import Builder
-from difflab.graph.function import Function, inline
+from difflab.graph.function import Function, evaluate
 from difflab.graph.node import Node
 from difflab.methods.numeric.adaptive import Place, judged
 from difflab.methods.numeric.arithmetic import Arithmetic
@@ -110,8 +110,7 @@ def stencil_function(function: Function, rule: DifferenceRule) -> Function:
     on = _arithmetic(rule)
 
     def values(points: NDArray[Any]) -> NDArray[Any]:
-        rows = [inline(function, builder, [v.id for v in point]) for point in points]
-        found = [Node(builder, node) for row in rows for node in row]
+        found = [node for point in points for node in evaluate(function, list(point))]
         return _nodes(found).reshape(len(points), function.m)
 
     scale = scale_of(x, on)

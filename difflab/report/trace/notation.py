@@ -12,10 +12,8 @@ from typing import Any
 
 from difflab.core.primitive import Primitive
 from difflab.drawing.order import key_text, short
-from difflab.graph.builder import Builder
-from difflab.graph.evaluate import fold
+from difflab.graph.expansion import expansion_value
 from difflab.graph.ir import Number
-from difflab.graph.node import Node
 from difflab.primitives import (
     add,
     broadcast,
@@ -105,25 +103,14 @@ class NotationPrinter:
         if special is not None:
             return special(*args, **params)
         if primitive.expansion is not None and primitive.shape is None:
-            return self._expanded(primitive, args)
+            phrase: Phrase = expansion_value(primitive, args, self)
+            return phrase
         before, *signs = _FIELD.split(primitive.notation)
         if not signs:
             return _function(before, args)
         if before:
             return _enclosed(before, args[0], signs[-1])
         return _infix(primitive, signs[0].strip(), *args)
-
-    def _expanded(self, primitive: Primitive, args: tuple[Phrase, ...]) -> Phrase:
-        """Return the phrase of a companion, such as dlog, in terms of its expansion."""
-        builder = Builder()
-        nodes = [Node(builder, builder.input(f"a{k}")) for k in range(len(args))]
-        expand = primitive.expansion
-        outcome = nodes[0] if expand is None else expand(*nodes)
-        graph, (output,) = builder.freeze([outcome.id])
-        node_of = {name: node for node, name in graph.names.items()}
-        values = {node_of[f"a{k}"]: phrase for k, phrase in enumerate(args)}
-        phrase: Phrase = fold(graph, values, [output], self)[0]
-        return phrase
 
 
 def _enclosed(before: str, x: Phrase, behind: str) -> Phrase:

@@ -1,0 +1,51 @@
+"""Functions made of the nodes of others: rewritten by a rule, or with other outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function
+from difflab.graph.pytree import Structure
+from difflab.graph.rewrite import Rule, rewrite
+
+__all__ = ["rewritten", "selected"]
+
+
+def rewritten(
+    function: Function,
+    rule: Rule | None,
+    builder: Builder | None = None,
+    **more: Any,
+) -> Function:
+    """Return `function` with every operation as `rule` writes it.
+
+    Parameters
+    ----------
+    function : Function
+        What is copied.
+    rule : callable or None
+        See `difflab.graph.rewrite.Rule`; None copies every operation.
+    builder : Builder, optional
+        An empty builder to copy to, where that is not a plain one.
+    **more
+        Passed to `difflab.graph.rewrite.rewrite`.
+    """
+    builder = Builder(function.graph.source) if builder is None else builder
+    copied = rewrite(function.graph, builder, rule, **more)
+    inputs = [copied[node] for node in function.input_nodes]
+    outputs = [copied[node] for node in function.outputs]
+    return Function.build(builder, inputs, outputs, function.output_names, function.structure)
+
+
+def selected(
+    function: Function,
+    outputs: Sequence[int],
+    names: Sequence[str],
+    structure: Structure | None = None,
+) -> Function:
+    """Return the function of the same inputs with other nodes as outputs, and what they need."""
+    inputs = function.input_nodes
+    graph, kept = function.graph.pruned([*inputs, *outputs])
+    return Function(graph, kept[: len(inputs)], kept[len(inputs) :], tuple(names), structure)

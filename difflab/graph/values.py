@@ -1,0 +1,51 @@
+"""Values that a function is called on: numbers, arrays, and carriers that record operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab.errors import PointError
+from difflab.graph.ir import Shape
+
+__all__ = ["are_numbers", "checked_value", "first_carrier"]
+
+
+def first_carrier(values: Sequence[Any]) -> Any:
+    """Return the first value that records operations: a node, a tensor; None if there is none."""
+    return next((value for value in values if hasattr(value, "__difflab_apply__")), None)
+
+
+def checked_value(value: Any, name: str, shape: Shape) -> Any:
+    """Return `value` as a float64 array, or unchanged if it belongs to another library."""
+    if isinstance(value, float | int):
+        try:
+            value = np.float64(value)
+        except OverflowError:
+            raise PointError(f"the value of '{name}' is too large for a float64") from None
+    elif isinstance(value, list | tuple | np.ndarray | np.generic):
+        try:
+            value = np.asarray(value)
+        except ValueError:
+            raise PointError(f"the value of '{name}' has rows of different lengths") from None
+        if value.dtype.kind in "biu":
+            value = value.astype(np.float64)
+    kind = getattr(getattr(value, "dtype", None), "kind", "O")
+    if kind not in "fcO" or not are_numbers(value):
+        raise PointError(f"the value of '{name}' is not a number")
+    found = tuple(getattr(value, "shape", ()))
+    if found[len(found) - len(shape) :] != shape or len(found) < len(shape):
+        raise PointError(
+            f"the input '{name}' has the shape {shape}, but its value has the shape {found}",
+            hint="batch axes come first",
+        )
+    return value
+
+
+def are_numbers(value: Any) -> bool:
+    """Whether a value, or all entries of an array of objects, can be computed with."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return all(hasattr(type(entry), "__rtruediv__") for entry in value.flat)
+    return hasattr(type(value), "__rtruediv__")
