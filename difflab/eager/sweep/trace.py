@@ -62,7 +62,7 @@ class Trace(Calculator):
     reads : dict
         The index of a step and the slot that is read, by the name of the value.
     constants : dict
-        The plain numbers among the operands, by name.
+        The numbers and arrays among the operands that a rule writes, by name.
     calls : dict
         The noted calls in order, with their results.
     complete : bool
@@ -75,7 +75,8 @@ class Trace(Calculator):
         self.seed = Traced(self, "seed", seed)
         self.indices = {step: index for index, step in enumerate(steps)}
         self.reads: dict[str, tuple[int, int]] = {}
-        self.constants: dict[str, float] = {}
+        self.constants: dict[str, Any] = {}
+        self._arrays: dict[tuple[Shape, bytes], str] = {}
         self.calls: dict[Call, Traced] = {}
         self.elements = 0
 
@@ -115,6 +116,11 @@ class Trace(Calculator):
     def _name(self, operand: Any) -> str:
         if type(operand) is Traced:
             return operand.name
+        if np.ndim(operand):  # an array that a rule writes, such as a triangle of ones
+            key = operand.shape, operand.tobytes()
+            name = self._arrays.setdefault(key, f"array{len(self._arrays)}")
+            self.constants[name] = operand
+            return name
         # By text: -0.0 equals 0.0. NumPy is faster with a float than with an integer.
         name = f"c{float(operand)!r}".translate(_IDENTIFIER)
         self.constants[name] = float(operand)
