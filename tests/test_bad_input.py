@@ -81,14 +81,19 @@ ONCE = ("gradient", "jacobian", "value_and_gradient", "sparse_jacobian", "sparse
 DIRECT = ("jvp", "vjp", "hvp", "linearize", "checkpoint", "checkpoint_chain", "differentiate")
 REST = (
     "compile",
+    "cond",
     "count",
     "evaluate",
     "explain",
+    "fori_loop",
+    "jit",
     "memory",
     "parse",
+    "scan",
     "stabilise",
     "tensor",
     "trace",
+    "while_loop",
 )
 WALKED = (*CALLABLES, *ONCE, *DIRECT, *REST)
 ELSEWHERE = {

@@ -42,8 +42,7 @@ def expansion_value(row: Primitive, args: Sequence[Any], interpreter: Interprete
     Examples
     --------
     >>> from difflab.graph.evaluate import ArrayInterpreter
-    >>> from difflab.graph.rewrite import Args
-    from difflab.primitives import TABLE
+    >>> from difflab.primitives import TABLE
     >>> float(expansion_value(TABLE["dlog"], [4.0], ArrayInterpreter()))
     0.25
     """

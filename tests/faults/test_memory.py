@@ -36,7 +36,7 @@ def test_what_does_not_fit_is_refused_with_its_size(arguments, capsys, monkeypat
         main(arguments)
     said = capsys.readouterr().err
     assert ended.value.code == 2, said
-    assert "of memory, and 4.0 GiB are free" in said
+    assert "of memory, and 4 GiB are free" in said
 
 
 def test_it_is_refused_before_memory_is_taken(command):
@@ -104,7 +104,7 @@ def test_an_array_file_that_is_too_large(tmp_path, monkeypatch):
     with (tmp_path / "x.npy").open("ab") as file:
         file.truncate(file.tell() + (8 << 30))
     monkeypatch.setattr(machine, "available_memory", lambda: GIB)
-    with pytest.raises(InputError, match=r"takes 16\.0 GiB of memory, and 1\.0 GiB are free"):
+    with pytest.raises(InputError, match=r"takes 16 GiB of memory, and 1 GiB are free"):
         parse_point([f"x=@{tmp_path}/x.npy"])
 
 

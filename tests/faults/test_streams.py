@@ -24,7 +24,7 @@ def test_closed_streams(command):
     assert result.out.split("\n")[:-1] == ["out 2", "file 0", "1", "err 0", "in 2", "endless 2"]
     assert "cannot write to standard output: it is closed" in result.err
     assert "standard input is closed" in result.err
-    assert "longer than the limit of 256.0 MiB" in result.err
+    assert "longer than the limit of 256 MiB" in result.err
     assert (command.folder / "a.json").stat().st_size > 0
 
 

@@ -86,10 +86,12 @@ def jit(
     """
     require_callable(fn, "jit")
     check_target(target)
-    positions = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    positions = static_argnums if isinstance(static_argnums, tuple | list) else (static_argnums,)
     if not all(isinstance(position, int) for position in positions):
-        raise InputError(f"static_argnums of jit are positions, not {static_argnums!r}")
-    return Jitted(fn, positions, target)
+        raise InputError(
+            f"static_argnums of jit must be an integer or a tuple of them, not {static_argnums!r}"
+        )
+    return Jitted(fn, tuple(positions), target)
 
 
 @dataclass(eq=False)
