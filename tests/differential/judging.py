@@ -20,7 +20,7 @@ import numpy as np
 from difflab.core.primitive import Primitive
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate
-from difflab.primitives import max_, maximum, min_, minimum, prod, sum_, where
+from difflab.primitives import max_, maximum, min_, minimum, prod, put, scatter, sum_, where
 
 __all__ = ["FORMULAS", "agree", "noise"]
 
@@ -36,6 +36,8 @@ FORMULAS = 1e-12
 to 2⁻⁵³ where the slope is small, and later factors enlarge that."""
 _KEEPS = frozenset({max_, min_, maximum, minimum, where})
 _REDUCING = frozenset({prod, sum_})
+_ADDING = frozenset({put, scatter})
+"""Rows that add what they move to one place."""
 
 
 class _Moved(ArrayInterpreter):
@@ -49,7 +51,8 @@ class _Moved(ArrayInterpreter):
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the kernel, moved where it rounds."""
         kernel = primitive.computer(np)
-        if primitive.boolean or primitive.structural or primitive in _KEEPS:
+        moves_data = primitive.structural and primitive not in _ADDING
+        if primitive.boolean or moves_data or primitive in _KEEPS:
             return kernel
         if primitive.shape is None:
             return lambda *args, **params: self._moved(kernel(*args, **params))
