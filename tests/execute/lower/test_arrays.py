@@ -170,8 +170,11 @@ def test_undefined_values_pass_as_in_numpy_without_a_warning() -> None:
 def test_products_by_one_zero_are_nan_for_inf(shapes: tuple[tuple[int, ...], ...]) -> None:
     left, right = np.zeros(shapes[0]), np.full(shapes[1], math.inf)
     f = dl.trace(lambda x, y: [x @ y, np.swapaxes(y, 0, -1) @ np.swapaxes(x, 0, -1)], left, right)
-    for found in dl.compile(f, target="numpy")(left, right):
+    fast = dl.compile(f, target="numpy")
+    for found in fast(left, right):
         assert np.all(np.isnan(found))
+    for found in fast(-left, np.ones(shapes[1])):  # 0 + -0·1
+        assert not np.any(np.signbit(found))
 
 
 def test_factors_are_gathered_only_where_no_digit_changes() -> None:

@@ -198,7 +198,11 @@ class SourceWriter:
         tail = f", {out}" if out else ""
         shapes = [self.layout.shape(number) for number in op.reads]
         # The method `dot` scales by an operand of one element, and by 0 it gives 0 even for inf.
-        if max(map(len, shapes)) > 2 or 1 in map(math.prod, shapes):
+        single = 1 in map(math.prod, shapes)
+        if single and np.broadcast_shapes(*shapes) == op.shape:
+            multiply, add = self._function(np.multiply, "multiply"), self._function(np.add, "add")
+            return f"{add}({multiply}({x}, {y}{tail}), 0.0{tail})"  # sums have no -0.0
+        if single or max(map(len, shapes)) > 2:
             return f"matmul({x}, {y}{tail})"
         return f"{x}.dot({y}{tail})"
 
