@@ -6,7 +6,8 @@ and in every function that it can call. This is a superset of what a run reads.
 
 Code of the standard library and of installed packages is assumed to be constant, except for the
 variables of enclosing functions: ``functools.partial(f, 2)`` and ``dl.grad(f)`` are searched for
-the user's functions in them. Objects of such packages are compared by identity.
+the user's functions in them. Objects of classes of the standard library are compared by identity,
+unless they only hold values, as `SimpleNamespace` does.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from __future__ import annotations
 import dis
 import sys
 import sysconfig
+from argparse import Namespace
+from array import array
+from collections import UserDict, UserList, deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from operator import is_
 from pathlib import Path
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +31,9 @@ __all__ = ["Change", "Reads"]
 
 PACKAGE = Path(__file__).parents[2]
 _ABSENT = object()
+_HOLDERS = (SimpleNamespace, Namespace, UserDict, UserList)
+"""Classes of the standard library whose instances only hold values."""
+_SEQUENCES = (list, tuple, deque, array)
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, range, slice, type(Ellipsis))
 
 
@@ -95,12 +102,10 @@ class Reads:
             if _content(cell) is not value:
                 return False
         for container, children in self._containers:
-            if len(container) != len(children) or not all(map(is_, _parts(container), children)):
+            parts = _parts(container)
+            if len(parts) != len(children) or not all(map(is_, parts, children)):
                 return False
-        for array, copy in self._arrays:
-            if array.shape != copy.shape or not np.array_equal(array, copy):
-                return False
-        return True
+        return all(_token(values) == token for values, token in self._arrays)
 
     def change(self) -> Change | None:
         """Return the first value that differs; None if all are equal, by value."""
@@ -135,7 +140,7 @@ class _Search:
         self.attributes: list[tuple[Any, str, Any]] = []
         self.cells: list[tuple[CellType, Any]] = []
         self.containers: list[tuple[Any, list[Any]]] = []
-        self.arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        self.arrays: list[tuple[np.ndarray[Any, Any], Any]] = []
         self._seen: dict[int, Any] = {}  # keeps the objects alive, so that ids stay unique
         self._todo: list[tuple[str, Any, str]] = [(name, root, "") for name, root in roots]
         while self._todo:
@@ -171,14 +176,13 @@ class _Search:
         if value.dtype == object:
             self._todo += [(f"{path}[…]", part, where) for part in value.ravel().tolist()]
         else:
-            self.arrays.append((value, value.copy()))
+            self.arrays.append((value, self.found[path].token))
 
     def _sequence(self, path: str, value: Any, where: str) -> None:
-        children = list(_parts(value))
         if not isinstance(value, tuple | frozenset):
-            self.containers.append((value, children))
-        keys = list(value) if isinstance(value, dict) else range(len(children))
-        for key, child in zip(keys, children, strict=True):
+            self.containers.append((value, _parts(value)))
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, child in pairs:
             if not isinstance(child, _PLAIN):  # the token of the container has the others
                 self._todo.append((f"{path}[{key!r}]", child, where))
 
@@ -232,11 +236,11 @@ class _Search:
             self._todo.append((path, inner, where))
             return
         kind = type(value)
-        if not _is_users_class(kind):
+        if not (isinstance(value, _HOLDERS) or _holds_state(kind)):
             return
         self._todo.append((f"class {kind.__name__}", kind, where))
         attributes = getattr(value, "__dict__", {})
-        self.containers.append((attributes, list(attributes.values())))
+        self.containers.append((attributes, _parts(attributes)))
         for name, part in attributes.items():
             self._todo.append((f"{path}.{name}", part, where))
         for name in getattr(kind, "__slots__", ()):
@@ -247,7 +251,7 @@ class _Search:
 
     _VISITS: tuple[tuple[Any, Callable[..., None]], ...] = (
         (np.ndarray, _array),
-        ((list, tuple, dict, set, frozenset), _sequence),
+        ((*_SEQUENCES, dict, set, frozenset), _sequence),
         (partial, _partial),
         (MethodType, _method),
         (FunctionType, _function),
@@ -256,9 +260,9 @@ class _Search:
     )
 
 
-def _parts(container: Any) -> Iterator[Any]:
-    """Iterate over the values of a container."""
-    return iter(container.values() if isinstance(container, dict) else container)
+def _parts(container: Any) -> list[Any]:
+    """Return what a container holds."""
+    return [*container, *container.values()] if isinstance(container, dict) else list(container)
 
 
 def _content(cell: CellType) -> Any:
@@ -280,7 +284,7 @@ def _token(value: Any) -> Any:
         return type(value), frozenset(map(_plain_token, value))
     if isinstance(value, dict):
         return dict, tuple(map(_plain_token, value)), tuple(map(_plain_token, value.values()))
-    if isinstance(value, list | tuple):
+    if isinstance(value, _SEQUENCES):
         return type(value), tuple(map(_plain_token, value))
     if isinstance(value, FunctionType):
         return type(value), id(value), id(value.__code__)
@@ -308,17 +312,36 @@ def _is_users(file: str) -> bool:
         return False
     if file.startswith("<"):
         return True
+    installed = any(folder in Path(file).parts for folder in ("site-packages", "dist-packages"))
+    return not installed and _is_others(file)
+
+
+def _is_others(file: str) -> bool:
+    """Whether a file belongs neither to difflab nor to the standard library."""
     path = Path(file)
-    if any(folder in path.parts for folder in ("site-packages", "dist-packages")):
-        return False
-    standard_library = sysconfig.get_path("stdlib")
-    return not (path.is_relative_to(PACKAGE) or path.is_relative_to(standard_library))
+    own = path.is_relative_to(PACKAGE)
+    installed = any(folder in path.parts for folder in ("site-packages", "dist-packages"))
+    return not own and (installed or not path.is_relative_to(sysconfig.get_path("stdlib")))
 
 
 def _is_users_class(kind: type) -> bool:
-    if kind.__module__ in ("__main__", None) or kind.__module__ not in sys.modules:
-        return True
-    return _is_users(getattr(sys.modules[kind.__module__], "__file__", None) or "")
+    """Whether the code of a class is the user's."""
+    file = _file_of(kind)
+    return file is None or _is_users(file)
+
+
+def _holds_state(kind: type) -> bool:
+    """Whether the attributes of the instances of a class may be changed by the user."""
+    file = _file_of(kind)
+    return file is None or (file != "" and _is_others(file))
+
+
+def _file_of(kind: type) -> str | None:
+    """Return the file that defines a class: None if typed in, empty if built in."""
+    module = sys.modules.get(kind.__module__)
+    if module is None or kind.__module__ == "__main__":
+        return None
+    return getattr(module, "__file__", None) or ""
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -285,6 +285,14 @@ class TestStateThatIsRead:
         same(fast(X), before)
         assert len(fast.traces) == 3  # 0.0 and -0.0 differ
 
+    def test_the_sign_of_a_zero_in_an_array_is_seen(self) -> None:
+        users = module("held = np.zeros(1)\ndef f(x):\n    return x / held\n")
+        fast = dl.jit(users.f)
+        with np.errstate(divide="ignore"):
+            assert fast(np.ones(1)) == np.inf
+            users.held[0] = -0.0
+            assert fast(np.ones(1)) == -np.inf
+
     def test_a_state_that_comes_back_finds_its_trace(self) -> None:
         users = module(PROGRAM)
         fast = dl.jit(users.step)
@@ -316,6 +324,33 @@ class TestStateThatIsRead:
         for fast, plain in ((dl.jit(model.apply), model.apply), (dl.jit(model), model)):
             for model.gain in (1.0, 2.0):
                 same(fast(X), plain(X))
+
+    @pytest.mark.parametrize(
+        ("made", "change"),
+        [
+            ("types.SimpleNamespace(k=[2.0])", "s.k[0] = 3.0"),
+            ("argparse.Namespace(k=[2.0])", "s.k = [3.0]"),
+            ("types.SimpleNamespace(k=collections.deque([2.0]))", "s.k.append(3.0)"),
+            ("types.SimpleNamespace(k=array.array('d', [2.0]))", "s.k[0] = 3.0"),
+            ("types.SimpleNamespace(k={2.0})", "s.k.add(3.0)"),
+            ("types.SimpleNamespace(k={2.0: None})", "s.k = {**s.k, 3.0: s.k.pop(2.0)}"),
+            ("types.SimpleNamespace(k={2.0: None})", "s.k[3.0] = s.k.pop(2.0)"),
+            ("types.SimpleNamespace(k=collections.UserList([2.0]))", "s.k.append(3.0)"),
+            ("types.SimpleNamespace(k=collections.OrderedDict({2.0: 1}))", "s.k[3.0] = 1"),
+        ],
+    )
+    def test_containers_of_the_standard_library(self, made: str, change: str) -> None:
+        users = module(
+            f"import argparse, array, collections, types\ns = {made}\n"
+            "def f(x):\n    held = s\n    return x * sum(held.k)\n"
+        )
+        fast = dl.jit(users.f)
+        same(fast(1.5), users.f(1.5))
+        same(fast(1.5), users.f(1.5))
+        assert len(fast.traces) == 1
+        exec(change, users.__dict__)
+        same(fast(1.5), users.f(1.5))
+        assert len(fast.traces) == 2
 
     def test_slots_of_objects_and_the_code_of_functions(self) -> None:
         users = module(
