@@ -35,6 +35,9 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = ["fori_loop", "scan"]
 
+MOST_UNROLLED = 10_000
+"""Nodes up to which a loop is unrolled for what has no loops: formulas as text, SymPy, C."""
+
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
@@ -149,8 +152,13 @@ def fori_loop(lower: int, upper: int, body_fun: Callable[[Any, Any], Any], init_
                 break
         else:
             return value
-    counters = np.arange(lower, upper, dtype=np.float64)
-    return scan(lambda value, i: (body_fun(i, value), None), init_val, counters)[0]
+
+    def step(carry: tuple[Any, Any], _: None) -> tuple[Any, None]:
+        i, value = carry
+        return (i + 1.0, body_fun(i, value)), None
+
+    (_, last), _ = scan(step, (float(lower), init_val), length=max(int(upper - lower), 0))
+    return last
 
 
 def _length(leaves: Sequence[Any], length: int | None) -> int:
@@ -397,5 +405,5 @@ def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: boo
         loop.output_shapes,
         custom(loop.jvp, loop.vjp),
         [loop.body],
-        unrolls=True,
+        unrolls=steps * len(loop.body.graph) <= MOST_UNROLLED,
     )
