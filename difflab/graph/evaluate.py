@@ -51,6 +51,10 @@ class ArrayInterpreter:
         return np.float64(value)
 
 
+_Row = tuple[int, tuple[int, Sequence[int]]]
+"""A node, its opcode and its arguments."""
+
+
 class Fold:
     """The computation of some nodes of a graph on one kind of values, prepared for many calls.
 
@@ -83,33 +87,37 @@ class Fold:
         self._params = [dict(entry) for entry in graph.param_table]
         self._param_ids = graph.param_ids.tolist()
 
-    @cached_property
-    def _rows(self) -> list[tuple[int, Sequence[int]]]:
-        """The rows of the graph, for more than one call."""
-        return list(self._graph.rows())
-
-    def again(self, environment: Mapping[int, Any]) -> list[Any]:
-        """Return the wanted values, as a call does, faster from the second time."""
-        return self(environment, self._rows)
-
-    def __call__(
-        self,
-        environment: Mapping[int, Any],
-        rows: Iterable[tuple[int, Sequence[int]]] | None = None,
-    ) -> list[Any]:
+    def __call__(self, environment: Mapping[int, Any]) -> list[Any]:
         """Return the wanted values; others are dropped after their last use.
 
         Parameters
         ----------
         environment : mapping of int to value
             The value of every input node that is needed.
-        rows : iterable of (int, sequence of int), optional
-            The opcode and the arguments of every node; those of the graph when None.
         """
+        return self._computed([None] * len(self._graph), enumerate(self._graph.rows()), environment)
+
+    def again(self, environment: Mapping[int, Any]) -> list[Any]:
+        """Return the wanted values as a call does, with the constants prepared: for many calls."""
+        values, rows = self._prepared
+        return self._computed(values.copy(), rows, environment)
+
+    @cached_property
+    def _prepared(self) -> tuple[list[Any], list[_Row]]:
+        """The values of the constants, and the other nodes."""
+        values: list[Any] = [None] * len(self._graph)
+        for node, number in self._graph.constants.items():
+            values[node] = self._interpreter.constant(*number)
+        rows = enumerate(self._graph.rows())
+        return values, [(node, row) for node, row in rows if row[0] != CONSTANT]
+
+    def _computed(
+        self, values: list[Any], rows: Iterable[_Row], environment: Mapping[int, Any]
+    ) -> list[Any]:
+        """Compute the nodes of `rows` into `values`."""
         operations, params, param_ids = self._operations, self._params, self._param_ids
         dying, constants = self._dying, self._graph.constants
-        values: list[Any] = [None] * len(self._graph)
-        for node, (opcode, args) in enumerate(self._graph.rows() if rows is None else rows):
+        for node, (opcode, args) in rows:
             if opcode >= FIRST_ROW:
                 operation = operations[opcode - FIRST_ROW]
                 operands = [values[arg] for arg in args]
