@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.rows import (
+    chosen,
     composed,
     cotangents_of,
     function_row,
@@ -27,7 +28,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
-from difflab.primitives import where
 
 __all__ = ["cond"]
 
@@ -93,10 +93,10 @@ def cond(
     read = [*shapes_of(yes.captured), *shapes_of(no.captured)]
     shapes = [*shapes_of(leaves), *read]
     middle = count + len(yes.captured)
-    chosen = composed(lambda nodes: inlined(yes.function, nodes[:middle]), shapes)
-    other = composed(lambda nodes: inlined(no.function, [*nodes[:count], *nodes[middle:]]), shapes)
+    first = composed(lambda nodes: inlined(yes.function, nodes[:middle]), shapes)
+    second = composed(lambda nodes: inlined(no.function, [*nodes[:count], *nodes[middle:]]), shapes)
     values = [*leaves, *yes.captured, *no.captured]
-    return unflatten(yes.structure, Branches(chosen, other).applied(pred, values))
+    return unflatten(yes.structure, Branches(first, second).applied(pred, values))
 
 
 @dataclass(frozen=True)
@@ -116,16 +116,8 @@ class Branches:
         pred, operands = values[0], values[1:]
         if not batch and not isinstance(pred, Node):
             return prepared(self.true if pred else self.false, on)(operands)
-        choose = on.operation(where)
-        pairs = zip(
-            prepared(self.true, on)(operands),
-            prepared(self.false, on)(operands),
-            self.true.output_shapes,
-            strict=True,
-        )
-        return [
-            choose(_opened(pred, shape) if batch else pred, yes, no) for yes, no, shape in pairs
-        ]
+        yes, no = prepared(self.true, on)(operands), prepared(self.false, on)(operands)
+        return chosen(on, pred, yes, no, self.true.output_shapes)
 
     def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
         """Return the tangent of the packed outputs: a choice of tangent maps."""
@@ -138,11 +130,6 @@ class Branches:
         both = Branches(cotangents_of(self.true), cotangents_of(self.false))
         bars = unpacked(y_bar, self.true.output_shapes)
         return [None, *both.applied(args[0], [*args[1:], *bars])]
-
-
-def _opened(pred: Any, shape: Shape) -> Any:
-    """Return truth values of a batch, with axes for the elements of a value."""
-    return pred.reshape(pred.shape + (1,) * len(shape))
 
 
 @lru_cache(maxsize=512)

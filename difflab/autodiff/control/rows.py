@@ -19,10 +19,12 @@ from difflab.graph.function import Function, inline
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.primitives import where
 
 __all__ = [
     "Step",
     "as_nodes",
+    "chosen",
     "composed",
     "cotangents_of",
     "function_row",
@@ -70,6 +72,17 @@ def prepared(function: Function, interpreter: Interpreter) -> Step:
         return fold.again(dict(zip(nodes, values, strict=True)))
 
     return step
+
+
+def chosen(
+    on: Interpreter, truth: Any, new: Sequence[Any], old: Sequence[Any], shapes: Sequence[Shape]
+) -> list[Any]:
+    """Return `new` where the truth values of a batch hold, else `old`; values of these shapes."""
+    choose = on.operation(where)
+    return [
+        choose(truth.reshape(truth.shape + (1,) * len(shape)) if truth.shape else truth, one, two)
+        for one, two, shape in zip(new, old, shapes, strict=True)
+    ]
 
 
 def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:

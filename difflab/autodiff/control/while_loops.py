@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from difflab.autodiff.control.rows import (
+    chosen,
     composed,
     cotangents_of,
     function_row,
@@ -31,7 +33,6 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
-from difflab.primitives import where
 
 __all__ = ["while_loop"]
 
@@ -141,42 +142,45 @@ class WhileLoop:
 
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the last value; values may have batch axes in front."""
-        return self._forward(on, values, batch)[-1][0]
+        value: list[Any] = deque(self._visited(on, values, batch), maxlen=1)[0][0]
+        return value
 
     def run_back(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the cotangents of the first value and of the constants."""
         count = len(self.shapes)
         inputs, bars = values[: len(self.body.input_shapes)], list(values[-count:])
-        pull = prepared(cotangents_of(self.body), on)
+        pull = prepared(self._pull, on)
         constants = inputs[count:]
         sums: list[Any] = [np.zeros(shape)[()] for shape in self.constants]
-        add = np.add
-        steps = self._forward(on, inputs, batch)[:-1]
-        for value, going in reversed(steps):
+        for value, going in list(self._visited(on, inputs, batch))[-2::-1]:
             found = pull([*value, *constants, *bars])
             earlier, parts = found[:count], found[count:]
             if batch:
-                earlier = _chosen(on, going, earlier, bars, self.shapes)
-                parts = _chosen(on, going, parts, [0.0] * len(parts), self.constants)
+                earlier = chosen(on, going, earlier, bars, self.shapes)
+                parts = chosen(on, going, parts, [0.0] * len(parts), self.constants)
             bars = earlier
-            sums = [add(total, part) for total, part in zip(sums, parts, strict=True)]
+            sums = [total + part for total, part in zip(sums, parts, strict=True)]
         return [*bars, *sums]
 
-    def _forward(
+    @cached_property
+    def _pull(self) -> Function:
+        """The cotangents of the step's inputs."""
+        return cotangents_of(self.body)
+
+    def _visited(
         self, on: Interpreter, values: Sequence[Any], batch: Shape
-    ) -> list[tuple[list[Any], Any]]:
-        """Return the value before each step and whether the step is taken, the last value last."""
+    ) -> Iterator[tuple[list[Any], Any]]:
+        """Yield the value before each step and whether the step is taken, the last value last."""
         test, step = prepared(self.test, on), prepared(self.body, on)
         count = len(self.shapes)
         value, constants = list(values[:count]), values[count:]
-        found: list[tuple[list[Any], Any]] = []
         while True:
             (going,) = test([*value, *constants])
-            found.append((value, going))
+            yield value, going
             if not (going.any() if batch else going):
-                return found
+                return
             after = step([*value, *constants])
-            value = _chosen(on, going, after, value, self.shapes) if batch else after
+            value = chosen(on, going, after, value, self.shapes) if batch else after
 
     def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
         """Return the tangent of the packed value: a loop that carries the tangents as well."""
@@ -238,17 +242,6 @@ class WhileLoop:
         count = len(self.shapes)
         behind = 2 * count
         return [*merged[:count], *merged[behind : behind + len(self.constants)]]
-
-
-def _chosen(
-    on: Interpreter, going: Any, new: Sequence[Any], old: Sequence[Any], shapes: Sequence[Shape]
-) -> list[Any]:
-    """Return the new value at the points of a batch whose loop goes on."""
-    choose = on.operation(where)
-    return [
-        choose(going.reshape(going.shape + (1,) * len(shape)), one, other)
-        for one, other, shape in zip(new, old, shapes, strict=True)
-    ]
 
 
 @lru_cache(maxsize=512)

@@ -206,7 +206,7 @@ class _Search:
         for name in ("__defaults__", "__kwdefaults__"):
             self._attribute(value, name, f"{value.__name__}.{name}", where)
         self.attributes.append((value, "__code__", value.__code__))
-        if _is_users(value.__code__.co_filename):
+        if _owner(value.__code__.co_filename) == "user":
             self._code(value.__code__, value.__globals__)
 
     def _code(self, code: CodeType, scope: dict[str, Any]) -> None:
@@ -215,13 +215,13 @@ class _Search:
         for name, line in _globals(code).items():
             self._entry(scope, name, f"global {name}", line)
             module = scope.get(name)
-            if isinstance(module, ModuleType) and _is_users(getattr(module, "__file__", "") or ""):
+            if isinstance(module, ModuleType) and _owner(_file(module)) == "user":
                 for attribute in attributes:
                     if attribute in vars(module):
                         self._entry(vars(module), attribute, f"global {name}.{attribute}", line)
 
     def _class(self, path: str, value: type, where: str) -> None:
-        if not _is_users_class(value):
+        if _owner(_file_of(value)) != "user":
             return
         for base in value.__mro__[1:-1]:
             self._todo.append((f"{path} base {base.__name__}", base, where))
@@ -239,7 +239,8 @@ class _Search:
             self._todo.append((path, inner, where))
             return
         kind = type(value)
-        if not (isinstance(value, _HOLDERS) or _holds_state(kind)):
+        held = isinstance(value, _HOLDERS)
+        if not held and _owner(_file_of(kind)) not in ("user", "installed"):
             return
         self._todo.append((f"class {kind.__name__}", kind, where))
         attributes = getattr(value, "__dict__", {})
@@ -309,34 +310,18 @@ def _shown(value: Any) -> str:
 
 
 @lru_cache(1024)
-def _is_users(file: str) -> bool:
-    """Whether a file is the user's, not difflab's, the standard library's or installed."""
-    if not file or file.startswith("<frozen"):
-        return False
-    if file.startswith("<"):
-        return True
-    installed = any(folder in Path(file).parts for folder in ("site-packages", "dist-packages"))
-    return not installed and _is_others(file)
-
-
-def _is_others(file: str) -> bool:
-    """Whether a file belongs neither to difflab nor to the standard library."""
+def _owner(file: str | None) -> str:
+    """Return whose a file is: "user", "installed" (a package), "standard" or "difflab"."""
+    if file is None or (file.startswith("<") and not file.startswith("<frozen")):
+        return "user"
     path = Path(file)
-    own = path.is_relative_to(PACKAGE)
-    installed = any(folder in path.parts for folder in ("site-packages", "dist-packages"))
-    return not own and (installed or not path.is_relative_to(sysconfig.get_path("stdlib")))
-
-
-def _is_users_class(kind: type) -> bool:
-    """Whether the code of a class is the user's."""
-    file = _file_of(kind)
-    return file is None or _is_users(file)
-
-
-def _holds_state(kind: type) -> bool:
-    """Whether the attributes of the instances of a class may be changed by the user."""
-    file = _file_of(kind)
-    return file is None or (file != "" and _is_others(file))
+    if path.is_relative_to(PACKAGE):
+        return "difflab"
+    if any(folder in path.parts for folder in ("site-packages", "dist-packages")):
+        return "installed"
+    built_in = file == "" or file.startswith("<frozen")
+    standard = built_in or path.is_relative_to(sysconfig.get_path("stdlib"))
+    return "standard" if standard else "user"
 
 
 def _file_of(kind: type) -> str | None:
@@ -344,6 +329,11 @@ def _file_of(kind: type) -> str | None:
     module = sys.modules.get(kind.__module__)
     if module is None or kind.__module__ == "__main__":
         return None
+    return _file(module)
+
+
+def _file(module: ModuleType) -> str:
+    """Return the file of a module, empty if it is built in."""
     return getattr(module, "__file__", None) or ""
 
 
