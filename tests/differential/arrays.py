@@ -278,7 +278,7 @@ def check_calls(program: Program, function: Function) -> None:
         found = listed(fast(*given))
         wanted = listed(program.asked(*inputs))
         what = f"{setting.target} against the plain evaluation ({fast.reason})"
-        agree(found, wanted, lambda: noise(program.asked, inputs, wanted), what)  # noqa: B023
+        agree(found, wanted, lambda n: noise(program.asked, inputs, wanted, n), what)  # noqa: B023
         for array, old in zip(given, before, strict=True):
             assert array.tobytes() == old.tobytes(), "an input was changed"
         check_owned(found, given)
@@ -313,7 +313,7 @@ def check_numpy(program: Program) -> None:
     else:
         wanted = program.values(inputs, np)
     found = listed(program.function(*inputs))
-    moves = lambda: noise(program.function, inputs, found)  # noqa: E731
+    moves = lambda n: noise(program.function, inputs, found, n)  # noqa: E731
     agree(found, wanted, moves, "plain against NumPy", FORMULAS)
 
 
@@ -330,7 +330,8 @@ def check_batch(program: Program) -> None:
     ]
     wanted = listed(program.asked(*point))
     found = [np.asarray(result)[last] for result in listed(program.asked(*inputs))]
-    agree(found, wanted, lambda: noise(program.asked, point, wanted), "a batch against its point")
+    moves = lambda n: noise(program.asked, point, wanted, n)  # noqa: E731
+    agree(found, wanted, moves, "a batch against its point")
 
 
 def check_jax(program: Program) -> None:
@@ -349,7 +350,7 @@ def check_jax(program: Program) -> None:
         flat = np.concatenate([np.ravel(slope) for slope in slopes])
     wanted = [np.asarray(right), flat]
     found = [value, gradient]
-    agree(found, wanted, lambda: noise(both, inputs, found), "against JAX", FORMULAS)
+    agree(found, wanted, lambda n: noise(both, inputs, found, n), "against JAX", FORMULAS)
 
 
 def check(program: Program) -> None:

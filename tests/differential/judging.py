@@ -12,6 +12,7 @@ ties stay ties.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -29,8 +30,9 @@ CLOSE = 32
 MOVES = (2.0**-36, 2.0**-50)
 ROUNDINGS = 64
 """Roundings of 2⁻⁵² that one operation may err by: a sum of 64 terms, a row of 4 units and more."""
-SAMPLES = 4
-"""Of each move."""
+SAMPLES, MANY_SAMPLES = 4, 64
+"""Of each move; many where few do not explain a difference: the sine of a large number may return
+to the same value four times by chance."""
 FORMULAS = 1e-12
 """What NumPy's and JAX's own formulas lose, absolutely: JAX's slope of tanh is 1 - y², which rounds
 to 2⁻⁵³ where the slope is small, and later factors enlarge that."""
@@ -67,10 +69,12 @@ class _Moved(ArrayInterpreter):
         return mixing
 
     def _shuffled(self, value: Any, axes: Sequence[int]) -> Any:
-        rng = np.random.default_rng(self.sample)
-        for axis in axes:
-            value = rng.permutation(value, axis=axis)
-        return value
+        """Put the terms in another order, from any of the axes to any other."""
+        last = tuple(range(-len(axes), 0))
+        terms = np.moveaxis(value, axes, last)
+        flat = terms.reshape(*terms.shape[: terms.ndim - len(axes)], -1)
+        mixed = np.random.default_rng(self.sample).permutation(flat, axis=-1)
+        return np.moveaxis(mixed.reshape(terms.shape), last, axes)
 
     def _moved(self, value: Any, apart: int = 0) -> Any:
         array = np.asarray(value)
@@ -79,14 +83,17 @@ class _Moved(ArrayInterpreter):
         fraction = np.frexp(np.abs(array))[0] * (1e5 + 7919.0 * self.sample)
         if apart:
             fraction = fraction + np.arange(array.size).reshape(array.shape) * 0.618 + 0.3 * apart
-        return array * (1.0 + self.move * (2.0 * (fraction - np.floor(fraction)) - 1.0))
+        moved = array * (1.0 + self.move * (2.0 * (fraction - np.floor(fraction)) - 1.0))
+        return np.where(np.isinf(array), array, moved)
 
 
-def noise(function: Function, values: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+def noise(
+    function: Function, values: Sequence[Any], wanted: Sequence[Any], samples: int
+) -> list[Any]:
     """Return for every output how far rounding may move it, at one point or a batch."""
     found = [np.full(np.shape(right), 1e-300) for right in wanted]
     with np.errstate(all="ignore"):
-        for move, sample in product(MOVES, range(SAMPLES)):
+        for move, sample in product(MOVES, range(samples)):
             results = evaluate(function, [np.asarray(v) for v in values], _Moved(move, sample))
             for place, (result, right) in enumerate(zip(results, wanted, strict=True)):
                 far = np.abs(np.subtract(result, right, dtype=np.float64))
@@ -99,16 +106,17 @@ def noise(function: Function, values: Sequence[Any], wanted: Sequence[Any]) -> l
 def agree(
     found: Sequence[Any],
     wanted: Sequence[Any],
-    moves: Callable[[], Sequence[Any]],
+    moves: Callable[[int], Sequence[Any]],
     what: str,
     others: float = 0.0,
 ) -> None:
     """Raise AssertionError where outputs differ by more than rounding.
 
-    `others` is what other formulas than difflab's lose, of the largest number of an output or 1.
+    ``moves(samples)`` is the `noise` of the outputs; `others` is what other formulas than
+    difflab's lose, of the largest number of an output or 1.
     """
     assert len(found) == len(wanted), f"{what}: {len(found)} outputs, not {len(wanted)}"
-    moved: Sequence[Any] | None = None
+    moved = cache(moves)
     for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
         assert np.shape(one) == np.shape(other), f"{what}: {np.shape(one)}, not {np.shape(other)}"
         a, b = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
@@ -119,10 +127,13 @@ def agree(
             same = (far <= CLOSE * np.spacing(np.abs(b))) | (a == b) | (np.isnan(a) & np.isnan(b))
             if same.all():
                 continue
-            moved = moves() if moved is None else moved
             largest = max(1.0, np.abs(b[np.isfinite(b)]).max(initial=0.0))
-            same |= (far <= moved[place] + others * largest) | np.isinf(moved[place])
+            for samples in (SAMPLES, MANY_SAMPLES):
+                bound = moved(samples)[place]
+                same |= (far <= bound + others * largest) | np.isinf(bound)
+                if same.all():
+                    break
         assert same.all(), (
-            f"{what}: output {place}\n{one!r}\nis not\n{other!r}\n"
-            f"they differ by {np.where(same, 0, far).max()}, rounding explains {moved[place]!r}"
+            f"{what}: output {place}, element {np.argwhere(~same)[0].tolist()} of {same.shape}, is "
+            f"{a[~same][0]}, not {b[~same][0]}: rounding explains {np.asarray(bound)[~same][0]}"
         )
