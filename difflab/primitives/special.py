@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
@@ -13,6 +14,18 @@ __all__ = ["derf", "digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
 REAL = (-2.5, 2.5)
 POSITIVE = (0.4, 4.0)
 SLOPE = 2 / math.sqrt(math.pi)
+
+
+def _polygamma(mp: Any, k: Any, x: Any) -> Any:
+    """The derivative of digamma of that order; far below zero as its kernel computes it."""
+    order = int(k)
+    if not mp.ninf < x < kernels.FAR:
+        return mp.polygamma(order, x)
+    near = x - mp.floor(x) - 1
+    reflected = mp.polygamma(order, 1 - x) - mp.polygamma(order, 1 - near)
+    return mp.polygamma(order, near) + (-1) ** order * reflected
+
+
 
 erf: Primitive = Primitive(
     name="erf",
@@ -76,7 +89,7 @@ polygamma: Primitive = Primitive(
     name="polygamma",
     kernel=kernels.polygamma,
     rule=elementwise(None, lambda t, y, k, x: t * polygamma(k + 1, x)),
-    mpmath=lambda mp, k, x: mp.polygamma(int(k), x),
+    mpmath=_polygamma,
     latex="\\psi^{{({0})}}\\left({1}\\right)",
     glyph="ψ⁽ⁿ⁾",
     notation="polygamma",

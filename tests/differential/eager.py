@@ -32,7 +32,7 @@ TOLERANCE = 1e-10
 """Of an answer relative to the largest number of its array. A program has about ten operations,
 each of which rounds differently in PyTorch by a few 1e-16 of its value; what is subtracted loses
 four digits at most before `judge` asks how well conditioned the program is."""
-NUDGE = 1e-9
+NUDGE, NUDGES = 1e-9, 8
 """How far leaves are moved, relatively, to see how much of that arrives at an answer."""
 ROUNDED = 1e-13
 """Of the numbers that a run has to do with (see `reach`): what is left where a sum should be 0."""
@@ -362,6 +362,9 @@ def judge(program: Program, actions: list[Action], ours: Results) -> None:
         counts["cancelled"] += 1
         return
     spread = sensitivity(program, actions, theirs)  # rarely asked for
+    if np.inf in spread["values"]:  # rounding decides whether a value is infinite
+        counts["ill-conditioned"] += 1
+        return
     scale = reach(ours.values)
     for name, place, a, b in wrong:
         order = 1 if name == "values" else 3 if name == "second" else 2
@@ -376,23 +379,28 @@ def sensitivity(program: Program, actions: list[Action], theirs: Any) -> dict[st
     """Return how far PyTorch's answers move with the leaves."""
     moved = []
     start = Decoder(program.data)
-    for sign in (1, -1):
+    for number in range(NUDGES):
         leaves = [
-            leaf * (1 + NUDGE * sign * np.cos(1 + np.arange(leaf.size)).reshape(leaf.shape))
+            leaf * (1 + NUDGE * np.cos(1 + number + np.arange(leaf.size)).reshape(leaf.shape))
             for leaf in start.leaves
         ]
         moved.append(PeerRun(leaves, start.twice).run(actions))
     found = {}
     for name in ("values", "gradients", "retained", "watched", "second"):
         found[name] = [
-            0.0
-            if a is None
-            else max(float(np.nan_to_num(np.abs(b - a)).max(initial=0.0)) for b in others)
+            0.0 if a is None else max(float(apart(a, b).max(initial=0.0)) for b in others)
             for a, *others in zip(
                 getattr(theirs, name), *[getattr(other, name) for other in moved], strict=False
             )
         ]
     return found
+
+
+def apart(one: Any, other: Any) -> Any:
+    """Return how far numbers are from each other: infinitely where one is no number or infinite."""
+    with np.errstate(invalid="ignore"):
+        far = np.nan_to_num(np.abs(one - other), nan=np.inf, posinf=np.inf)
+    return np.where((one == other) | (np.isnan(one) & np.isnan(other)), 0.0, far)
 
 
 FAMILY = Family(

@@ -409,4 +409,7 @@ def test_derivatives_of_digamma_far_below_zero_are_the_reflected_ones(order: int
         place = mpmath.mpf(x) - mpmath.floor(x)
         turned = mpmath.diff(lambda z: mpmath.pi * mpmath.cot(mpmath.pi * z), place, order)
         expected = (-1) ** order * mpmath.polygamma(order, 1 - mpmath.mpf(x)) - turned
+        # mpmath's own takes as many steps as x is below 0
+        spelled = TABLE["polygamma"].mpmath(mpmath, order, mpmath.mpf(x))
+        assert abs(spelled / expected - 1) < 1e-40
     assert float(TABLE["polygamma"](order, x)) == pytest.approx(float(expected), rel=1e-15)
