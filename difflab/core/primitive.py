@@ -253,6 +253,8 @@ class Primitive:
         ``(shapes, **params) -> shape``; None for elementwise broadcasting.
     unbatched : callable or None
         ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
+    holds : object or None
+        What a row that is made for one use consists of, such as a loop and its body.
     """
 
     name: str
@@ -286,6 +288,7 @@ class Primitive:
     commutative: bool = False
     shape: Callable[..., Shape] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
+    holds: Any = None
     _computers: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

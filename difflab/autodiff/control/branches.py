@@ -19,7 +19,7 @@ from difflab.autodiff.control.rows import (
     tangents_of,
 )
 from difflab.autodiff.recording import Contents, Recording, record
-from difflab.core.primitive import Primitive, custom
+from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
 from difflab.graph.custom.rows import packed, unpacked
@@ -106,6 +106,21 @@ class Branches:
     true: Function
     false: Function
 
+    @property
+    def functions(self) -> tuple[Function, Function]:
+        """Both functions."""
+        return (self.true, self.false)
+
+    @property
+    def input_shapes(self) -> list[Shape]:
+        """The shapes of the predicate and of the functions' arguments."""
+        return [(), *self.true.input_shapes]
+
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the results."""
+        return self.true.output_shapes
+
     def applied(self, pred: Any, values: Sequence[Any]) -> list[Node]:
         """Append the choice to the graph; return its outputs."""
         row = _row(Contents(self.true), Contents(self.false))
@@ -135,12 +150,4 @@ class Branches:
 @lru_cache(maxsize=512)
 def _row(true: Contents, false: Contents) -> Primitive:
     """Return the row of a choice; equal choices have one row."""
-    branches = Branches(true.function, false.function)
-    return function_row(
-        "cond",
-        branches.run,
-        [(), *branches.true.input_shapes],
-        branches.true.output_shapes,
-        custom(branches.jvp, branches.vjp),
-        [branches.true, branches.false],
-    )
+    return function_row("cond", Branches(true.function, false.function))

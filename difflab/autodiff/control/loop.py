@@ -21,7 +21,7 @@ from difflab.autodiff.control.rows import (
     zeros,
 )
 from difflab.autodiff.recording import Contents
-from difflab.core.primitive import Primitive, custom
+from difflab.core.primitive import Primitive
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.evaluate import Interpreter
 from difflab.graph.function import Function
@@ -56,6 +56,11 @@ class Loop:
     arrays: int
     steps: int
     reverse: bool
+
+    @property
+    def functions(self) -> tuple[Function]:
+        """The step."""
+        return (self.body,)
 
     @property
     def input_shapes(self) -> list[Shape]:
@@ -183,12 +188,4 @@ def _stacked(parts: Sequence[Any], shape: Shape, batch: Shape) -> Any:
 def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: bool) -> Primitive:
     """Return the row of a loop; equal loops have one row, so that they become one node."""
     loop = Loop(contents.function, carries, arrays, steps, reverse)
-    return function_row(
-        "scan",
-        loop.run,
-        loop.input_shapes,
-        loop.output_shapes,
-        custom(loop.jvp, loop.vjp),
-        [loop.body],
-        unrolls=steps * len(loop.body.graph) <= MOST_UNROLLED,
-    )
+    return function_row("scan", loop, unrolls=steps * len(loop.body.graph) <= MOST_UNROLLED)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from difflab.autodiff.engine.argnums import pulled, pushed
-from difflab.core.primitive import Custom, Primitive
+from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
 from difflab.graph.custom.rows import packed
@@ -22,6 +22,7 @@ from difflab.graph.node import Node
 from difflab.primitives import where
 
 __all__ = [
+    "Control",
     "Step",
     "as_nodes",
     "chosen",
@@ -39,8 +40,6 @@ __all__ = [
 
 Step = Callable[[Sequence[Any]], list[Any]]
 """A function evaluated on one value per input."""
-Run = Callable[[Interpreter, Sequence[Any], Shape], list[Any]]
-"""Computes the outputs of a row from its arguments, whose leading axes broadcast to a batch."""
 
 
 def is_traced(leaves: Sequence[Any]) -> bool:
@@ -134,33 +133,44 @@ def zeros(builder: Builder, shapes: Sequence[Shape]) -> list[Node]:
     return [Node(builder, builder.spread(builder.constant(0), shape)) for shape in shapes]
 
 
-def function_row(
-    name: str,
-    run: Run,
-    input_shapes: Sequence[Shape],
-    output_shapes: Sequence[Shape],
-    rule: Custom,
-    functions: Sequence[Function],
-    *,
-    unrolls: bool = True,
-) -> Primitive:
+class Control(Protocol):
+    """Functions, and when they are computed: what a row of several inputs and outputs holds."""
+
+    @property
+    def functions(self) -> Sequence[Function]:
+        """The functions inside it."""
+
+    @property
+    def input_shapes(self) -> Sequence[Shape]:
+        """The shape of each argument."""
+
+    @property
+    def output_shapes(self) -> Sequence[Shape]:
+        """The shape of each output."""
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+
+    def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+        """Return the tangent of the packed outputs."""
+
+    def vjp(self, y_bar: Node, y: Node, *args: Node) -> Sequence[Node | None]:
+        """Return the cotangents of all arguments."""
+
+
+def function_row(name: str, control: Control, *, unrolls: bool = True) -> Primitive:
     """Return a row of several outputs, which form one packed vector.
 
     Parameters
     ----------
     name : str
         The row's name.
-    run : callable
-        What it computes.
-    input_shapes, output_shapes : sequence of tuple
-        The shape of each argument and of each output.
-    rule : Custom
-        Its derivatives.
-    functions : sequence of Function
-        The functions inside it.
+    control : Control
+        What it computes, and its derivatives.
     unrolls : bool
-        Whether `run` can be recorded.
+        Whether its steps can be recorded.
     """
+    input_shapes, output_shapes = control.input_shapes, control.output_shapes
     sizes = [math.prod(shape) for shape in output_shapes]
 
     def kernel(xp: ModuleType, *args: Any) -> Any:
@@ -169,7 +179,7 @@ def function_row(
             arg.shape[: arg.ndim - len(own)] for arg, own in zip(args, input_shapes, strict=True)
         ]
         batch = np.broadcast_shapes(*leading)
-        results = run(ArrayInterpreter(xp), args, batch)
+        results = control.run(ArrayInterpreter(xp), args, batch)
         flat = [
             xp.broadcast_to(xp.asarray(result), batch + shape).reshape((*batch, size))
             for result, shape, size in zip(results, output_shapes, sizes, strict=True)
@@ -178,12 +188,12 @@ def function_row(
         return whole.astype(np.float64) if whole.dtype.kind in "biu" else whole
 
     def exact(mp: Any, *args: Any) -> Any:
-        results = run(MpmathInterpreter(), args, ())
+        results = control.run(MpmathInterpreter(), args, ())
         return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
 
     def expansion(*args: Node) -> Node:
         builder = args[0].builder
-        results = as_nodes(builder, run(CarrierInterpreter(), args, ()))
+        results = as_nodes(builder, control.run(CarrierInterpreter(), args, ()))
         whole: Node = packed(results)
         return whole
 
@@ -191,9 +201,10 @@ def function_row(
         name=name,
         arity=len(input_shapes),
         kernel=kernel,
-        rule=rule,
+        rule=custom(control.jvp, control.vjp),
         mpmath=exact,
         expansion=expansion if unrolls else None,
-        analytic=all(row.analytic for f in functions for row in f.graph.primitives),
+        analytic=all(row.analytic for f in control.functions for row in f.graph.primitives),
         shape=lambda _: (sum(sizes),),
+        holds=control,
     )
