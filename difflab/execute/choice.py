@@ -142,11 +142,26 @@ def choose(
         return _requested(schedule, program, arrays, native, why_not)
     if program is not None:
         return _automatic(len(program.steps), native, why_not)
+    point = _point(schedule)[0] if _controls(schedule) and available() else None
+    where = "numpy" if point is None else "native for one point, since it has loops; numpy"
     if native is None:
-        return Choice(f"numpy: {arrays}")
+        return Choice(f"{where}: {arrays}", point=point)
     least, count = _least(native, WORTH_COMPILING_ARRAYS, FEW_POINTS + 1), native.operations
-    reason = f"numpy: {arrays}; native from {least} points, with {count} scalar operations"
-    return Choice(reason, native_from=least, native=native)
+    reason = f"{where}: {arrays}; native from {least} points, with {count} scalar operations"
+    return Choice(reason, native_from=least, native=native, point=point)
+
+
+def _controls(schedule: Schedule) -> bool:
+    """Whether NumPy would compute loops or choices step by step."""
+    return any(row.holds is not None for row in schedule.function.graph.primitives)
+
+
+def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:
+    """Return one point of a function of arrays as machine code, or None and the reason."""
+    try:
+        return NativeArrays(schedule), ""
+    except UnsupportedError as error:
+        return None, str(error)
 
 
 def _native(
@@ -171,19 +186,14 @@ def _requested(
     why_not: str,
 ) -> Choice:
     """Choose where machine code was requested."""
-    point, reason = None, ""
-    if program is None:
-        try:
-            point = NativeArrays(schedule)
-        except UnsupportedError as error:
-            reason = f", and {error}"
+    point, reason = _point(schedule) if program is None else (None, "")
     if native is not None:
         return Choice("native: as requested", native_from=0, native=native, point=point)
     if point is not None:
         return Choice(
             f"native for one point, as requested; numpy for batches: {why_not}", point=point
         )
-    why = f"{arrays}, and {why_not}{reason}" if arrays else why_not
+    why = ", and ".join(filter(None, (arrays, why_not, reason)))
     return Choice(f"numpy: {why}")
 
 

@@ -26,7 +26,6 @@ def _polygamma(mp: Any, k: Any, x: Any) -> Any:
     return mp.polygamma(order, near) + (-1) ** order * reflected
 
 
-
 erf: Primitive = Primitive(
     name="erf",
     kernel="special.erf",

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.rows import (
-    chosen,
-    composed,
     cotangents_of,
     function_row,
-    inlined,
     is_traced,
-    prepared,
     shapes_of,
     tangents_of,
 )
@@ -22,14 +17,13 @@ from difflab.autodiff.recording import Contents, Recording, record
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import Branches
 from difflab.graph.custom.rows import packed, unpacked
-from difflab.graph.evaluate import Interpreter
-from difflab.graph.function import Function
-from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.pytree import flatten, unflatten
 
-__all__ = ["cond"]
+__all__ = ["append_branches", "cond"]
 
 
 def cond(
@@ -96,58 +90,30 @@ def cond(
     first = composed(lambda nodes: inlined(yes.function, nodes[:middle]), shapes)
     second = composed(lambda nodes: inlined(no.function, [*nodes[:count], *nodes[middle:]]), shapes)
     values = [*leaves, *yes.captured, *no.captured]
-    return unflatten(yes.structure, Branches(first, second).applied(pred, values))
+    return unflatten(yes.structure, append_branches(Branches(first, second), pred, values))
 
 
-@dataclass(frozen=True)
-class Branches:
-    """Two functions of the same inputs and outputs."""
+def append_branches(branches: Branches, pred: Any, values: Sequence[Any]) -> list[Node]:
+    """Append the choice to the graph; return its outputs."""
+    row = _row(Contents(branches.true), Contents(branches.false))
+    return unpacked(row(pred, *values), branches.true.output_shapes)
 
-    true: Function
-    false: Function
 
-    @property
-    def functions(self) -> tuple[Function, Function]:
-        """Both functions."""
-        return (self.true, self.false)
+def _jvp(branches: Branches, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+    """Return the tangent of the packed outputs: a choice of tangent maps."""
+    both = Branches(tangents_of(branches.true), tangents_of(branches.false))
+    y_dot: Node = packed(append_branches(both, args[0], [*args[1:], *dots[1:]]))
+    return y_dot
 
-    @property
-    def input_shapes(self) -> list[Shape]:
-        """The shapes of the predicate and of the functions' arguments."""
-        return [(), *self.true.input_shapes]
 
-    @property
-    def output_shapes(self) -> tuple[Shape, ...]:
-        """The shapes of the results."""
-        return self.true.output_shapes
-
-    def applied(self, pred: Any, values: Sequence[Any]) -> list[Node]:
-        """Append the choice to the graph; return its outputs."""
-        row = _row(Contents(self.true), Contents(self.false))
-        return unpacked(row(pred, *values), self.true.output_shapes)
-
-    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
-        """Compute the outputs; values may have batch axes in front."""
-        pred, operands = values[0], values[1:]
-        if not batch and not isinstance(pred, Node):
-            return prepared(self.true if pred else self.false, on)(operands)
-        yes, no = prepared(self.true, on)(operands), prepared(self.false, on)(operands)
-        return chosen(on, pred, yes, no, self.true.output_shapes)
-
-    def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-        """Return the tangent of the packed outputs: a choice of tangent maps."""
-        both = Branches(tangents_of(self.true), tangents_of(self.false))
-        y_dot: Node = packed(both.applied(args[0], [*args[1:], *dots[1:]]))
-        return y_dot
-
-    def vjp(self, y_bar: Node, y: Node, *args: Node) -> list[Node | None]:
-        """Return the cotangents of all arguments: a choice of transposed maps."""
-        both = Branches(cotangents_of(self.true), cotangents_of(self.false))
-        bars = unpacked(y_bar, self.true.output_shapes)
-        return [None, *both.applied(args[0], [*args[1:], *bars])]
+def _vjp(branches: Branches, y_bar: Node, y: Node, *args: Node) -> list[Node | None]:
+    """Return the cotangents of all arguments: a choice of transposed maps."""
+    both = Branches(cotangents_of(branches.true), cotangents_of(branches.false))
+    bars = unpacked(y_bar, branches.true.output_shapes)
+    return [None, *append_branches(both, args[0], [*args[1:], *bars])]
 
 
 @lru_cache(maxsize=512)
 def _row(true: Contents, false: Contents) -> Primitive:
     """Return the row of a choice; equal choices have one row."""
-    return function_row("cond", Branches(true.function, false.function))
+    return function_row("cond", Branches(true.function, false.function), _jvp, _vjp)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from difflab.autodiff.control.loop import Loop
+from difflab.autodiff.control.loop import append_loop
 from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
 from difflab.autodiff.recording import record
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
+from difflab.graph.control import Loop
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
@@ -223,7 +224,7 @@ def _as_a_node(
     loop = Loop(recording.function, len(first), len(leaves), steps, reverse)
     values = [*first, *leaves, *recording.captured]
     if is_traced(values):
-        found: Sequence[Any] = loop.applied(values)
+        found: Sequence[Any] = append_loop(loop, values)
     else:  # there are no steps
         found = loop.run(ArrayInterpreter(), values, ())
     last, ys = unflatten(recording.structure, found)

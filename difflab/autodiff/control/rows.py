@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,33 +14,26 @@ from difflab.autodiff.engine.argnums import pulled, pushed
 from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import Control, as_nodes
 from difflab.graph.custom.rows import packed
-from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
-from difflab.graph.function import Function, inline
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.primitives import where
 
 __all__ = [
-    "Control",
-    "Step",
-    "as_nodes",
-    "chosen",
-    "composed",
     "cotangents_of",
     "function_row",
-    "inlined",
     "is_traced",
-    "prepared",
     "require_equal_shapes",
     "shapes_of",
     "tangents_of",
     "zeros",
 ]
 
-Step = Callable[[Sequence[Any]], list[Any]]
-"""A function evaluated on one value per input."""
+Rule = Callable[..., Any]
 
 
 def is_traced(leaves: Sequence[Any]) -> bool:
@@ -62,57 +56,6 @@ def require_equal_shapes(before: Sequence[Shape], after: Sequence[Shape], what: 
             )
 
 
-def prepared(function: Function, interpreter: Interpreter) -> Step:
-    """Return a function for many evaluations on values of one kind."""
-    fold = Fold(function.graph, function.outputs, interpreter)
-    nodes = function.input_nodes
-
-    def step(values: Sequence[Any]) -> list[Any]:
-        return fold.again(dict(zip(nodes, values, strict=True)))
-
-    return step
-
-
-def chosen(
-    on: Interpreter, truth: Any, new: Sequence[Any], old: Sequence[Any], shapes: Sequence[Shape]
-) -> list[Any]:
-    """Return `new` where the truth values of a batch hold, else `old`; values of these shapes."""
-    choose = on.operation(where)
-    return [
-        choose(truth.reshape(truth.shape + (1,) * len(shape)) if truth.shape else truth, one, two)
-        for one, two, shape in zip(new, old, shapes, strict=True)
-    ]
-
-
-def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
-    """Return values as nodes of their shapes."""
-    return [
-        value if isinstance(value, Node) else Node(builder, builder.constant(float(value)))
-        for value in values
-    ]
-
-
-def composed(call: Callable[[list[Node]], list[Node]], shapes: Sequence[Shape]) -> Function:
-    """Return what code computes from nodes of the given shapes, as a function.
-
-    Examples
-    --------
-    >>> composed(lambda nodes: [nodes[0] * nodes[1]], [(), (2,)])(3.0, [1.0, 2.0])
-    array([3., 6.])
-    """
-    builder = Builder()
-    nodes = [Node(builder, builder.input(f"x{k + 1}", shape)) for k, shape in enumerate(shapes)]
-    results = [result.id for result in call(nodes)]
-    names = [f"y{k + 1}" for k in range(len(results))]
-    return Function.build(builder, [node.id for node in nodes], results, names)
-
-
-def inlined(function: Function, values: Sequence[Node]) -> list[Node]:
-    """Append a function to the graph of its arguments; return its outputs."""
-    builder = values[0].builder
-    return [Node(builder, node) for node in inline(function, builder, [v.id for v in values])]
-
-
 def tangents_of(function: Function) -> Function:
     """Return the tangents of all outputs, from the inputs and then their tangents."""
     count, outs = len(function.inputs), len(function.outputs)
@@ -133,32 +76,9 @@ def zeros(builder: Builder, shapes: Sequence[Shape]) -> list[Node]:
     return [Node(builder, builder.spread(builder.constant(0), shape)) for shape in shapes]
 
 
-class Control(Protocol):
-    """Functions, and when they are computed: what a row of several inputs and outputs holds."""
-
-    @property
-    def functions(self) -> Sequence[Function]:
-        """The functions inside it."""
-
-    @property
-    def input_shapes(self) -> Sequence[Shape]:
-        """The shape of each argument."""
-
-    @property
-    def output_shapes(self) -> Sequence[Shape]:
-        """The shape of each output."""
-
-    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
-        """Compute the outputs; values may have batch axes in front."""
-
-    def jvp(self, dots: Sequence[Node], y: Node, *args: Node) -> Node:
-        """Return the tangent of the packed outputs."""
-
-    def vjp(self, y_bar: Node, y: Node, *args: Node) -> Sequence[Node | None]:
-        """Return the cotangents of all arguments."""
-
-
-def function_row(name: str, control: Control, *, unrolls: bool = True) -> Primitive:
+def function_row(
+    name: str, control: Control, jvp: Rule, vjp: Rule, *, unrolls: bool = True
+) -> Primitive:
     """Return a row of several outputs, which form one packed vector.
 
     Parameters
@@ -166,7 +86,10 @@ def function_row(name: str, control: Control, *, unrolls: bool = True) -> Primit
     name : str
         The row's name.
     control : Control
-        What it computes, and its derivatives.
+        What it computes.
+    jvp, vjp : callable
+        Its derivatives: ``jvp(control, dots, y, *args)`` returns the tangent of the packed outputs
+        and ``vjp(control, y_bar, y, *args)`` the cotangents of all arguments.
     unrolls : bool
         Whether its steps can be recorded.
     """
@@ -201,7 +124,7 @@ def function_row(name: str, control: Control, *, unrolls: bool = True) -> Primit
         name=name,
         arity=len(input_shapes),
         kernel=kernel,
-        rule=custom(control.jvp, control.vjp),
+        rule=custom(partial(jvp, control), partial(vjp, control)),
         mpmath=exact,
         expansion=expansion if unrolls else None,
         analytic=all(row.analytic for f in control.functions for row in f.graph.primitives),

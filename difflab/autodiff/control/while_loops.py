@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from difflab.autodiff.control.rows import (
-    composed,
-    inlined,
-    is_traced,
-    require_equal_shapes,
-    shapes_of,
-)
-from difflab.autodiff.control.while_loop import WhileLoop
+from difflab.autodiff.control.rows import is_traced, require_equal_shapes, shapes_of
+from difflab.autodiff.control.while_loop import append_while_loop
 from difflab.autodiff.recording import record
 from difflab.errors import ShapeError
 from difflab.graph.checks import require_callable
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import WhileLoop
 from difflab.graph.pytree import flatten, unflatten
 
 __all__ = ["while_loop"]
@@ -88,4 +84,4 @@ def while_loop(
         composed(lambda nodes: inlined(test.function, nodes[:middle]), wide),
         composed(lambda nodes: inlined(step.function, [*nodes[:count], *nodes[middle:]]), wide),
     )
-    return unflatten(structure, loop.applied([*leaves, *test.captured, *step.captured]))
+    return unflatten(structure, append_while_loop(loop, [*leaves, *test.captured, *step.captured]))

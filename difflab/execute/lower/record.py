@@ -105,11 +105,15 @@ class Recorder:
         number = self.emit(form, detail, tuple(map(self.number, args)), shape, dtype)
         return RecordedValue(self, number, shape, dtype)
 
+    def unused(self) -> int:
+        """Return a number that no value has."""
+        self.next += 1
+        return self.next - 1
+
     def _fresh(self, dtype: np.dtype[Any]) -> int:
         if dtype == BOOL:
             self.program.truths.add(self.next)
-        self.next += 1
-        return self.next - 1
+        return self.unused()
 
     def inline(self, form: NumpyProgram, args: Sequence[int], shape: Shape = ()) -> int:
         """Append the operations of a form, given the numbers of its arguments."""

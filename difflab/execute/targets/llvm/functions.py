@@ -48,6 +48,10 @@ class Functions:
             self.texts[lanes] = "\n".join(_lanes(lanes, scalar, arity, width))
         return lanes
 
+    def declare(self, result: str, name: str, *arguments: str) -> None:
+        """Declare a function of the C library."""
+        self.texts.setdefault(name, f"declare {result} @{name}({', '.join(arguments)})")
+
     def called(self, template: str, width: int) -> dict[str, str]:
         """Return the functions that a template calls."""
         return {name: self.function(name, 1, width) for name in _CALLED.findall(template)}

@@ -124,7 +124,12 @@ def host() -> Host:
 
 
 def address(name: str) -> int:
-    """Return the address of a function of libmvec, libm or SciPy (``scipy.lgamma``); 0 if none."""
+    """Return the address of a function of libmvec, libm, Python or SciPy (``scipy.lgamma``).
+
+    It is 0 if there is none.
+    """
+    if name.startswith("Py"):
+        return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     if name.startswith("scipy."):
         return _scipy_address(SCIPY[name.removeprefix("scipy.")])
     return _symbol("libmvec.so.1" if name.startswith("_ZGV") else _libm(), name)

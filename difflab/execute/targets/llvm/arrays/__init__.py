@@ -1,11 +1,13 @@
 """Machine code for one point of a function of arrays: loop nests over elements in memory.
 
 `expansion` lowers each operation to a nest, `loop_detection` finds the iterations of a recurrence,
-`groups` fuses neighbours and assigns memory to values, and `nests` writes the module.
+`groups` fuses neighbours and assigns memory to values; `module` writes a `routine` for the
+function and one for each function that its `control` instructions call, all made of `nests`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,16 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import ConsistencyError, UnsupportedError
+from difflab.errors import ConsistencyError, ResourceError, UnsupportedError
 from difflab.execute.lower.arrays.point import PointTarget, Workspace
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
+from difflab.execute.targets.llvm.arrays.control import INTERRUPTED, NO_MEMORY
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
-from difflab.execute.targets.llvm.arrays.nests import Module
+from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
 
@@ -60,14 +63,13 @@ class NativeArrays(PointTarget):
         self.program = instructions(schedule)
         function = schedule.function
         super().__init__(function.input_shapes, len(function.outputs))
-        cut = segmented(self.program)
-        if sum(segment.period for segment in cut.segments) > LARGEST:
+        self.layout = NestLayout(self.program, segmented(self.program))
+        if self.layout.operations > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
-        self.layout = NestLayout(self.program, cut)
         self.module = Module(self.layout, host(), checked=checked())
         self.output_shapes = function.output_shapes
-        self.constants = np.array([*self.program.constants, 0.0])
         self.text = self.module.text()
+        self.constants = np.array([*self.module.constants, 0.0])
         self.entry_point = engine.load(
             self.text, self.module.functions.symbols, host(), self.module.operations
         )
@@ -97,7 +99,7 @@ class _NativeWorkspace:
     def __init__(self, target: NativeArrays) -> None:
         program = target.program
         self.target = target
-        self.table = np.zeros(program.inputs + 1, dtype=np.uintp)  # the last reports a fault
+        self.table = np.zeros(program.inputs + 4, dtype=np.intp)  # the last four report a fault
         self.memory = np.zeros(target.layout.room + 1)
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
         parts = (self.table, target.constants, self.memory)
@@ -117,15 +119,29 @@ class _NativeWorkspace:
             arrays.append(array)
             self.table[place] = array.ctypes.data
         self.target.entry_point.run(*self.addresses)
-        if self.table[-1]:
-            user = self.target.module.accesses[int(self.table[-1]) - 1]
-            raise ConsistencyError(f"machine code would leave its arrays: {user}")
+        if self.table[-4]:
+            self._failed()
         return tuple(
             [
                 self._owned(place, arrays if view is None else None)
                 for place, view in enumerate(self.results)
             ]
         )
+
+    def _failed(self) -> None:
+        """Raise what ended the run."""
+        fault, *raised = self.table[-4:].tolist()
+        if fault == INTERRUPTED:
+            restore = ctypes.pythonapi.PyErr_Restore
+            restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
+            restore(*raised)  # raises the exception of the signal's handler
+        if fault == NO_MEMORY:
+            raise ResourceError(
+                "there is not enough memory for the values of all steps of a while_loop",
+                hint="reverse mode keeps them; forward mode keeps one",
+            )
+        user = self.target.module.accesses[fault - 1]
+        raise ConsistencyError(f"machine code would leave its arrays: {user}")
 
     def _owned(self, place: int, arrays: Sequence[Array] | None) -> Any:
         """Return a result that shares no memory."""

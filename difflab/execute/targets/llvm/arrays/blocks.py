@@ -10,7 +10,7 @@ from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
 if TYPE_CHECKING:
-    from difflab.execute.targets.llvm.arrays.nests import Module
+    from difflab.execute.targets.llvm.arrays.routine import Routine
 
 __all__ = ["BlockedNest"]
 
@@ -24,7 +24,7 @@ class BlockedNest:
 
     Parameters
     ----------
-    module : Module
+    routine : Routine
         What is written to.
     step : Instruction
         The instruction.
@@ -38,13 +38,13 @@ class BlockedNest:
 
     def __init__(
         self,
-        module: Module,
+        routine: Routine,
         step: Instruction,
         domain: Sequence[int],
         strides: Sequence[Sequence[int]],
         inner: int,
     ) -> None:
-        self.module = module
+        self.routine = routine
         self.step = step
         self.domain = domain
         self.strides = strides
@@ -55,7 +55,7 @@ class BlockedNest:
         self.along = joined[-1] if joined else -1
         self.row = free[-1] if free else -1
         self.outer = [axis for axis in axes if axis not in (self.along, self.row)]
-        self.fused = "+fma" in module.host.features and step.name == "multiply"
+        self.fused = "+fma" in routine.host.features and step.name == "multiply"
 
     @property
     def fits(self) -> bool:
@@ -71,7 +71,7 @@ class BlockedNest:
             self._rows(pointers)
             return
         axis, *rest = axes
-        for counter in self.module.loop(0, self.domain[axis], 1):
+        for counter in self.routine.loop(0, self.domain[axis], 1):
             self._outer(rest, self._moved(pointers, counter, axis))
 
     def _rows(self, pointers: list[str]) -> None:
@@ -79,7 +79,7 @@ class BlockedNest:
         size = self.domain[self.row] if self.row >= 0 else 1
         whole = size // _ROWS * _ROWS
         if whole:
-            for counter in self.module.loop(0, whole, _ROWS):
+            for counter in self.routine.loop(0, whole, _ROWS):
                 self._columns(self._moved(pointers, counter, self.row), _ROWS)
         if size > whole:
             left = self._moved(pointers, str(whole), self.row) if whole else pointers
@@ -87,13 +87,13 @@ class BlockedNest:
 
     def _columns(self, pointers: list[str], rows: int) -> None:
         """Write blocks of neighbouring vectors, and what is left of them."""
-        width, size = self.module.host.width, self.domain[self.inner]
+        width, size = self.routine.host.width, self.domain[self.inner]
         most = max(_REGISTERS * width // 8 // _ROWS, 1)
         block = most * width
         whole = size // block * block
         if whole:
             pieces = [(k * width, width) for k in range(most)]
-            for counter in self.module.loop(0, whole, block):
+            for counter in self.routine.loop(0, whole, block):
                 self._block(self._moved(pointers, counter, self.inner), rows, pieces)
         rest = list(_pieces(size - whole, width))
         if rest:
@@ -104,7 +104,7 @@ class BlockedNest:
     def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
         """Return pointers advanced by a number of points along an axis."""
         return [
-            self.module.moved(pointer, count, strides[axis]) if count != "0" else pointer
+            self.routine.moved(pointer, count, strides[axis]) if count != "0" else pointer
             for pointer, strides in zip(pointers, self.strides, strict=True)
         ]
 
@@ -112,19 +112,19 @@ class BlockedNest:
 
     def _block(self, pointers: list[str], rows: int, pieces: Sequence[Piece]) -> None:
         """Write a block: its results are loaded, joined with every term, and stored."""
-        module = self.module
+        routine = self.routine
         cells = [(row, piece) for row in range(rows) for piece in pieces]
         places = [self._at(pointers[0], 0, row, start) for row, (start, _) in cells]
         before = [
-            module.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
+            routine.load(place, width) for place, (_, (_, width)) in zip(places, cells, strict=True)
         ]
-        names = [module.name() for _ in cells]
+        names = [routine.name() for _ in cells]
         after: list[str] = []
-        loop = module.loop(0, self.domain[self.along], 1)
+        loop = routine.loop(0, self.domain[self.along], 1)
         counter = next(loop)
         number = counter.removeprefix("%i")
-        patched = len(module.lines)
-        module.lines += [""] * len(cells)
+        patched = len(routine.lines)
+        routine.lines += [""] * len(cells)
         moved = self._moved(pointers, counter, self.along)
         loaded: dict[object, str] = {}
         for (row, piece), name in zip(cells, names, strict=True):
@@ -135,15 +135,15 @@ class BlockedNest:
             after.append(self._joined(name, terms, piece[1]))
         for k, (_, (_, width)) in enumerate(cells):
             ends = f"[{before[k]}, %in{number}], [{after[k]}, %end{number}]"
-            module.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
+            routine.lines[patched + k] = f"{names[k]} = phi {types(width)['v']} {ends}"
         next(loop, None)
         for place, (_, (_, width)), result in zip(places, cells, after, strict=True):
-            module.store(result, place, width)
+            routine.store(result, place, width)
 
     def _at(self, pointer: str, slot: int, row: int, start: int) -> str:
         strides = self.strides[slot]
         offset = start * strides[self.inner] + (row * strides[self.row] if self.row >= 0 else 0)
-        return self.module.moved(pointer, offset)
+        return self.routine.moved(pointer, offset)
 
     def _operand(
         self, loaded: dict[object, str], pointer: str, slot: int, row: int, piece: Piece
@@ -155,21 +155,21 @@ class BlockedNest:
         key = slot, row if across else 0, start if along else 0, width
         if key not in loaded:
             place = self._at(pointer, slot, row, start)
-            loaded[key] = self.module.vector(place, along, width)
+            loaded[key] = self.routine.vector(place, along, width)
         return loaded[key]
 
     def _joined(self, there: str, terms: Sequence[str], width: int) -> str:
         """Return a result that is joined with one more term."""
-        module, kinds = self.module, types(width)
+        routine, kinds = self.routine, types(width)
         v = kinds["v"]
         if self.fused and self.step.into == "add":
             typed = ", ".join(f"{v} {number}" for number in (*terms, there))
-            return module.assigned(f"call {v} @llvm.fma{kinds['w']}({typed})")
+            return routine.assigned(f"call {v} @llvm.fma{kinds['w']}({typed})")
         term = terms[0]
         if self.step.name != COPY:
-            term = module.name()
-            module.add(SPELLINGS[self.step.name].template.format(*terms, r=term, **kinds))
-        return module.joined(self.step.into, there, term, width)
+            term = routine.name()
+            routine.add(SPELLINGS[self.step.name].template.format(*terms, r=term, **kinds))
+        return routine.joined(self.step.into, there, term, width)
 
 
 def _pieces(size: int, width: int) -> Iterator[Piece]:

@@ -18,9 +18,15 @@ from difflab.execute.lower.ops import BOOL, FLOAT, Op, OpForm
 from difflab.execute.lower.record import RecordedValue
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.lower.ufuncs import spelled_form
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import Control
+from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 
 __all__ = ["instructions"]
@@ -68,6 +74,20 @@ def instructions(schedule: Schedule) -> Instructions:
     return _Expansion(lowering).result
 
 
+def _routine(function: Function) -> NestLayout:
+    """Return a function as a routine: its last inputs are the places of its outputs."""
+    count, shapes = len(function.inputs), [*function.input_shapes, *function.output_shapes]
+    whole = composed(lambda nodes: inlined(function, nodes[:count]), shapes)
+    program = instructions(Schedule.of(whole))
+    for number, (ref, shape) in enumerate(
+        zip(program.outputs, function.output_shapes, strict=True), count
+    ):
+        place = Ref(number, 0, contiguous(shape))
+        program.add(Instruction(COPY, shape, place, (ref,)))
+    program.outputs.clear()
+    return NestLayout(program, segmented(program))
+
+
 class _Expansion:
     """Writes the instructions."""
 
@@ -76,6 +96,7 @@ class _Expansion:
         program = self.program = lowering.program
         self.result = Instructions(program.inputs)
         self.refs: dict[int, tuple[Ref, Shape]] = {}
+        self.called: dict[Control, Subprograms] = {}
         for number, shape in enumerate(program.input_shapes):
             self.refs[number] = Ref(number, 0, contiguous(shape)), shape
             self.result.sizes[number] = math.prod(shape)
@@ -286,8 +307,38 @@ class _Expansion:
             self._placed(op, dict(params)["keys"], gaps=True)
         elif row.name == "pack":
             self._packed(op)
+        elif row.holds is not None:
+            self._control(op, row.name, row.holds)
         else:
             raise UnsupportedError(f"'{row.name}' has no machine code for arrays")
+
+    def _control(self, op: Op, name: str, control: Control) -> None:
+        """Call functions; the memory that they need lies behind the results."""
+        called = self.called.get(control)
+        if called is None:
+            called = self.called[control] = Subprograms(
+                control, tuple(map(_routine, control.functions))
+            )
+        args = [
+            self._contiguous(number, shape)
+            for number, shape in zip(op.reads, control.input_shapes, strict=True)
+        ]
+        out = self._made(op.number, op.shape, op.dtype)
+        self.result.sizes[op.number] = called.size
+        whole = Ref(out.root, 0, ())
+        self.result.add(Instruction(name, (), whole, tuple(args), control=called))
+
+    def _contiguous(self, number: int, shape: Shape) -> Ref:
+        """Return where a value begins whose numbers lie side by side, a copy if need be."""
+        ref, own = self.refs[number]
+        if own != shape:
+            raise ConsistencyError(f"a value of shape {own} is passed as one of {shape}")
+        steps = zip(shape, ref.strides, contiguous(shape), strict=True)
+        if any(size > 1 and step != wanted for size, step, wanted in steps):
+            copied = self._made(self.lowering.unused(), shape, FLOAT)
+            self._emit(COPY, shape, copied, [ref])
+            ref = copied
+        return Ref(ref.root, ref.offset, ())
 
     def _put(self, op: Op, places: Sequence[int], size: int, axis: int, rank: int) -> None:
         """Scatter-add the parts along an axis."""

@@ -7,14 +7,18 @@ other, so that an address is an offset plus a step per iteration.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions, Ref
 from difflab.execute.targets.llvm.arrays.loop_detection import Segment, Segments, ValuePosition
 from difflab.graph.ir import Shape
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
 __all__ = ["Address", "Group", "NestLayout", "squeezed"]
 
@@ -35,7 +39,7 @@ class Group(NamedTuple):
     steps: tuple[int, ...]
 
 
-@dataclass
+@dataclass(eq=False)
 class NestLayout:
     """Groups of every segment, and the memory of their values.
 
@@ -69,6 +73,26 @@ class NestLayout:
         self.starts.append((places, size))
         self.room += size * segment.count
 
+    @property
+    def controls(self) -> list[Subprograms]:
+        """What its control instructions call, those that a loop repeats counted once."""
+        pieces = (self._piece(segment, 0) for segment in self.cut.segments)
+        return [step.control for piece in pieces for step in piece if step.control is not None]
+
+    @property
+    def operations(self) -> int:
+        """The instructions, those that are called as well, and those in a loop counted once."""
+        own = sum(segment.period for segment in self.cut.segments)
+        return own + sum(control.operations for control in self.controls)
+
+    @property
+    def work(self) -> int:
+        """The scalar operations of a run; loops whose steps are not known count as one step."""
+        return sum(
+            step.control.work if step.control is not None else math.prod(step.domain)
+            for step in self.program.code
+        )
+
     # --- groups -----------------------------------------------------------------------------
 
     def _grouped(self, segment: Segment) -> list[Group]:
@@ -81,6 +105,9 @@ class NestLayout:
         for place in range(segment.period):
             own = squeezed(variants[0][place].domain)
             fits = bool(steps) and own == domain and len(steps) < _LARGEST
+            fits = fits and not any(
+                step.control for step in (variants[0][place], variants[0][place - 1])
+            )
             fits = fits and all(
                 _shares(piece[place], out) for piece, out in zip(variants, written, strict=True)
             )
@@ -119,7 +146,8 @@ class NestLayout:
                     for ref in step.args:
                         if made.get(ref.root) != home[place] and ref.root in places:
                             kept.add(places[ref.root][:2])
-                    if step.into or made.setdefault(step.out.root, home[place]) != home[place]:
+                    alone = step.into or step.control is not None
+                    if alone or made.setdefault(step.out.root, home[place]) != home[place]:
                         kept.add(places[step.out.root][:2])
                     if squeezed(step.domain) and 0 in step.out.strides and not step.into:
                         kept.add(places[step.out.root][:2])
@@ -130,6 +158,8 @@ class NestLayout:
 
     def is_kept(self, root: int) -> bool:
         """Return whether a value has memory."""
+        if root < self.program.inputs:  # the results of a routine go where its caller says
+            return True
         return self.cut.places[root][:2] in self.kept
 
     def address(self, ref: Ref, turns: Sequence[Ref] = ()) -> Address:

@@ -6,10 +6,13 @@ A view is a way to read an operand: an offset, and a stride along each axis of t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
 from difflab.graph.ir import Shape
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
 __all__ = ["COPY", "Instruction", "Instructions", "Ref"]
 
@@ -54,6 +57,8 @@ class Instruction(NamedTuple):
         ``"minimum"``; empty where it is stored.
     truth : bool
         Whether the result is a truth value.
+    control : Subprograms or None
+        What a control instruction calls; its operands are whole contiguous values.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Instruction(NamedTuple):
     args: tuple[Ref, ...]
     into: str = ""
     truth: bool = False
+    control: Subprograms | None = None
 
 
 @dataclass

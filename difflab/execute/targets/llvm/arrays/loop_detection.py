@@ -125,8 +125,10 @@ class _Segmenter:
         new = out.root not in self.ordinal
         number = self.ordinal.setdefault(out.root, len(self.ordinal))
         back = 0 if new else len(self.ordinal) - number
-        written = (new, back, self.program.sizes[out.root], out.strides)
-        return step.name, step.domain, step.into, step.truth, written, tuple(slots)
+        # Each result of a routine has a place of its own.
+        result = out.root if out.root < self.program.inputs else -1
+        written = (new, back, self.program.sizes[out.root], out.strides, result)
+        return step.name, step.domain, step.into, step.truth, step.control, written, tuple(slots)
 
     def result(self) -> Segments:
         """Cut."""

@@ -9,7 +9,7 @@ from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, 
 from difflab.execute.targets.llvm.operations import OperationWriter
 
 if TYPE_CHECKING:
-    from difflab.execute.targets.llvm.arrays.nests import Module
+    from difflab.execute.targets.llvm.arrays.routine import Routine
 
 __all__ = ["PointerOperand", "Vector"]
 
@@ -26,7 +26,7 @@ class Vector(OperationWriter):
 
     Parameters
     ----------
-    module : Module
+    routine : Routine
         What is written to.
     steps : sequence of Instruction
         What is computed.
@@ -40,14 +40,14 @@ class Vector(OperationWriter):
 
     def __init__(
         self,
-        module: Module,
+        routine: Routine,
         steps: Sequence[Instruction],
         operands: Mapping[tuple[int, int], PointerOperand],
         start: str,
         width: int,
     ) -> None:
-        super().__init__(module.functions, width, module.lines)
-        self.module = module
+        super().__init__(routine.functions, width, routine.lines)
+        self.routine = routine
         self.steps = steps
         self.made = {step.out.root for step in steps}
         self.operands = operands
@@ -71,20 +71,20 @@ class Vector(OperationWriter):
         pointer, stride = self.operands[place, slot]
         key = (pointer, stride)
         if key not in self.numbers:
-            self.numbers[key] = self.module.vector(self._at(pointer, stride), stride, self.width)
+            self.numbers[key] = self.routine.vector(self._at(pointer, stride), stride, self.width)
         return key
 
     def name(self, key: Any, kind: str) -> str:
         """Return a new name."""
-        return self.module.name()
+        return self.routine.name()
 
     # --- memory -----------------------------------------------------------------------------
 
     def _at(self, pointer: str, stride: int, lane: int = 0) -> str:
         """Return a pointer to a point's number."""
         if not self.start.startswith("%"):
-            return self.module.moved(pointer, int(self.start) + lane, stride)
-        return self.module.moved(self.module.moved(pointer, self.start, stride), lane, stride)
+            return self.routine.moved(pointer, int(self.start) + lane, stride)
+        return self.routine.moved(self.routine.moved(pointer, self.start, stride), lane, stride)
 
     def _put(self, step: Instruction, operand: PointerOperand) -> None:
         """Store a result, or join it to what is there."""
@@ -97,32 +97,32 @@ class Vector(OperationWriter):
             self._join(step, number, self._at(pointer, stride), width)
             return
         for lane in range(width):
-            one = self.module.assigned(f"extractelement {self.types['v']} {number}, i32 {lane}")
+            one = self.routine.assigned(f"extractelement {self.types['v']} {number}, i32 {lane}")
             self._join(step, one, self._at(pointer, stride, lane), 1)
 
     def _join(self, step: Instruction, number: str, place: str, width: int) -> None:
         if step.into:
-            there = self.module.load(place, width)
-            number = self.module.joined(step.into, there, number, width)
-        self.module.store(number, place, width)
+            there = self.routine.load(place, width)
+            number = self.routine.joined(step.into, there, number, width)
+        self.routine.store(number, place, width)
 
     def _first(self, number: str) -> str:
-        return self.module.assigned(f"extractelement {self.types['v']} {number}, i32 0")
+        return self.routine.assigned(f"extractelement {self.types['v']} {number}, i32 0")
 
     def _folded(self, into: str, number: str) -> str:
         """Return the sum or extreme of a vector's numbers, joined in pairs."""
-        module, width = self.module, self.width
+        routine, width = self.routine, self.width
         while width > 2:
             v = f"<{width} x double>"
             lanes = [f"i32 {lane}" for lane in range(width)]
             kind = f"<{width // 2} x i32>"
             parts = [
-                module.assigned(
+                routine.assigned(
                     f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>"
                 )
                 for side in (lanes[: width // 2], lanes[width // 2 :])
             ]
             width //= 2
-            number = module.joined(into, parts[0], parts[1], width)
-        ends = [module.assigned(f"extractelement <2 x double> {number}, i32 {k}") for k in (0, 1)]
-        return module.joined(into, ends[0], ends[1], 1)
+            number = routine.joined(into, parts[0], parts[1], width)
+        ends = [routine.assigned(f"extractelement <2 x double> {number}, i32 {k}") for k in (0, 1)]
+        return routine.joined(into, ends[0], ends[1], 1)

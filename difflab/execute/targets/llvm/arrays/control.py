@@ -1,0 +1,318 @@
+"""Control instructions: loops that call a routine at each step, and choices of a routine.
+
+A loop's step reads what it carries from one place and writes it to a second one; the next step
+uses them the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from difflab.errors import ConsistencyError
+from difflab.execute.targets.llvm.arrays.groups import NestLayout
+from difflab.execute.targets.llvm.arrays.instructions import Instruction
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms, sizes
+from difflab.graph.control import Branches, Loop, WhileLoop, WhileLoopVjp
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.routine import Routine
+
+__all__ = ["INTERRUPTED", "NO_MEMORY", "ControlWriter"]
+
+FIRST = 64
+"""Steps of a loop whose values are kept, before more memory is asked for."""
+NO_MEMORY = -1
+"""The fault of a run for which there was not enough memory."""
+INTERRUPTED = -2
+"""The fault of a run in which a signal handler raised an exception, which lies behind the fault."""
+UNASKED = 1 << 21
+"""Operations between two looks for signals: some milliseconds."""
+ASKING = "\n".join(
+    [
+        "define internal i1 @interrupted(ptr %fault) noinline {",
+        "%state = call i32 @PyGILState_Ensure()",
+        "%found = call i32 @PyErr_CheckSignals()",
+        "%raised = icmp ne i32 %found, 0",
+        "br i1 %raised, label %keep, label %out",
+        "keep:",
+        f"store i64 {INTERRUPTED}, ptr %fault, align 8",
+        *[f"%p{place} = getelementptr ptr, ptr %fault, i64 {place}" for place in (1, 2, 3)],
+        "call void @PyErr_Fetch(ptr %p1, ptr %p2, ptr %p3)",
+        "br label %out",
+        "out:",
+        "call void @PyGILState_Release(i32 %state)",
+        "ret i1 %raised",
+        "}",
+    ]
+)
+"""Whether a signal handler raised an exception, such as KeyboardInterrupt."""
+
+
+class ControlWriter:
+    """Writes a control instruction.
+
+    Parameters
+    ----------
+    routine : Routine
+        What it is written to.
+    step : Instruction
+        The instruction.
+    later : sequence of Instruction
+        It in all turns of a repetition.
+    """
+
+    def __init__(self, routine: Routine, step: Instruction, later: Sequence[Instruction]) -> None:
+        assert step.control is not None
+        self.routine = routine
+        self.called: Subprograms = step.control
+        self.memory = routine.operand(step, step.out, [turn.out for turn in later])
+        self.args = [
+            routine.operand(step, ref, [turn.args[place] for turn in later])
+            for place, ref in enumerate(step.args)
+        ]
+
+    def write(self) -> None:
+        """Write it."""
+        control = self.called.control
+        if isinstance(control, Branches):
+            self._choice()
+        elif isinstance(control, Loop):
+            self._loop(control)
+        elif isinstance(control, WhileLoop):
+            self._while(control)
+        elif isinstance(control, WhileLoopVjp):
+            self._reverse_sweep(control)
+        else:
+            raise ConsistencyError(f"a {type(control).__name__} has no machine code")
+
+    # --- the kinds ----------------------------------------------------------------------------
+
+    def _choice(self) -> None:
+        """Call one of two routines."""
+        routine = self.routine
+        predicate, *operands = self.args
+        holds = self._holds(predicate)
+        outputs = self._spread(self.memory, sizes(self.called.control.output_shapes))
+        label = routine.label()
+        routine.add(f"br i1 {holds}, label %true{label}, label %false{label}")
+        for name, layout in zip(("true", "false"), self.called.layouts, strict=True):
+            routine.add(f"{name}{label}:")
+            self._call(layout, [*operands, *outputs])
+            routine.add(f"br label %out{label}")
+        routine.add(f"out{label}:")
+
+    def _loop(self, loop: Loop) -> None:
+        """Call a routine for each element of the looped arrays."""
+        routine, carried = self.routine, self.called.carried
+        end = loop.carries + loop.arrays
+        elements = sizes(loop.body.input_shapes[loop.carries : end])
+        stacked = sizes(loop.body.output_shapes[loop.carries :])
+        whole = [*carried, *[loop.steps * size for size in stacked]]
+        last, stacks = self._divided(self._spread(self.memory, whole), len(carried))
+        first, looped = self._divided(self.args[:end], loop.carries)
+        self._begin(first)
+        if loop.steps:
+            for counter in routine.loop(0, loop.steps, 1):
+                self._listen(counter)
+                number = counter
+                if loop.reverse:
+                    number = routine.assigned(f"sub i64 {loop.steps - 1}, {counter}")
+                old, new = self._places(counter)
+                x = [routine.moved(p, number, n) for p, n in zip(looped, elements, strict=True)]
+                y = [routine.moved(p, number, n) for p, n in zip(stacks, stacked, strict=True)]
+                self._call(self.called.layouts[0], [*old, *x, *self.args[end:], *new, *y])
+        self._end(str(loop.steps % 2), last)
+
+    def _while(self, loop: WhileLoop) -> None:
+        """Call a routine while another one says so."""
+        count = len(loop.output_shapes)
+        test, body = self.called.layouts
+        constants = self.args[count:]
+        self._begin(self.args[:count])
+        with self._counted() as (counter, label):
+            old, new = self._places(counter)
+            self._leave_unless(self._tested(test, [*old, *constants]), label)
+            self._call(body, [*old, *constants, *new])
+        self._end(counter, self._spread(self.memory, self.called.carried))
+
+    def _reverse_sweep(self, sweep: WhileLoopVjp) -> None:
+        """Keep the value before each step in memory that grows, and go back over it."""
+        routine, values = self.routine, sizes(sweep.loop.output_shapes)
+        count, kept = len(values), sum(values)
+        test, body, back = self.called.layouts
+        constants = self.args[count : len(sweep.loop.input_shapes)]
+        bars = self.args[len(sweep.loop.input_shapes) :]
+        place, room = routine.slot("ptr"), routine.slot("i64")
+        self._reserve(place, "null", str(8 * kept * FIRST))
+        routine.add(f"store i64 {FIRST}, ptr {room}")
+        start = routine.within(self._kept(place, "0", kept), kept, "a loop's first value")
+        for source, target, size in zip(
+            self.args, self._spread(start, values), values, strict=False
+        ):
+            routine.copied(source, target, size)
+        with self._counted() as (steps, label):
+            old = self._spread(self._kept(place, steps, kept), values)
+            self._leave_unless(self._tested(test, [*old, *constants]), label)
+            following = self._grown(place, room, steps, kept)
+            old = self._spread(self._kept(place, steps, kept), values)
+            new = self._spread(self._kept(place, following, kept), values)
+            self._call(body, [*old, *constants, *new])
+        self._begin(bars)
+        with self._counted() as (counter, label):
+            self._leave_unless(routine.assigned(f"icmp ult i64 {counter}, {steps}"), label)
+            number = routine.assigned(f"sub i64 {steps}, {counter}")
+            number = routine.assigned(f"sub i64 {number}, 1")
+            old, new = self._places(counter)
+            value = self._spread(self._kept(place, number, kept), values)
+            self._call(back, [*old, *value, *constants, *new])
+        self._end(counter, self._spread(self.memory, self.called.carried))
+        routine.functions.declare("void", "free", "ptr")
+        routine.add(f"call void @free(ptr {routine.assigned(f'load ptr, ptr {place}')})")
+
+    # --- what a step hands to the next --------------------------------------------------------
+
+    def _places(self, counter: str) -> tuple[list[str], list[str]]:
+        """Return pointers to what the step of this number reads and writes."""
+        routine = self.routine
+        odd = routine.assigned(f"and i64 {counter}, 1")
+        old, new = [], []
+        for place, size in zip(self._pairs(), self.called.carried, strict=True):
+            offset = routine.assigned(f"mul i64 {odd}, {size}")
+            rest = routine.assigned(f"sub i64 {size}, {offset}")
+            old.append(routine.moved(place, offset))
+            new.append(routine.moved(place, rest))
+        return old, new
+
+    def _pairs(self) -> list[str]:
+        """Return pointers to the two places of each value."""
+        pairs = self.routine.moved(self.memory, self.called.results)
+        return self._spread(pairs, [2 * size for size in self.called.carried])
+
+    def _begin(self, first: Sequence[str]) -> None:
+        """Write what the first step reads: these values, and zeros for the others."""
+        places = list(zip(self._pairs(), self.called.carried, strict=True))
+        for source, (place, size) in zip(first, places, strict=False):
+            self.routine.copied(source, place, size)
+        for place, size in places[len(first) :]:
+            for counter in self.routine.loop(0, size, 1) if size else ():
+                self.routine.store("0.0", self.routine.moved(place, counter))
+
+    def _end(self, steps: str, last: Sequence[str]) -> None:
+        """Copy what was handed on after a number of steps."""
+        for source, place, size in zip(
+            self._places(steps)[0], last, self.called.carried, strict=True
+        ):
+            self.routine.copied(source, place, size)
+
+    def _spread(self, start: str, each: Sequence[int]) -> list[str]:
+        """Return pointers to values of these sizes that lie one after the other."""
+        offsets = list(accumulate(each, initial=0))[:-1]
+        return [self.routine.moved(start, offset) for offset in offsets]
+
+    # --- memory that grows --------------------------------------------------------------------
+
+    def _kept(self, place: str, number: str, size: int) -> str:
+        """Return a pointer to the value of this number."""
+        start = self.routine.assigned(f"load ptr, ptr {place}")
+        return self.routine.moved(start, number, size)
+
+    def _grown(self, place: str, room: str, steps: str, size: int) -> str:
+        """Double the memory if the next value does not fit; return its number."""
+        routine = self.routine
+        following = routine.assigned(f"add i64 {steps}, 1")
+        full = routine.assigned(f"load i64, ptr {room}")
+        fits = routine.assigned(f"icmp ult i64 {following}, {full}")
+        label = routine.label()
+        routine.add(f"br i1 {fits}, label %kept{label}, label %grow{label}")
+        routine.add(f"grow{label}:")
+        double = routine.assigned(f"mul i64 {full}, 2")
+        routine.add(f"store i64 {double}, ptr {room}")
+        size_in_bytes = routine.assigned(f"mul i64 {double}, {8 * size}")
+        self._reserve(place, routine.assigned(f"load ptr, ptr {place}"), size_in_bytes)
+        routine.add(f"br label %kept{label}")
+        routine.add(f"kept{label}:")
+        return following
+
+    def _reserve(self, place: str, old: str, size: str) -> None:
+        """Put memory of a size in bytes, with what the old memory held, at a place."""
+        routine = self.routine
+        routine.functions.declare("ptr", "realloc", "ptr", "i64")
+        found = routine.assigned(f"call ptr @realloc(ptr {old}, i64 {size})")
+        routine.leave_if(routine.assigned(f"icmp eq ptr {found}, null"), NO_MEMORY)
+        routine.add(f"store ptr {found}, ptr {place}")
+
+    # --- calls and jumps ----------------------------------------------------------------------
+
+    def _call(self, layout: NestLayout, pointers: Sequence[str]) -> None:
+        """Call a routine, and leave if it failed."""
+        routine = self.routine
+        target = routine.module.routine(layout)
+        constants = routine.moved("%y", target.constants - routine.constants)
+        memory = routine.moved(self.memory, self.called.room)
+        arguments = ", ".join(f"ptr {name}" for name in (*pointers, constants, memory, "%fault"))
+        routine.add(f"call void @{target.symbol}({arguments})")
+        if routine.checked or layout.controls:
+            fault = routine.assigned("load i64, ptr %fault, align 8")
+            routine.leave_if(routine.assigned(f"icmp ne i64 {fault}, 0"))
+
+    def _tested(self, test: NestLayout, operands: Sequence[str]) -> str:
+        """Return whether a routine says that its operands pass."""
+        truth = self.routine.moved(self.memory, self.called.truth)
+        self._call(test, [*operands, truth])
+        return self._holds(truth)
+
+    def _holds(self, pointer: str) -> str:
+        """Return whether a number in memory is true: nan is, as in Python."""
+        return self.routine.assigned(f"fcmp une double {self.routine.load(pointer)}, 0.0")
+
+    @contextmanager
+    def _counted(self) -> Iterator[tuple[str, int]]:
+        """Write an endless loop, of which `_leave_unless` leaves; give its counter and label."""
+        routine = self.routine
+        label = routine.label()
+        counter = f"%k{label}"
+        routine.add(f"br label %enter{label}")
+        routine.add(f"enter{label}:")
+        routine.add(f"br label %head{label}")
+        routine.add(f"head{label}:")
+        routine.add(f"{counter} = phi i64 [0, %enter{label}], [%following{label}, %again{label}]")
+        self._listen(counter)
+        yield counter, label
+        routine.add(f"br label %again{label}")
+        routine.add(f"again{label}:")
+        routine.add(f"%following{label} = add i64 {counter}, 1")
+        routine.add(f"br label %head{label}")
+        routine.add(f"left{label}:")
+
+    def _leave_unless(self, holds: str, label: int) -> None:
+        """Leave the loop of a label unless something holds."""
+        self.routine.add(f"br i1 {holds}, label %step{label}, label %left{label}")
+        self.routine.add(f"step{label}:")
+
+    def _listen(self, counter: str) -> None:
+        """Look for signals at some of the steps."""
+        routine = self.routine
+        work = max(sum(layout.work for layout in self.called.layouts), 1)
+        steps = 1 << max((UNASKED // work).bit_length() - 1, 0)
+        for name, result, *arguments in (
+            ("PyGILState_Ensure", "i32"),
+            ("PyErr_CheckSignals", "i32"),
+            ("PyErr_Fetch", "void", "ptr", "ptr", "ptr"),
+            ("PyGILState_Release", "void", "i32"),
+        ):
+            routine.functions.declare(result, name, *arguments)
+        routine.functions.texts.setdefault("interrupted", ASKING)
+        turn = routine.assigned(f"and i64 {counter}, {steps - 1}")
+        asks = routine.assigned(f"icmp eq i64 {turn}, {steps - 1}")
+        label = routine.label()
+        routine.add(f"br i1 {asks}, label %ask{label}, label %on{label}")
+        routine.add(f"ask{label}:")
+        routine.leave_if(routine.assigned("call i1 @interrupted(ptr %fault)"))
+        routine.add(f"br label %on{label}")
+        routine.add(f"on{label}:")
+
+    def _divided(self, items: Sequence[str], count: int) -> tuple[list[str], list[str]]:
+        return list(items[:count]), list(items[count:])

@@ -1,0 +1,270 @@
+"""One function of an LLVM module: its lines, its memory, and the segments that it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from difflab.execute.targets.llvm.arrays.control import ControlWriter
+from difflab.execute.targets.llvm.arrays.groups import Address, Group, NestLayout
+from difflab.execute.targets.llvm.arrays.instructions import Instruction, Ref
+from difflab.execute.targets.llvm.arrays.loop_detection import Segment
+from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
+from difflab.execute.targets.llvm.functions import types
+from difflab.execute.targets.llvm.spelling import SPELLINGS
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.module import Module
+
+__all__ = ["Region", "Routine"]
+
+
+class Region(NamedTuple):
+    """The numbers that a pointer may come to, and what uses it."""
+
+    start: str
+    size: int
+    user: str
+
+
+class Routine:
+    """Writes what one function of the module computes.
+
+    Parameters
+    ----------
+    module : Module
+        Where it belongs.
+    layout : NestLayout
+        What is computed.
+    symbol : str
+        The function's name.
+
+    Attributes
+    ----------
+    constants : int
+        Where its constants begin among those of the module.
+    """
+
+    def __init__(self, module: Module, layout: NestLayout, symbol: str) -> None:
+        self.module = module
+        self.layout = layout
+        self.symbol = symbol
+        self.host = module.host
+        self.checked = module.checked
+        self.functions = module.functions
+        self.constants = len(module.constants)
+        module.constants += layout.program.constants
+        self.regions: dict[str, Region] = {}
+        self.lines: list[str] = []
+        self.slots: list[str] = []
+        self._names = 0
+        self.turn = ""
+        self.bases: dict[tuple[str, int], str] = {}
+
+    def write(self) -> None:
+        """Write the instructions."""
+        for number, segment in enumerate(self.layout.cut.segments):
+            self._segment(number, segment)
+
+    @property
+    def definition(self) -> str:
+        """The function, called with a pointer per input."""
+        inputs = [f"ptr noalias %p{number}" for number in range(self.layout.program.inputs)]
+        parameters = ", ".join([*inputs, "ptr %y", "ptr noalias %v", "ptr noalias %fault"])
+        head = f"define internal void @{self.symbol}({parameters}) #0 {{"
+        return "\n".join([head, "start:", *self.slots, *self.lines, "ret void", "}"])
+
+    # --- lines ------------------------------------------------------------------------------
+
+    def add(self, line: str) -> None:
+        """Write a line."""
+        self.lines.append(line)
+
+    def name(self) -> str:
+        """Return a name that no other value has."""
+        self._names += 1
+        return f"%t{self._names}"
+
+    def label(self) -> int:
+        """Return a number for the labels of one jump."""
+        self._names += 1
+        return self._names
+
+    def slot(self, kind: str) -> str:
+        """Return a pointer to room for one value of a type."""
+        name = f"%slot{len(self.slots)}"
+        self.slots.append(f"{name} = alloca {kind}")
+        return name
+
+    def assigned(self, text: str) -> str:
+        """Write what gives a value, and return its name."""
+        name = self.name()
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def loop(self, start: int, stop: int, step: int) -> Iterator[str]:
+        """Yield the counter of a loop while its body is written."""
+        number = self.label()
+        before = f"%in{number}"
+        self.add(f"br label {before}")
+        self.add(f"in{number}:")
+        self.add(f"br label %loop{number}")
+        self.add(f"loop{number}:")
+        counter = f"%i{number}"
+        self.add(f"{counter} = phi i64 [{start}, {before}], [%next{number}, %end{number}]")
+        yield counter
+        self.add(f"br label %end{number}")
+        self.add(f"end{number}:")
+        self.add(f"%next{number} = add i64 {counter}, {step}")
+        self.add(f"%more{number} = icmp slt i64 %next{number}, {stop}")
+        self.add(f"br i1 %more{number}, label %loop{number}, label %out{number}")
+        self.add(f"out{number}:")
+
+    def vector(self, pointer: str, stride: int, width: int) -> str:
+        """Return the numbers from a place on, evenly spaced."""
+        if stride == 1 or width == 1:
+            return self.load(pointer, width)
+        v, last = types(width)["v"], "poison"
+        for lane in range(width if stride else 1):
+            number = self.load(self.moved(pointer, lane * stride))
+            last = self.assigned(f"insertelement {v} {last}, double {number}, i32 {lane}")
+        if stride:
+            return last
+        zeros = f"<{width} x i32> zeroinitializer"
+        return self.assigned(f"shufflevector {v} {last}, {v} poison, {zeros}")
+
+    def joined(self, into: str, there: str, number: str, width: int) -> str:
+        """Return numbers joined by a sum or an extreme."""
+        name = self.name()
+        self.add(SPELLINGS[into].template.format(there, number, r=name, **types(width)))
+        return name
+
+    # --- memory -----------------------------------------------------------------------------
+
+    def moved(self, pointer: str, count: int | str, stride: int = 1) -> str:
+        """Return a pointer advanced by `count` strides: an integer, or a name that holds one."""
+        offset = count if isinstance(count, str) else count * stride
+        if stride == 0 or offset == 0:
+            return pointer
+        if isinstance(count, str) and stride != 1:
+            offset = self.assigned(f"mul i64 {count}, {stride}")
+        name = self.assigned(f"getelementptr double, ptr {pointer}, i64 {offset}")
+        if pointer in self.regions:
+            self.regions[name] = self.regions[pointer]
+        return name
+
+    def load(self, pointer: str, width: int = 1) -> str:
+        """Return the numbers that lie side by side from a place on."""
+        self._check(pointer, width)
+        return self.assigned(f"load {types(width)['v']}, ptr {pointer}, align 8")
+
+    def store(self, number: str, pointer: str, width: int = 1) -> None:
+        """Write numbers side by side from a place on."""
+        self._check(pointer, width)
+        self.add(f"store {types(width)['v']} {number}, ptr {pointer}, align 8")
+
+    def within(self, pointer: str, size: int, user: str, start: str = "") -> str:
+        """Return a pointer that is held to a region wherever it is moved, where that is asked.
+
+        The region has a size, and begins at the pointer if not at `start`.
+        """
+        if not self.checked:
+            return pointer
+        name = self.assigned(f"getelementptr double, ptr {pointer}, i64 0")
+        self.regions[name] = Region(start or pointer, size, user)
+        return name
+
+    def _check(self, pointer: str, width: int) -> None:
+        """Leave where numbers from a place on are not all in the pointer's region."""
+        if not self.checked:
+            return
+        start, size, user = self.regions[pointer]
+        self.module.accesses.append(user)
+        number = len(self.module.accesses)
+        here, there = (self.assigned(f"ptrtoint ptr {name} to i64") for name in (pointer, start))
+        offset = self.assigned(f"sub i64 {here}, {there}")
+        # Unsigned, so that what lies before the start is too large as well.
+        inside = self.assigned(f"icmp ult i64 {offset}, {8 * max(size - width + 1, 0)}")
+        self.leave_if(self.assigned(f"xor i1 {inside}, true"), number)
+
+    def leave_if(self, holds: str, fault: int | None = None) -> None:
+        """End the run if something holds, with a fault if it is a new one."""
+        label = self.label()
+        self.add(f"br i1 {holds}, label %bad{label}, label %fine{label}")
+        self.add(f"bad{label}:")
+        if fault is not None:
+            self.add(f"store i64 {fault}, ptr %fault, align 8")
+        self.add("ret void")
+        self.add(f"fine{label}:")
+
+    def copied(self, source: str, target: str, size: int) -> None:
+        """Write numbers side by side from one place to another."""
+        width, done = self.host.width, 0
+        whole = size // width * width
+        if whole > STRAIGHT * width:
+            for counter in self.loop(0, whole, width):
+                number = self.load(self.moved(source, counter), width)
+                self.store(number, self.moved(target, counter), width)
+            done = whole
+        while done < size:
+            width = min(self.host.width, 1 << ((size - done).bit_length() - 1))
+            number = self.load(self.moved(source, done), width)
+            self.store(number, self.moved(target, done), width)
+            done += width
+
+    # --- segments ---------------------------------------------------------------------------
+
+    def _segment(self, number: int, segment: Segment) -> None:
+        """Write the first piece, and the others as a loop."""
+        groups = self.layout.groups[number]
+        self._pieces(segment, groups, 0)
+        if segment.count == 1:
+            return
+        for counter in self.loop(1, segment.count, 1):
+            self.turn = self.assigned(f"sub i64 {counter}, 1")
+            self._pieces(segment, groups, 1)
+        self.turn = ""
+        self.bases.clear()
+
+    def _pieces(self, segment: Segment, groups: Sequence[Group], turn: int) -> None:
+        self.bases.clear()
+        code = self.layout.program.code
+        first = segment.start + turn * segment.period
+        for group in groups:
+            steps = [code[first + place] for place in group.steps]
+            later: list[Sequence[Instruction]] = [()] * len(steps)
+            if turn:
+                stop = segment.start + segment.period * segment.count
+                later = [code[first + place : stop : segment.period] for place in group.steps]
+            self.module.operations += len(steps)
+            if steps[0].control is not None:
+                ControlWriter(self, steps[0], later[0]).write()
+            else:
+                Nest(self, steps, later).write()
+
+    def pointer(self, address: Address) -> str:
+        """Return a pointer to a place, in this turn."""
+        memory, start, step = address
+        base = {"constants": "%y", "values": "%v"}.get(memory) or f"%p{memory.split()[1]}"
+        if step:
+            key = (memory, step)
+            if key not in self.bases:
+                moved = self.assigned(f"mul i64 {self.turn}, {step}")
+                self.bases[key] = self.assigned(f"getelementptr double, ptr {base}, i64 {moved}")
+            base = self.bases[key]
+        return self.moved(base, start)
+
+    def operand(self, step: Instruction, ref: Ref, turns: Sequence[Ref]) -> str:
+        """Return a pointer to an operand in this turn, all of whose turns lie in its memory."""
+        layout = self.layout
+        address = layout.address(ref, turns)
+        layout.check(address, ref, step.domain, max(len(turns), 1))
+        pointer = self.pointer(address)
+        if not self.checked:
+            return pointer
+        user = f"{step.name} over {step.domain} at {ref}"
+        if address.memory == "constants":  # from turn to turn another constant
+            return self.within(pointer, layout.capacity(address.memory), user, "%y")
+        root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])
+        size = layout.program.sizes[ref.root]
+        return self.within(pointer, size, user, self.pointer(root))

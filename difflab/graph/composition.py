@@ -1,0 +1,33 @@
+"""Functions made of code on nodes, and functions appended to a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from difflab.graph.builder import Builder
+from difflab.graph.function import Function, inline
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+
+__all__ = ["composed", "inlined"]
+
+
+def composed(call: Callable[[list[Node]], list[Node]], shapes: Sequence[Shape]) -> Function:
+    """Return what code computes from nodes of the given shapes, as a function.
+
+    Examples
+    --------
+    >>> composed(lambda nodes: [nodes[0] * nodes[1]], [(), (2,)])(3.0, [1.0, 2.0])
+    array([3., 6.])
+    """
+    builder = Builder()
+    nodes = [Node(builder, builder.input(f"x{k + 1}", shape)) for k, shape in enumerate(shapes)]
+    results = [result.id for result in call(nodes)]
+    names = [f"y{k + 1}" for k in range(len(results))]
+    return Function.build(builder, [node.id for node in nodes], results, names)
+
+
+def inlined(function: Function, values: Sequence[Node]) -> list[Node]:
+    """Append a function to the graph of its arguments; return its outputs."""
+    builder = values[0].builder
+    return [Node(builder, node) for node in inline(function, builder, [v.id for v in values])]

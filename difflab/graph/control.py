@@ -1,0 +1,289 @@
+"""Control nodes: loops and choices, which hold functions, and how they are computed.
+
+A row of the graph holds one of them. Its outputs form one packed vector; values may have batch axes
+in front.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from difflab.graph.builder import Builder
+from difflab.graph.evaluate import Fold, Interpreter
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.primitives import where
+
+__all__ = ["Branches", "Control", "Loop", "WhileLoop", "WhileLoopVjp", "as_nodes"]
+
+Step = Callable[[Sequence[Any]], list[Any]]
+"""A function evaluated on one value per input."""
+
+
+class Control(Protocol):
+    """Functions, and when they are computed: what a row of several inputs and outputs holds."""
+
+    @property
+    def functions(self) -> Sequence[Function]:
+        """The functions inside it."""
+
+    @property
+    def input_shapes(self) -> Sequence[Shape]:
+        """The shape of each argument."""
+
+    @property
+    def output_shapes(self) -> Sequence[Shape]:
+        """The shape of each output."""
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A step that is repeated, as a function.
+
+    Attributes
+    ----------
+    body : Function
+        Its inputs are the carries, an element of each looped array, and constants; its outputs
+        the next carries and the results.
+    carries, arrays : int
+        How many inputs are carries, and how many are elements of looped arrays.
+    steps : int
+        The number of steps.
+    reverse : bool
+        Whether the last element comes first.
+    """
+
+    body: Function
+    carries: int
+    arrays: int
+    steps: int
+    reverse: bool
+
+    @property
+    def functions(self) -> tuple[Function]:
+        """The step."""
+        return (self.body,)
+
+    @property
+    def input_shapes(self) -> list[Shape]:
+        """The shapes of the first carries, the looped arrays and the constants."""
+        shapes = self.body.input_shapes
+        return [
+            (self.steps, *shape) if self.carries <= place < self.carries + self.arrays else shape
+            for place, shape in enumerate(shapes)
+        ]
+
+    @property
+    def output_shapes(self) -> list[Shape]:
+        """The shapes of the last carries and of the stacked results."""
+        shapes = self.body.output_shapes
+        stacked = [(self.steps, *shape) for shape in shapes[self.carries :]]
+        return [*shapes[: self.carries], *stacked]
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+        step = prepared(self.body, on)
+        arrays_end = self.carries + self.arrays
+        carry, constants = list(values[: self.carries]), values[arrays_end:]
+        looped = values[self.carries : arrays_end]
+        behind = [(slice(None),) * len(shape) for shape in self.body.input_shapes[self.carries :]]
+        results: list[list[Any]] = []
+        order = range(self.steps)
+        for number in reversed(order) if self.reverse else order:
+            x = [
+                array[(..., number, *axes)] if batch else array[number]
+                for array, axes in zip(looped, behind, strict=False)
+            ]
+            found = step([*carry, *x, *constants])
+            carry = found[: self.carries]
+            results.append(found[self.carries :])
+        if self.reverse:
+            results.reverse()
+        shapes = self.body.output_shapes[self.carries :]
+        stacks = [
+            _stacked([parts[place] for parts in results], shape, batch)
+            for place, shape in enumerate(shapes)
+        ]
+        return [*carry, *stacks]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Two functions of the same inputs and outputs."""
+
+    true: Function
+    false: Function
+
+    @property
+    def functions(self) -> tuple[Function, Function]:
+        """Both functions."""
+        return (self.true, self.false)
+
+    @property
+    def input_shapes(self) -> list[Shape]:
+        """The shapes of the predicate and of the functions' arguments."""
+        return [(), *self.true.input_shapes]
+
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the results."""
+        return self.true.output_shapes
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+        pred, operands = values[0], values[1:]
+        if not batch and not isinstance(pred, Node):
+            return prepared(self.true if pred else self.false, on)(operands)
+        yes, no = prepared(self.true, on)(operands), prepared(self.false, on)(operands)
+        return chosen(on, pred, yes, no, self.true.output_shapes)
+
+
+@dataclass(frozen=True)
+class WhileLoop:
+    """A step that is repeated while a condition holds.
+
+    Attributes
+    ----------
+    test, body : Function
+        Of the same inputs: the value, then constants. The outputs of `body` are the next value.
+    """
+
+    test: Function
+    body: Function
+
+    @property
+    def functions(self) -> tuple[Function, Function]:
+        """The condition and the step."""
+        return (self.test, self.body)
+
+    @property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the first value and of the constants."""
+        return self.body.input_shapes
+
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the value."""
+        return self.body.output_shapes
+
+    @property
+    def constants(self) -> tuple[Shape, ...]:
+        """The shapes of the constants."""
+        return self.body.input_shapes[len(self.output_shapes) :]
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the last value; values may have batch axes in front."""
+        value: list[Any] = deque(self.visited(on, values, batch), maxlen=1)[0][0]
+        return value
+
+    def visited(
+        self, on: Interpreter, values: Sequence[Any], batch: Shape
+    ) -> Iterator[tuple[list[Any], Any]]:
+        """Yield the value before each step and whether the step is taken, the last value last."""
+        test, step = prepared(self.test, on), prepared(self.body, on)
+        count = len(self.output_shapes)
+        value, constants = list(values[:count]), values[count:]
+        while True:
+            (going,) = test([*value, *constants])
+            yield value, going
+            if not (going.any() if batch else going):
+                return
+            after = step([*value, *constants])
+            value = chosen(on, going, after, value, self.output_shapes) if batch else after
+
+
+@dataclass(frozen=True)
+class WhileLoopVjp:
+    """The reverse sweep of a loop: it runs the loop, keeps each value, and goes back.
+
+    Its arguments are those of the loop, then the cotangents of the last value.
+
+    Attributes
+    ----------
+    loop : WhileLoop
+        The loop.
+    back : Function
+        One step back: from the cotangents of the next value, the sums of the cotangents of the
+        constants, the value before the step, and the constants, those cotangents and sums one
+        step earlier.
+    """
+
+    loop: WhileLoop
+    back: Function
+
+    @property
+    def functions(self) -> tuple[Function, Function, Function]:
+        """The condition, the step, and the step back."""
+        return (*self.loop.functions, self.back)
+
+    @property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the arguments."""
+        return (*self.loop.input_shapes, *self.loop.output_shapes)
+
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the cotangents of the first value and of the constants."""
+        return self.loop.input_shapes
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the cotangents; values may have batch axes in front."""
+        shapes, count = self.output_shapes, len(self.loop.output_shapes)
+        inputs, bars = values[: len(shapes)], values[len(shapes) :]
+        back, constants = prepared(self.back, on), inputs[count:]
+        found = [*bars, *[np.zeros(shape)[()] for shape in self.loop.constants]]
+        for value, going in list(self.loop.visited(on, inputs, batch))[-2::-1]:
+            earlier = back([*found, *value, *constants])
+            found = chosen(on, going, earlier, found, shapes) if batch else earlier
+        return found
+
+
+def prepared(function: Function, interpreter: Interpreter) -> Step:
+    """Return a function for many evaluations on values of one kind."""
+    fold = Fold(function.graph, function.outputs, interpreter)
+    nodes = function.input_nodes
+
+    def step(values: Sequence[Any]) -> list[Any]:
+        return fold.again(dict(zip(nodes, values, strict=True)))
+
+    return step
+
+
+def chosen(
+    on: Interpreter, truth: Any, new: Sequence[Any], old: Sequence[Any], shapes: Sequence[Shape]
+) -> list[Any]:
+    """Return `new` where the truth values of a batch hold, else `old`; values of these shapes."""
+    choose = on.operation(where)
+    return [
+        choose(truth.reshape(truth.shape + (1,) * len(shape)) if truth.shape else truth, one, two)
+        for one, two, shape in zip(new, old, shapes, strict=True)
+    ]
+
+
+def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
+    """Return values as nodes of their shapes."""
+    return [
+        value if isinstance(value, Node) else Node(builder, builder.constant(float(value)))
+        for value in values
+    ]
+
+
+def _stacked(parts: Sequence[Any], shape: Shape, batch: Shape) -> Any:
+    """Return results of all steps along a new axis behind the batch axes."""
+    if not parts:
+        return np.zeros((*batch, 0, *shape))
+    if batch:
+        parts = [np.broadcast_to(part, (*batch, *shape)) for part in parts]
+    if any(isinstance(part, Node) for part in parts):
+        builder = next(part.builder for part in parts if isinstance(part, Node))
+        parts = as_nodes(builder, parts)
+    return np.stack(list(parts), axis=len(batch))
