@@ -32,6 +32,8 @@ ARGUMENT_ULPS = 8.0
 """By which SciPy's special functions may take another argument, on the negative axis above all."""
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "dpower_exponent"}
+SUMS = {"logaddexp"}
+"""Of which an operand is a term, so that the result may be much smaller than what was rounded."""
 SHARE = 1e-3
 """A bound above this share of the value, or above it itself, is infinite: no digit is left."""
 LARGEST = np.finfo(float).max
@@ -174,7 +176,10 @@ def _rounding(
     row: Primitive, operands: list[Any], errors: list[Any], value: Array, spread: Any
 ) -> Any:
     ulps = ROUNDED_ULPS if row.name in ROUNDED else SPECIAL_ULPS if row.name in SPECIAL else ULPS
-    rounding = np.where(np.isfinite(value), ulps * np.spacing(np.abs(value)), 0.0)
+    size = np.abs(value)
+    if row.name in SUMS:
+        size = np.maximum.reduce([size, *np.broadcast_arrays(*map(np.abs, operands), value)[:-1]])
+    rounding = np.where(np.isfinite(value), ulps * np.spacing(size), 0.0)
     zero = value == 0
     if np.any(zero):  # what moves it may vanish, and be seen again where it is enlarged
         certain = np.all(np.stack(np.broadcast_arrays(*errors, value)[:-1]) == 0, axis=0)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-__all__ = ["computed"]
+__all__ = ["computed", "loop_slopes"]
 
 jax.config.update("jax_enable_x64", True)
 
@@ -188,3 +188,26 @@ TABLE: dict[str, Callable[..., Any]] = {
     "stop_gradient": _plain(np.asarray),
 }
 """What JAX's operations are in NumPy."""
+
+
+class InJax:
+    """JAX's loops and choices."""
+
+    numpy = jnp
+    fori_loop = staticmethod(jax.lax.fori_loop)
+    while_loop = staticmethod(jax.lax.while_loop)
+    cond = staticmethod(jax.lax.cond)
+    scan = staticmethod(lambda f, init, xs, reverse: jax.lax.scan(f, init, xs, reverse=reverse))
+
+
+def loop_slopes(function_of: Callable[[Any], Callable[..., Any]], point: list[Any]) -> Any:
+    """Return the Jacobian by all arguments, from JAX's tangents, step by step."""
+    fun = function_of(InJax)
+    flat = jnp.concatenate([jnp.asarray(part) for part in point])
+
+    def whole(flat: Any) -> Any:
+        return fun(*jnp.split(flat, len(point)))
+
+    with jax.disable_jit():
+        columns = [jax.jvp(whole, (flat,), (unit,))[1] for unit in jnp.eye(flat.size)]
+    return np.stack([np.asarray(column) for column in columns], axis=-1)
