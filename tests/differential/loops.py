@@ -256,4 +256,4 @@ def same(found: Any, wanted: Any, what: str, tolerance: float = TOLERANCE) -> No
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance * scale, err_msg=what)
 
 
-FAMILY = Family("loops", PROGRAMS, check, fixed=60, fresh=10)
+FAMILY = Family("loops", PROGRAMS, check, fixed=40, fresh=6)

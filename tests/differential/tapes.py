@@ -198,6 +198,8 @@ class Decoder:
         x, y = values[a].numbers, values[b].numbers
         if x.ndim and y.ndim and x.shape[-1] == y.shape[max(y.ndim - 2, 0)] and x.ndim + y.ndim < 5:
             return "binary", a, b, "matmul"
+        if x.size > LARGEST_SQUARED:
+            return "reduce", a, "sum", None, False
         return "gram", a
 
     def where(self, values: list[Any]) -> Action:
@@ -270,6 +272,8 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None
 
 MOST = 9
 """Actions of a program at most."""
+LARGEST_SQUARED = 100
+"""Numbers of a value whose products with one another are asked for: four times would fill memory."""
 SHARES = {
     "unary": 5,
     "binary": 5,
