@@ -273,7 +273,7 @@ def _broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None
 MOST = 9
 """Actions of a program at most."""
 LARGEST_SQUARED = 100
-"""Numbers of a value whose products with one another are asked for: four times would fill memory."""
+"""Numbers of a value of which all products of two are asked for: four times would fill memory."""
 SHARES = {
     "unary": 5,
     "binary": 5,
