@@ -32,6 +32,8 @@ ARGUMENT_ULPS = 8.0
 """By which SciPy's special functions may take another argument, on the negative axis above all."""
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "dpower_exponent"}
+TOGETHER = 2
+"""Moves of all operands at once: all up, and all down."""
 SUMS = {"logaddexp"}
 """Of which an operand is a term, so that the result may be much smaller than what was rounded."""
 SHARE = 1e-3
@@ -113,7 +115,8 @@ def _operation(
 ) -> tuple[Array, Any]:
     kernel = row.computer(np)
     moved = [_moved(x, e) if np.ndim(e) else None for x, e in zip(operands, errors, strict=True)]
-    rows = 1 + sum(len(shifts) for shifts in moved if shifts is not None)
+    shifted = [shifts for shifts in moved if shifts is not None]
+    rows = 1 + sum(map(len, shifted)) + TOGETHER * (len(shifted) > 1)
     variants = [np.empty((rows, count), np.result_type(x)) for x in operands]
     for place, x in enumerate(operands):
         variants[place][:] = x
@@ -122,12 +125,17 @@ def _operation(
         if shifts is not None:
             variants[place][start : start + len(shifts)] = shifts
             start += len(shifts)
+            if len(shifted) > 1:
+                variants[place][rows - TOGETHER :] = shifts[:TOGETHER]
     found = np.asarray(kernel(*variants))
     value = found[0]
     if found.dtype == bool:
         uncertain = np.any(found != value, axis=0) | _lost(row, errors)
         return value, uncertain if np.any(uncertain) else 0.0
-    spread = _spread(found)
+    spread = _spread(found[:start])
+    if start < rows:  # a product of two zeros changes where both are moved
+        both = np.concatenate([found[:1], found[start:]])
+        spread = np.maximum(spread, _spread(both) / TOGETHER)
     if not isinstance(row.rule, Select):
         spread = np.where(_lost(row, errors), np.inf, spread)
     bound = spread
