@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from difflab.errors import ConsistencyError
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Instruction
-from difflab.execute.targets.llvm.arrays.subprograms import Subprograms, sizes
+from difflab.execute.targets.llvm.arrays.strides import sizes
+from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.graph.control import Branches, Loop, WhileLoop, WhileLoopVjp
 
 if TYPE_CHECKING:
@@ -68,10 +69,11 @@ class ControlWriter:
         assert step.control is not None
         self.routine = routine
         self.called: Subprograms = step.control
-        self.memory = routine.operand(step, step.out, [turn.out for turn in later])
-        self.args = [
-            routine.operand(step, ref, [turn.args[place] for turn in later])
-            for place, ref in enumerate(step.args)
+        self.memory, *self.args = [
+            routine.operand(
+                step.name, ref, domain, [(turn.out, *turn.args)[place] for turn in later]
+            )
+            for place, (ref, domain) in enumerate(step.accesses())
         ]
 
     def write(self) -> None:

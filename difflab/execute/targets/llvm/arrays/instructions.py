@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
+from difflab.execute.targets.llvm.arrays.strides import sizes
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ class Instruction(NamedTuple):
     truth: bool = False
     control: Subprograms | None = None
 
+    def accesses(self) -> list[tuple[Ref, Shape]]:
+        """Return the result and the operands, each with the nest that it is accessed along."""
+        refs = (self.out, *self.args)
+        if self.control is None:
+            return [(ref, self.domain) for ref in refs]
+        counts = (self.control.size, *sizes(self.control.control.input_shapes))
+        whole = zip(refs, counts, strict=True)
+        return [(ref._replace(strides=(1,)), (count,)) for ref, count in whole]
+
 
 @dataclass
 class Instructions:
@@ -102,8 +112,8 @@ class Instructions:
 
     def add(self, step: Instruction) -> None:
         """Append an instruction, all of whose reads and writes lie inside their values."""
-        for ref in (step.out, *step.args):
-            self.check(ref, step.domain, step.name)
+        for ref, domain in step.accesses():
+            self.check(ref, domain, step.name)
         self.code.append(step)
 
     def check(self, ref: Ref, domain: Shape, what: str) -> None:

@@ -51,7 +51,7 @@ class Nest:
             for slot, ref in enumerate((step.out, *step.args)):
                 if self._in_memory(slot, ref, step):
                     turns = [(turn.out, *turn.args)[slot] for turn in later]
-                    pointers[place, slot] = self.routine.operand(step, ref, turns)
+                    pointers[place, slot] = self.routine.operand(step.name, ref, step.domain, turns)
         block = self._block()
         if block is not None and block.fits:
             block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])

@@ -12,6 +12,7 @@ from difflab.execute.targets.llvm.arrays.loop_detection import Segment
 from difflab.execute.targets.llvm.arrays.nests import STRAIGHT, Nest
 from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
+from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.module import Module
@@ -254,15 +255,15 @@ class Routine:
             base = self.bases[key]
         return self.moved(base, start)
 
-    def operand(self, step: Instruction, ref: Ref, turns: Sequence[Ref]) -> str:
+    def operand(self, name: str, ref: Ref, domain: Shape, turns: Sequence[Ref]) -> str:
         """Return a pointer to an operand in this turn, all of whose turns lie in its memory."""
         layout = self.layout
         address = layout.address(ref, turns)
-        layout.check(address, ref, step.domain, max(len(turns), 1))
+        layout.check(address, ref, domain, max(len(turns), 1))
         pointer = self.pointer(address)
         if not self.checked:
             return pointer
-        user = f"{step.name} over {step.domain} at {ref}"
+        user = f"{name} over {domain} at {ref}"
         if address.memory == "constants":  # from turn to turn another constant
             return self.within(pointer, layout.capacity(address.memory), user, "%y")
         root = layout.address(Ref(ref.root, 0, ()), [Ref(turn.root, 0, ()) for turn in turns])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from difflab.errors import ConsistencyError
 from difflab.execute.lower.ops import ViewSpec
 from difflab.graph.ir import Shape
 
-__all__ = ["contiguous", "reshaped", "runs", "seen"]
+__all__ = ["contiguous", "reshaped", "runs", "seen", "sizes"]
 
 
 def contiguous(shape: Shape) -> tuple[int, ...]:
@@ -117,3 +118,8 @@ def runs(places: Sequence[int]) -> list[tuple[int, int, int, int]]:
         found.append((start, places[start], step, stop - start))
         start = stop
     return found
+
+
+def sizes(shapes: Sequence[Shape]) -> list[int]:
+    """Return how many numbers values of these shapes have."""
+    return [math.prod(shape) for shape in shapes]

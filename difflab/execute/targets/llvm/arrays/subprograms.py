@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
+from difflab.execute.targets.llvm.arrays.strides import sizes
 from difflab.graph.control import Branches, Control, Loop
-from difflab.graph.ir import Shape
 
-__all__ = ["Subprograms", "sizes"]
+__all__ = ["Subprograms"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +70,3 @@ class Subprograms:
         """The scalar operations of a run, one step of a loop whose steps are not known."""
         steps = self.control.steps if isinstance(self.control, Loop) else 1
         return steps * sum(layout.work for layout in self.layouts)
-
-
-def sizes(shapes: Sequence[Shape]) -> list[int]:
-    """Return how many numbers values of these shapes have."""
-    return [math.prod(shape) for shape in shapes]
