@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -43,16 +43,6 @@ class GraphFormat(StrEnum):
     PNG = "png"
     DOT = "dot"
     MERMAID = "mermaid"
-
-
-ENDINGS = {
-    ".svg": GraphFormat.SVG,
-    ".png": GraphFormat.PNG,
-    ".dot": GraphFormat.DOT,
-    ".gv": GraphFormat.DOT,
-    ".mmd": GraphFormat.MERMAID,
-    ".mermaid": GraphFormat.MERMAID,
-}
 
 
 DerivativeFlag = Annotated[
@@ -101,7 +91,9 @@ def graph(
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
     from difflab.diagnose.point_check import checked_point
+    from difflab.drawing import WRITERS
     from difflab.language import parse
+    from difflab.report.drawn import draw
 
     function = parse(text := read_expression(expression))
     stable = _stabilised(function, report=not passes) if stabilise else None
@@ -115,26 +107,9 @@ def graph(
         if point is not None:
             point = checked_point(function, point, inside=not values)
         drawn, title = _drawn_function(function, without_comments(text), of, derivative)
-        deliver(_drawing(drawn, title, point, values, chosen), destination)
+        picture = draw(drawn, point, values=values, title=title)
+        deliver(WRITERS[chosen](picture.diagram), destination)
     return 0
-
-
-def _drawing(
-    drawn: Function, title: str, point: dict[str, Any] | None, values: bool, form: GraphFormat
-) -> str | bytes:
-    """Return the picture, with the values of all nodes if there is a point."""
-    from difflab.diagnose import node_cotangents
-    from difflab.drawing import WRITERS, diagram
-    from difflab.graph.function import evaluate_all
-
-    inputs = None if point is None else list(point.values())
-    picture = diagram(
-        drawn,
-        None if inputs is None else evaluate_all(drawn, inputs),
-        cotangents=node_cotangents(drawn, inputs) if values and inputs is not None else None,
-        title=title,
-    )
-    return WRITERS[form](picture)
 
 
 def _memory(
@@ -177,12 +152,12 @@ def _passes(
     to_file: bool,
 ) -> str:
     """Return the table of what each pass changes in the function or its derivative."""
-    from difflab.lab.pipeline import STABILISE, PassStep, run
+    from difflab.lab.pipeline import STABILISE, PassStep
     from difflab.report.passes import passes_table
 
     steps = [] if stable is None else [PassStep(STABILISE, function, stable.function)]
     chosen, _ = _drawn_function(function if stable is None else stable.function, "", of, derivative)
-    steps += run(chosen)
+    steps += chosen.passes()
     return passes_table(steps, stable, **screen(to_file=to_file))
 
 
@@ -192,13 +167,15 @@ def _format(requested: GraphFormat | None, destination: Path | None) -> GraphFor
         if requested is GraphFormat.PNG:
             raise InputError("a PNG picture must be written to a file", hint="add -o graph.png")
         return requested or GraphFormat.MERMAID
+    from difflab.drawing import ENDINGS
+
     chosen = requested or ENDINGS.get(destination.suffix.lower())
     if chosen is None:
         raise InputError(
             f"cannot tell the format of the picture from {str(destination)!r}",
             hint=f"end the name in {', '.join(ENDINGS)}, or add --format",
         )
-    return chosen
+    return GraphFormat(chosen)
 
 
 def _drawn_function(

@@ -26,12 +26,13 @@ from difflab.graph.node import Node, innermost_trace
 from difflab.graph.pytree import Structure, unflatten
 from difflab.graph.rewrite import rewrite
 from difflab.graph.values import are_numbers, checked_value, first_carrier
+from difflab.graph.views import Views
 
 __all__ = ["Function", "evaluate", "evaluate_all", "inline"]
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class Function(Views):
     """A function from named inputs to one or several outputs; its derivative is another.
 
     Attributes

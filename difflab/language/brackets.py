@@ -10,15 +10,12 @@ from collections.abc import Iterator
 
 from difflab.errors import ParseError
 from difflab.language.complaints import shown, stray, unclosed
+from difflab.language.keys import AxisIndex, IndexKey, RawKey, axis_index
 from difflab.language.lexer import TokenKind
 
-__all__ = ["IndexKey", "read_integers", "read_key", "read_shape"]
+__all__ = ["read_integers", "read_key", "read_place", "read_shape"]
 
 Tokens = Iterator[tuple[int, int, int]]
-AxisIndex = int | tuple[int, int | None, int]
-"""An index along one axis, or a slice ``(start, stop, step)``."""
-IndexKey = tuple[AxisIndex, ...]
-
 _LARGEST = 2**40
 """Maximum number of elements of an array input; more is assumed to be a typing error."""
 
@@ -161,6 +158,15 @@ def read_key(
     return tuple(key), reader.end
 
 
+def read_place(text: str, tokens: Tokens, opener: int) -> RawKey:
+    """Read the indices after ``[`` for a value of a shape that is not yet known."""
+    reader = _Reader(text, tokens, opener)
+    key = [_parts(reader)[0]]
+    while reader.separated():
+        key.append(_parts(reader)[0])
+    return tuple(key)
+
+
 def _too_many(reader: _Reader, shape: tuple[int, ...]) -> ParseError:
     if shape:
         return reader.complaint(f"too many indices for the shape {list(shape)}")
@@ -175,6 +181,15 @@ def _too_many(reader: _Reader, shape: tuple[int, ...]) -> ParseError:
 
 def _entry(reader: _Reader, size: int) -> AxisIndex:
     """Read an index or a slice of an axis of the given size."""
+    parts, span = _parts(reader)
+    try:
+        return axis_index(parts, size)
+    except ValueError as error:
+        raise reader.complaint(str(error), span) from None
+
+
+def _parts(reader: _Reader) -> tuple[tuple[int | None, ...], tuple[int, int]]:
+    """Read the integers of an index or a slice; return them and their span."""
     start = reader.start
     parts: list[int | None] = [reader.integer()]
     end = reader.start
@@ -182,18 +197,6 @@ def _entry(reader: _Reader, size: int) -> AxisIndex:
         reader.advance()
         parts.append(reader.integer())
         end = reader.start
-    span = (start, len(reader.text[start:end].rstrip()) + start)
-    if len(parts) == 1:
-        position = parts[0]
-        if position is None:
-            raise reader.no_integer()
-        if not -size <= position < size:
-            message = f"index {position} is out of bounds for an axis of size {size}"
-            raise reader.complaint(message, span)
-        return position % size
-    if parts[2:] == [0]:
-        raise reader.complaint("the step of a slice cannot be 0", span)
-    chosen = range(*slice(*parts).indices(size))
-    if not chosen:
-        raise reader.complaint(f"this slice of an axis of size {size} is empty", span)
-    return (chosen.start, chosen.stop if chosen.stop >= 0 else None, chosen.step)
+    if parts == [None]:
+        raise reader.no_integer()
+    return tuple(parts), (start, len(reader.text[start:end].rstrip()) + start)

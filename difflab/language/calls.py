@@ -1,26 +1,51 @@
 """The language's array functions: arguments, bracketed integers and implementation of each.
 
 Static integers (axes, sizes, indices) are written in brackets after the arguments:
-``sum(x, [0])``. The names are functions only before a parenthesis, so that a variable may be
-called `mean`.
+``sum(x, [0])``. An axis beside a list follows it, ``take(x, [2, 0] along 1)``, and where a part of
+an array is put follows the part: ``scatter(a at [0], b at [1:], [3])``. The names are functions
+only before a parenthesis, so that a variable may be called `mean`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from difflab import arrays
 from difflab.arrays import trigonometric
 from difflab.errors import ShapeError
 from difflab.graph.node import Node
+from difflab.language import placing
+from difflab.language.keys import RawKey
 from difflab.primitives import maximum, minimum
 
-__all__ = ["CALLS", "ArrayCall"]
+__all__ = ["CALLS", "LIST", "ArrayCall", "Statics"]
 
 Compute = Callable[..., Any]
 Integers = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Statics:
+    """What a call says beside its arguments.
+
+    Attributes
+    ----------
+    integers : tuple of int or None
+        The list in brackets.
+    axis : int
+        The integer behind ``along``.
+    shape : tuple of int or None
+        The second list.
+    places : list
+        The indices behind ``at``, for each argument.
+    """
+
+    integers: Integers | None = None
+    axis: int = 0
+    shape: Integers | None = None
+    places: list[RawKey] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +57,27 @@ class ArrayCall:
     name : str
         The name in the language.
     compute : callable
-        ``(nodes, integers) -> node``; `integers` is None if there are no brackets.
+        ``(nodes, statics) -> node``.
     least, most : int, int or None
         Minimum and maximum number of arguments; None is unlimited.
     lists : str
         Meaning of the integers in brackets, such as ``"axes"``; empty if none are allowed.
     needs_list : bool
         Whether the brackets are required.
+    along, second, placed : bool
+        Whether an axis may follow the list, a second list must follow it, and indices follow
+        the arguments.
     """
 
     name: str
-    compute: Callable[[Sequence[Node], Integers | None], Any]
+    compute: Callable[[Sequence[Node], Statics], Any]
     least: int
     most: int | None
     lists: str = ""
     needs_list: bool = False
+    along: bool = False
+    second: bool = False
+    placed: bool = False
 
     @property
     def takes(self) -> str:
@@ -60,12 +91,14 @@ class ArrayCall:
 
 def _reduction(name: str, compute: Compute) -> ArrayCall:
     """Return a reduction, along all axes by default."""
-    return ArrayCall(name, lambda nodes, axes: compute(nodes[0], axes), 1, 1, "axes")
+    return ArrayCall(name, lambda nodes, static: compute(nodes[0], static.integers), 1, 1, "axes")
 
 
 def _normalization(name: str, compute: Compute) -> ArrayCall:
     """Return a function that keeps the shape, along the last axis by default."""
-    return ArrayCall(name, lambda nodes, axes: compute(nodes[0], axes or (-1,)), 1, 1, "axes")
+    return ArrayCall(
+        name, lambda nodes, static: compute(nodes[0], static.integers or (-1,)), 1, 1, "axes"
+    )
 
 
 def _plain(name: str, compute: Compute, least: int, most: int | None = None) -> ArrayCall:
@@ -75,21 +108,27 @@ def _plain(name: str, compute: Compute, least: int, most: int | None = None) -> 
 def _joining(name: str, compute: Compute) -> ArrayCall:
     """Return a function that joins arrays, along the first axis by default."""
     return ArrayCall(
-        name, lambda nodes, axes: compute(nodes, (axes or (0,))[0]), 1, None, "the axis"
+        name,
+        lambda nodes, static: compute(nodes, (static.integers or (0,))[0]),
+        1,
+        None,
+        "the axis",
     )
 
 
 def _with_integers(name: str, compute: Compute, what: str) -> ArrayCall:
-    return ArrayCall(name, lambda nodes, integers: compute(nodes[0], integers), 1, 1, what, True)
+    return ArrayCall(
+        name, lambda nodes, static: compute(nodes[0], static.integers), 1, 1, what, True
+    )
 
 
 def _extreme(name: str, compute: Compute, pairwise: Compute) -> ArrayCall:
     """Return max or min: a reduction of one array, elementwise for several values."""
 
-    def extreme(nodes: Sequence[Node], axes: Integers | None) -> Any:
+    def extreme(nodes: Sequence[Node], static: Statics) -> Any:
         if len(nodes) == 1:
-            return compute(nodes[0], axes)
-        if axes is not None:
+            return compute(nodes[0], static.integers)
+        if static.integers is not None:
             raise ShapeError(f"{name} along axes takes one array, not {len(nodes)} values")
         found = nodes[0]
         for other in nodes[1:]:
@@ -99,11 +138,12 @@ def _extreme(name: str, compute: Compute, pairwise: Compute) -> ArrayCall:
     return ArrayCall(name, extreme, 1, None, "axes")
 
 
-def _transpose(nodes: Sequence[Node], axes: Integers | None) -> Any:
-    return arrays.transpose(nodes[0], axes)
+def _transpose(nodes: Sequence[Node], static: Statics) -> Any:
+    return arrays.transpose(nodes[0], static.integers)
 
 
-def _cross_entropy(nodes: Sequence[Node], classes: Integers | None) -> Any:
+def _cross_entropy(nodes: Sequence[Node], static: Statics) -> Any:
+    classes = static.integers
     if (classes is None) != (len(nodes) == 2):
         raise ShapeError(
             "cross_entropy takes the classes in brackets, or an array of probabilities",
@@ -112,21 +152,39 @@ def _cross_entropy(nodes: Sequence[Node], classes: Integers | None) -> Any:
     return arrays.cross_entropy(nodes[0], nodes[1] if classes is None else classes)
 
 
-def _max_pool(nodes: Sequence[Node], size: Integers | None) -> Any:
+def _max_pool(nodes: Sequence[Node], static: Statics) -> Any:
+    size = static.integers
     if size is None or len(size) > 2 or min(size) < 1:
         raise ShapeError("max_pool takes a size and an optional stride, both at least 1")
     return arrays.max_pool(nodes[0], *size)
 
 
-def _single(compute: Compute) -> Callable[[Sequence[Node], Integers | None], Any]:
+def _single(compute: Compute) -> Callable[[Sequence[Node], Statics], Any]:
     """Return a function that works along one axis, or on all elements in row-major order."""
 
-    def computed(nodes: Sequence[Node], axes: Integers | None) -> Any:
+    def computed(nodes: Sequence[Node], static: Statics) -> Any:
+        axes = static.integers
         if axes is not None and len(axes) > 1:
             raise ShapeError(f"expected one axis, not {len(axes)}")
         return compute(nodes[0], None if axes is None else axes[0])
 
     return computed
+
+
+def _taken(nodes: Sequence[Node], static: Statics) -> Any:
+    return arrays.take(nodes[0], static.integers or (), static.axis)
+
+
+def _put(nodes: Sequence[Node], static: Statics) -> Any:
+    return placing.put(nodes[0], static.integers or (), static.axis, static.shape or ())
+
+
+def _scattered(nodes: Sequence[Node], static: Statics) -> Any:
+    return placing.scattered(nodes, static.places, static.integers or ())
+
+
+def _in_order(nodes: Sequence[Node], static: Statics) -> Any:
+    return placing.sum_in_order(nodes, static.places)
 
 
 def _table(*calls: ArrayCall) -> Mapping[str, ArrayCall]:
@@ -161,7 +219,11 @@ CALLS: Mapping[str, ArrayCall] = _table(
     ArrayCall("transpose", _transpose, 1, 1, "the order of the axes"),
     _with_integers("reshape", arrays.reshape, "the shape"),
     _with_integers("broadcast", arrays.broadcast_to, "the shape"),
-    _with_integers("take", arrays.take, "the indices"),
+    ArrayCall("take", _taken, 1, 1, "the indices", True, along=True),
+    ArrayCall("put", _put, 1, 1, "the indices", True, along=True, second=True),
+    ArrayCall("scatter", _scattered, 1, None, "the shape", True, placed=True),
+    ArrayCall("sum_in_order", _in_order, 1, None, placed=True),
+    _reduction("is_maximum", placing.is_maximum),
     _joining("concatenate", arrays.concatenate),
     _joining("stack", arrays.stack),
     _plain("leaky_relu", arrays.leaky_relu, 1),
@@ -174,3 +236,6 @@ CALLS: Mapping[str, ArrayCall] = _table(
     _plain("conv2d", arrays.conv2d, 2, 3),
     ArrayCall("max_pool", _max_pool, 1, 1, "the size", True),
 )
+
+LIST = ArrayCall("[…]", lambda nodes, _: placing.listed(nodes), 1, None)
+"""The list of an array's elements."""

@@ -28,7 +28,6 @@ __all__ = [
     "reserved",
     "shown",
     "stray",
-    "stray_list",
     "too_deep",
     "unclosed",
     "unknown_function",
@@ -227,13 +226,6 @@ def after_list(text: str, span: TextSpan) -> ParseError:
     """Return the error for an argument after the list in a call."""
     message = "a list of integers must be the last argument of a call"
     return ParseError(message, text=text, span=span, hint="close the parenthesis after it: )")
-
-
-def stray_list(text: str, span: TextSpan) -> ParseError:
-    """Return the error for a list where none is allowed."""
-    message = "a list is only allowed on the last line, where it holds the outputs"
-    hint = "an array input is declared by a line such as x: [3]"
-    return ParseError(message, text=text, span=span, hint=hint)
 
 
 def empty(text: str) -> ParseError:

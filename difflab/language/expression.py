@@ -19,8 +19,8 @@ from difflab.graph.builder import Builder
 from difflab.graph.node import Node
 from difflab.graph.source import NOWHERE, Source
 from difflab.language import complaints
-from difflab.language.brackets import read_integers, read_key
-from difflab.language.calls import CALLS, ArrayCall
+from difflab.language.brackets import read_key
+from difflab.language.calls import CALLS, ArrayCall, Statics
 from difflab.language.lexer import TokenKind, clean_name, number, superscript, tokens
 from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, UNARY
 from difflab.language.scope import Scope
@@ -80,17 +80,12 @@ class ExpressionParser:
         self.literals: dict[str, int] = {}
         self.elements: dict[str, int] = {}
         self.function: tuple[Primitive | ArrayCall, int, int] | None = None
-        self.integers: tuple[int, ...] | None = None
+        self.statics: dict[int, Statics] = {}
         self.target: str | None = None
         self.line = -1
         self.at_operand = table(self.operand_handlers(), self._no_expression)
         self.at_operator = table(self.operator_handlers(), self._no_expression)
         self.at_call = table({TokenKind.OPEN: self._call, TokenKind.BAD: self.stray}, self._no_call)
-        closing: dict[int, Handler] = {
-            TokenKind.CLOSE: self._close,
-            TokenKind.NEWLINE: self.nothing,
-        }
-        self.at_close = table(closing | {TokenKind.BAD: self.stray}, self._list_is_last)
         self.state = self.at_operand
 
     def operand_handlers(self) -> dict[int, Handler]:
@@ -103,10 +98,9 @@ class ExpressionParser:
             TokenKind.PLUS: self.nothing,
             TokenKind.OPEN: self._open,
             TokenKind.CLOSE: self._close_empty,
-            TokenKind.BRACKET: self._list,
             TokenKind.NOT: self._not,
-            TokenKind.ROOT: self._prefix,
-            TokenKind.CUBE_ROOT: self._prefix,
+            TokenKind.ROOT: self.prefix,
+            TokenKind.CUBE_ROOT: self.prefix,
             TokenKind.NEWLINE: self.nothing,
             TokenKind.BAD: self.stray,
         }
@@ -120,8 +114,8 @@ class ExpressionParser:
         return handlers | {
             TokenKind.SUPERSCRIPT: self._superscript,
             TokenKind.BRACKET: self._index,
-            TokenKind.CLOSE: self._close,
-            TokenKind.COMMA: self._comma,
+            TokenKind.CLOSE: self.close,
+            TokenKind.COMMA: self.comma,
             TokenKind.BAD: self.stray,
         }
 
@@ -185,9 +179,10 @@ class ExpressionParser:
         self.tokens = following
 
     def _minus(self, kind: int, start: int, end: int) -> None:
-        self._prefix(NEGATE, start, end)
+        self.prefix(NEGATE, start, end)
 
-    def _prefix(self, kind: int, start: int, end: int) -> None:
+    def prefix(self, kind: int, start: int, end: int) -> None:
+        """Push a prefix operator or an opening bracket."""
         self.operators.append(kind)
         self.positions.append(start)
         self.state = self.at_operand
@@ -197,13 +192,13 @@ class ExpressionParser:
             hint = "write parentheses around it: (not …)"
             message = "'not' has lower precedence than the operator before it"
             raise ParseError(message, text=self.text, span=(start, end), hint=hint)
-        self._prefix(kind, start, end)
+        self.prefix(kind, start, end)
 
     def _open(self, kind: int, start: int, end: int) -> None:
         if len(self.frames) == _DEEPEST:
             raise complaints.too_deep(self.text, start, _DEEPEST)
         self.frames.append(Frame(None, len(self.nodes), start, start))
-        self._prefix(_OPEN, start, end)
+        self.prefix(_OPEN, start, end)
 
     def _call(self, kind: int, start: int, end: int) -> None:
         assert self.function is not None
@@ -236,7 +231,9 @@ class ExpressionParser:
                 starts.pop()
                 span = (starts[-1], end)
                 if kind == _MATMUL:
-                    nodes[-1] = self._emit_array_call(CALLS["matmul"], (nodes[-1], right), span)
+                    nodes[-1] = self._emit_array_call(
+                        CALLS["matmul"], (nodes[-1], right), span, Statics()
+                    )
                 else:
                     nodes[-1] = self.builder.emit(row, (nodes[-1], right), (), span)
                 ends[-1] = end
@@ -262,7 +259,7 @@ class ExpressionParser:
         self.reduce(FLOOR[kind] + 1)
         if LEVEL[self.operators[-1]] == LEVEL[kind]:
             raise complaints.chained(self.text, (start, end))
-        self._prefix(kind, start, end)
+        self.prefix(kind, start, end)
 
     def _superscript(self, kind: int, start: int, end: int) -> None:
         """Apply a superscript exponent, as in x² and e⁻ˣ, to the operand before it."""
@@ -290,14 +287,16 @@ class ExpressionParser:
             self.nodes[-1] = self.builder.emit(index, (node,), params, (self.starts[-1], end))
         self.ends[-1] = end
 
-    def _comma(self, kind: int, start: int, end: int) -> None:
+    def comma(self, kind: int, start: int, end: int) -> None:
+        """Expect the next element of a list or argument of a call."""
         self.reduce(1)
         frame = self.frames[-1] if self.frames else None
         if frame is None or (frame.row is None and self.operators[-1] == _OPEN):
             raise complaints.comma(self.text, (start, end))
         self.state = self.at_operand
 
-    def _close(self, kind: int, start: int, end: int) -> None:
+    def close(self, kind: int, start: int, end: int) -> None:
+        """Close a parenthesis; emit the call before it."""
         self.reduce(1)
         if self.operators[-1] != _OPEN:
             opener = self.frames[-1].opener if self.frames else None
@@ -309,24 +308,22 @@ class ExpressionParser:
             self.starts[-1] = frame.start
             self.ends[-1] = end
             return
+        self.finish_call(frame.row, frame, end)
+
+    def finish_call(self, row: Primitive | ArrayCall, frame: Frame, end: int) -> None:
+        """Replace the operands of a frame by the value of a function of them."""
         args = tuple(self.nodes[frame.base :])
         del self.nodes[frame.base :], self.starts[frame.base :], self.ends[frame.base :]
-        node = self._emit_call(frame.row, args, (frame.start, end))
+        static = self.statics.pop(frame.opener, None) or Statics()
+        node = self._emit_call(row, args, (frame.start, end), static)
         self.push(node, frame.start, end)
 
-    def _list(self, kind: int, start: int, end: int) -> None:
-        """Read the integers in brackets, the last argument of an array function."""
-        row = self.frames[-1].row if self.frames else None
-        if not isinstance(row, ArrayCall) or self.operators[-1] != _OPEN:
-            raise complaints.stray_list(self.text, (start, end))
-        self.integers, stop = read_integers(self.text, self.tokens, start)
-        if not row.lists:
-            span = (self.frames[-1].start, stop)
-            raise complaints.wrong_list(self.text, span, row.lists, missing=False)
-        self.state = self.at_close
-
     def _emit_call(
-        self, row: Primitive | ArrayCall, args: tuple[int, ...], span: tuple[int, int]
+        self,
+        row: Primitive | ArrayCall,
+        args: tuple[int, ...],
+        span: tuple[int, int],
+        static: Statics,
     ) -> int:
         """Emit a primitive, or the operations of an array function."""
         if isinstance(row, ArrayCall):
@@ -336,22 +333,21 @@ class ExpressionParser:
             if scalar or not row.least <= len(args) <= most:
                 takes = "at least 2 arguments" if scalar else row.takes
                 raise complaints.wrong_count(self.text, span, takes, len(args))
-            return self._emit_array_call(row, args, span)
+            return self._emit_array_call(row, args, span, static)
         if row.arity is not None and len(args) != row.arity:
             raise complaints.wrong_count(self.text, span, _takes(row), len(args))
         return self.builder.emit(row, args, (), span)
 
     def _emit_array_call(
-        self, call: ArrayCall, args: tuple[int, ...], span: tuple[int, int]
+        self, call: ArrayCall, args: tuple[int, ...], span: tuple[int, int], static: Statics
     ) -> int:
         """Emit the operations of an array function; all of them have the span of the call."""
-        integers, self.integers = self.integers, None
-        if call.needs_list and integers is None:
+        if call.needs_list and static.integers is None:
             raise complaints.wrong_list(self.text, span, call.lists, missing=True)
         builder = self.builder
         builder.span = span[0] << 32 | span[1]
         try:
-            found: Node = call.compute([Node(builder, node) for node in args], integers)
+            found: Node = call.compute([Node(builder, node) for node in args], static)
         except ShapeError as error:
             raise ShapeError(error.message, text=self.text, span=span, hint=error.hint) from None
         finally:
@@ -384,11 +380,6 @@ class ExpressionParser:
         if kind == TokenKind.OPEN and self.scope.variable(left, self.nodes[-1]) is not None:
             raise complaints.unknown_function(self.text, left)
         raise complaints.adjacent(self.text, left, (start, end))
-
-    def _list_is_last(self, kind: int, start: int, end: int) -> None:
-        if kind in {TokenKind.END, TokenKind.SEMICOLON}:
-            raise complaints.unclosed(self.text, self.frames[-1].opener)
-        raise complaints.after_list(self.text, (start, end))
 
 
 def _takes(row: Primitive | ArrayCall) -> str:

@@ -10,8 +10,9 @@ from difflab.graph.names import natural_order, output_names
 from difflab.language import complaints
 from difflab.language.brackets import read_shape
 from difflab.language.complaints import TextSpan
-from difflab.language.expression import ExpressionParser, Frame, Handler, table
+from difflab.language.expression import Frame, Handler, table
 from difflab.language.lexer import TokenKind
+from difflab.language.lists import ListParser
 
 __all__ = ["parse"]
 
@@ -62,7 +63,7 @@ def parse(text: str) -> Function:
     return parser.result()
 
 
-class _ProgramParser(ExpressionParser):
+class _ProgramParser(ListParser):
     """Parser of statements: handles tokens at the start and at the end of each."""
 
     def __init__(self, text: str) -> None:
@@ -86,7 +87,6 @@ class _ProgramParser(ExpressionParser):
     def operator_handlers(self) -> dict[int, Handler]:
         """Return the handlers of tokens after a value, ends of statements among them."""
         return super().operator_handlers() | {
-            TokenKind.UNBRACKET: self._close_list,
             TokenKind.NEWLINE: self._end_of_line,
             TokenKind.SEMICOLON: self._end_of_expression,
             TokenKind.END: self._end_of_expression,
@@ -136,16 +136,14 @@ class _ProgramParser(ExpressionParser):
 
     def _open_list(self, kind: int, start: int, end: int) -> None:
         self.frames.append(Frame(None, len(self.nodes), start, start))
-        self._prefix(kind, start, end)
+        self.prefix(kind, start, end)
 
-    def _close_list(self, kind: int, start: int, end: int) -> None:
-        self.reduce(1)
-        if self.operators[-1] != TokenKind.BRACKET:
-            opener = self.frames[-1].opener if self.frames else None
-            raise complaints.unopened(self.text, (start, end), opener)
-        self.operators.pop()
-        self.positions.pop()
-        opener = self.frames.pop().opener
+    def close_list(self, kind: int, start: int, end: int) -> None:
+        """Close the brackets of an array or, on the last line, of the outputs."""
+        if self.frames and self.frames[-1].row is not None:
+            super().close_list(kind, start, end)
+            return
+        opener = self.closed_bracket(start, end).opener
         self._only_last()
         self.outputs = list(zip(self.nodes, self.starts, self.ends, strict=True))
         self.closing = (opener, end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from difflab.core.quantities import count
@@ -11,7 +12,9 @@ from difflab.core.wording import counted
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
 from difflab.graph.passes.fusion import fusion_groups
-from difflab.lab.pipeline import PassStep
+from difflab.lab.pipeline import PassStep, run
+from difflab.report import html
+from difflab.report.heading import READABLE
 from difflab.report.style import clean, shorten
 from difflab.report.terminal import WIDTH, Part, draw
 
@@ -19,12 +22,52 @@ if TYPE_CHECKING:
     from difflab.execute.lower.plan import BufferPlan
     from difflab.stabilisation.proof import ProvedRewrite, Stabilised
 
-__all__ = ["SHOWN_REWRITES", "passes_table", "position", "remarks", "rewrites_text"]
+__all__ = [
+    "SHOWN_REWRITES",
+    "PassesReport",
+    "passes",
+    "passes_table",
+    "position",
+    "remarks",
+    "rewrites_text",
+]
 
 SHOWN_REWRITES = 20
 SHOWN_TEXT = 240
-READABLE = 400
-"""Most nodes of a graph whose text is shown before and after a pass."""
+
+
+class PassesReport(tuple[PassStep, ...]):
+    """The steps of the pipeline, with a display.
+
+    Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
+    """
+
+    __slots__ = ()
+
+    def table(self, *, width: int = WIDTH) -> str:
+        """Return the table that ``difflab graph --passes`` prints."""
+        return passes_table(self, width=width)
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that notebooks display."""
+        changes = [part for step in self if _is_readable(step) for part in _change_html(step)]
+        body = ["<main>", html.table(_table(self)), html.table(_plans(self[-1].after)), *changes]
+        return html.fragment([*body, "</main>"])
+
+
+def passes(function: Function) -> PassesReport:
+    """Return what each pass of the pipeline changes in a function: `Function.passes`.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> [str(step.after) for step in passes(dl.parse("x*1 + 2*3")) if step.changed]
+    ['x*1 + 6', 'x + 6']
+    """
+    return PassesReport(run(function))
 
 
 def passes_table(
@@ -47,11 +90,7 @@ def passes_table(
         As for `difflab.report.terminal.draw`.
     """
     parts: list[Part] = [_table(steps), _plans(steps[-1].after)]
-    parts += [
-        _change(step)
-        for step in steps
-        if step.changed and max(len(step.before.graph), len(step.after.graph)) <= READABLE
-    ]
+    parts += [_change(step) for step in steps if _is_readable(step)]
     if stabilised is not None:
         parts.append(rewrites_text(stabilised))
     return draw(parts, colour=colour, width=width, plain=plain)
@@ -101,15 +140,28 @@ def _planned(function: Function) -> BufferPlan:
         return planned(schedule)
 
 
+def _is_readable(step: PassStep) -> bool:
+    """Whether a pass changed something, in a graph whose text is shown."""
+    return step.changed and max(len(step.before.graph), len(step.after.graph)) <= READABLE
+
+
 def _change(step: PassStep) -> Part:
     """Return the program before and after a pass."""
+    return [Cell(step.done.name, "label"), _programs(step, "  ")]
+
+
+def _programs(step: PassStep, indent: str = "") -> Table:
     from difflab.language.printers import text
 
     pairs = [
-        (Cell(f"  {sign}"), shorten(clean(text(function)), SHOWN_TEXT))
+        (Cell(f"{indent}{sign}"), shorten(clean(text(function)), SHOWN_TEXT))
         for sign, function in (("-", step.before), ("+", step.after))
     ]
-    return [Cell(step.done.name, "label"), Table((Column(), Column(wrap=True)), pairs)]
+    return Table((Column(), Column(wrap=True)), pairs)
+
+
+def _change_html(step: PassStep) -> list[str]:
+    return [f"<h2>{escape(step.done.name)}</h2>", html.table(_programs(step))]
 
 
 def rewrites_text(stabilised: Stabilised) -> str:

@@ -233,6 +233,19 @@ def simplified(function: Function) -> Function:
     return Function.build(builder, inputs, outputs, names, structure)
 
 
+def formed(program: Program) -> Function:
+    """Return what is asked of a program, in the form that it names."""
+    if program.form == "rolled":
+        with (
+            patch.multiple("difflab.graph.repetition.roll", LEAST_LANES=1),
+            patch.multiple("difflab.graph.repetition.chains", SHORTEST=3),
+        ):
+            return rolled(program.asked, least=0)
+    if program.form == "simplified" and program.points != "wild":  # 0 times nan is 0 there
+        return simplified(program.asked)
+    return program.asked
+
+
 def listed(results: Any) -> list[Any]:
     """Return the outputs of a call as a list."""
     return list(results) if isinstance(results, list | tuple) else [results]
@@ -361,15 +374,7 @@ def check(program: Program) -> None:
     if program.setting.target == "native" and len(asked.graph) > LONGEST:
         return
     with surroundings(program):
-        if program.form == "rolled":
-            with (
-                patch.multiple("difflab.graph.repetition.roll", LEAST_LANES=1),
-                patch.multiple("difflab.graph.repetition.chains", SHORTEST=3),
-            ):
-                asked = rolled(asked, least=0)
-        elif program.form == "simplified" and program.points != "wild":  # 0 times nan is 0 there
-            asked = simplified(asked)
-        check_calls(program, asked)
+        check_calls(program, formed(program))
     check_batch(program)
     if program.jax and JAX and program.points == "normal":  # conventions at ties are JAX's own
         check_jax(program)

@@ -17,7 +17,16 @@ from hypothesis.strategies import SearchStrategy
 
 __all__ = ["CHUNK", "FAMILIES", "Family", "family", "search"]
 
-FAMILIES = ("scalar", "printed", "arrays", "eager", "transforms", "loops", "numeric")
+FAMILIES = (
+    "scalar",
+    "printed",
+    "texts",
+    "arrays",
+    "eager",
+    "transforms",
+    "loops",
+    "numeric",
+)
 """The modules of this folder that define a `FAMILY`."""
 
 CHUNK = 500

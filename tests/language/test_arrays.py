@@ -46,6 +46,14 @@ def correlated(x: Any, w: Any) -> Any:
     return out
 
 
+def spread(M: Any, v: Any) -> Any:
+    """Place two arrays into zeros."""
+    out = np.zeros((2, 5))
+    out[:, 1:4] += M
+    out[1, ::4] += v
+    return out
+
+
 # Each word with what NumPy or SciPy says.
 EXPECTED: list[tuple[str, Callable[..., Any]]] = [
     ("sum(M)", lambda M, **_: M.sum()),
@@ -122,6 +130,14 @@ EXPECTED: list[tuple[str, Callable[..., Any]]] = [
         "max_pool(T, [2])",
         lambda T, **_: T.reshape(1, 2, 2, 2, 2).max(axis=(2, 4)),
     ),
+    ("take(M, [2, 0] along 1)", lambda M, **_: M[:, [2, 0]]),
+    ("put(M, [3, 0, 3] along 1, [2, 5])", lambda M, **_: M @ np.eye(5)[[3, 0, 3]]),
+    ("scatter(M at [:, 1:4], v at [1, ::4], [2, 5])", lambda M, v, **_: spread(M, v)),
+    ("sum_in_order(x at [::2], v at [1:5:2])", lambda x, v, **_: x.sum() + v.sum()),
+    ("is_maximum(M, [1])", lambda M, **_: np.arange(3) == M.argmax(axis=1)[:, None]),
+    ("x*[x[0], 2, v[1]]", lambda x, v, **_: np.array([x[0], 2, v[1]]) * x),
+    ("([[1, 2], [v[0], 4], [5, 6]]) @ v", lambda v, **_: np.array([[1, 2], [v[0], 4], [5, 6]]) @ v),
+    ("([x, 2*x, sin(x)])", lambda x, **_: np.stack([x, 2 * x, np.sin(x)])),
     ("relu(M @ x + v)", lambda M, x, v, **_: np.maximum(M @ x + v, 0)),
 ]
 EACH = pytest.mark.parametrize(("program", "expected"), EXPECTED, ids=[e for e, _ in EXPECTED])

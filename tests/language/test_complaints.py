@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from difflab.errors import DifflabError, InputError, ParseError
+from difflab.errors import DifflabError, InputError, ParseError, ShapeError
 from difflab.language import parse
 
 # Text, message, the piece that is marked, hint.
@@ -234,25 +234,16 @@ GOLDEN = [
         None,
     ),
     ("W: [2, 2]; slove(W, W)", "unknown function 'slove'", "slove", "did you mean 'solve'?"),
+    ("x=[1,2\nx", "this '[' is never closed", "[", None),
+    ("x=[]", "empty brackets", "]", None),
+    ("scatter(a at 1, [2])", "'at' needs indices in brackets", "at", "write x at [0], y at [1:]"),
     (
-        "x=[1,2]\nx",
-        "a list is only allowed on the last line, where it holds the outputs",
-        "[",
-        "an array input is declared by a line such as x: [3]",
+        "x: [3]; take(x, [1] along x)",
+        "'along' needs the number of an axis",
+        "along",
+        "write [2, 0] along 1",
     ),
     ("[a,b]+1", "unexpected '+' after a complete line", "+", "begin a new line, or write ;"),
-    (
-        "[[a]]",
-        "a list is only allowed on the last line, where it holds the outputs",
-        "[",
-        "an array input is declared by a line such as x: [3]",
-    ),
-    (
-        "x+[1]",
-        "a list is only allowed on the last line, where it holds the outputs",
-        "[",
-        "an array input is declared by a line such as x: [3]",
-    ),
     (
         "a+1\nb",
         "an expression before the last line is not used",
@@ -333,6 +324,46 @@ GOLDEN = [
     ("pow(x,2)", "unknown function 'pow'", "pow", "write a^b"),
     ("x é̂", "an operator is missing between 'x' and 'é'", "x é", "to multiply, write x*é"),
 ]
+
+
+SHAPES = [
+    ("x=[1,[2]]\nx", "a list has elements of one shape, not of [] and [1]", "[1,[2]]"),
+    (
+        "x: [3]; scatter(x, [5])",
+        "scatter needs a place after every argument",
+        "scatter(x, [5])",
+    ),
+    (
+        "x: [3]; scatter(x at [1:], [5])",
+        "an argument of the shape [3] at a place of the shape [4]",
+        "scatter(x at [1:], [5])",
+    ),
+    (
+        "scatter(a at [1], b at [1], [2])",
+        "scatter has two numbers for one place",
+        "scatter(a at [1], b at [1], [2])",
+    ),
+    (
+        "x: [3]; put(x, [0, 1, 9], [4])",
+        "put needs an index into the result for each of the 3 entries, and the result's shape; "
+        "these are [0, 1, 9] and [4]",
+        "put(x, [0, 1, 9], [4])",
+    ),
+    (
+        "x: [3]; sum_in_order(x at [::2], x at [:3])",
+        "sum_in_order needs a place for every term after each argument",
+        "sum_in_order(x at [::2], x at [:3])",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "marked"), SHAPES)
+def test_parts_that_do_not_fit_are_marked(text: str, message: str, marked: str) -> None:
+    with pytest.raises(ShapeError) as caught:
+        parse(text)
+    assert caught.value.message == message
+    assert caught.value.span is not None
+    assert text[slice(*caught.value.span)] == marked
 
 
 @pytest.mark.parametrize(("text", "message", "marked", "hint"), GOLDEN)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from difflab.core.primitive import Primitive
-from difflab.language.brackets import IndexKey
+from difflab.language.keys import IndexKey
 from difflab.language.printers.forms import ANYTHING, ATOM
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
@@ -30,7 +30,7 @@ from difflab.primitives import (
 )
 from difflab.primitives.movement import indices
 
-__all__ = ["ArrayForms", "written_key"]
+__all__ = ["ArrayForms", "written_key", "written_number"]
 
 
 class ArrayForms:
@@ -54,12 +54,14 @@ class ArrayForms:
         row = self.view.rows[node]
         children = self.view.children[node]
         params = self.graph.params(node)
-        if row is index:
-            key = written_key(params["key"], self.graph.shape(children[0]))
-            return [(children[0], ATOM), key]
+        below = self.graph.shape(children[0]) if children else ()
+        scalar = self.graph.shape(node) == () and len(children) == 1
+        if row is index or (scalar and (row is reshape or row is scatter)):
+            key = params["key"] if row is index else (0,) * len(below)
+            return [(children[0], ATOM), written_key(key, below) if key else ""]
         cells = self.cells(node)
         if row is constant_array:
-            cells = [repr(value) for value in np.frombuffer(params["values"]).tolist()]
+            cells = [written_number(value) for value in np.frombuffer(params["values"]).tolist()]
         if cells is not None:
             return _nested(cells, self.graph.shape(node))
         if row is pack:
@@ -69,9 +71,10 @@ class ArrayForms:
             position_text = ""
             if row is scatter:
                 position_text = f" at {written_key(params['keys'][position], params['shape'])}"
-            elif row is sum_in_order and len(children) > 1:
+            elif row is sum_in_order:
                 terms = (params["places"][position],)
-                position_text = f" at {written_key(terms, [params['length']])}"
+                place = written_key(terms, [params["length"]])
+                position_text = "" if place == "[:]" else f" at {place}"
             parts += [(child, ANYTHING), f"{position_text}, "]
         parts.append(self._integers(node, row, children))
         if not parts[-1]:
@@ -117,6 +120,10 @@ class ArrayForms:
             return str(list(self.graph.shape(node)))
         return ""
 
+    def is_list(self, node: int) -> bool:
+        """Whether a node is printed as a list of its elements."""
+        return self.view.rows[node] is constant_array or self.cells(node) is not None
+
     def cells(self, node: int) -> list[Part] | None:
         """Return the elements of a node that lists scalars, in order; None for other nodes."""
         row = self.view.rows[node]
@@ -160,6 +167,21 @@ def _listed(groups: Sequence[Sequence[Part]]) -> list[Part]:
         joined += [*group, ", "]
     joined[-1] = "]"
     return joined
+
+
+def written_number(value: float) -> str:
+    """Return a number as text; ``repr`` is the shortest text that round-trips a float64.
+
+    Examples
+    --------
+    >>> written_number(0.1), written_number(-np.inf), written_number(np.nan)
+    ('0.1', '(-1/0)', '(0/0)')
+    """
+    if isinstance(value, bool):
+        return repr(int(value))
+    if isinstance(value, int) or math.isfinite(value):
+        return repr(value)
+    return "(0/0)" if math.isnan(value) else "(1/0)" if value > 0 else "(-1/0)"
 
 
 def written_key(key: IndexKey, shape: Sequence[int]) -> str:

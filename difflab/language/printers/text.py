@@ -1,25 +1,32 @@
-"""Graph to the language itself: ``parse(text(f))`` is `f`.
-
-Array operations that only derivatives use have no syntax in the language; they are printed as
-calls, for the reader only.
-"""
+"""Graph to the language itself: ``parse(text(f))`` is `f`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from difflab.core.primitive import Primitive
+import numpy as np
+
+from difflab.core.primitive import Custom, Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name
-from difflab.language.printers.arrays import ArrayForms
+from difflab.language.printers.arrays import ArrayForms, written_number
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
 from difflab.language.scope import CONSTANTS, KEYWORDS
-from difflab.primitives import as_number, broadcast, by_spelling, index, matmul, negative
+from difflab.primitives import (
+    as_number,
+    broadcast,
+    by_spelling,
+    index,
+    matmul,
+    negative,
+    reshape,
+)
 
 __all__ = ["text"]
 
@@ -27,13 +34,16 @@ RESERVED = frozenset({*by_spelling, *CONSTANTS, *KEYWORDS})
 _TIGHT = frozenset({"*", "/", "^"})
 
 
-def text(function: Function) -> str:
+def text(function: Function, *, whole: bool = False) -> str:
     """Return a program of the language that computes `function`.
 
     Parameters
     ----------
     function : Function
-        A function, parsed or derived.
+        A function, parsed, traced or derived.
+    whole : bool
+        Whether a single output that lists its elements is one array, with the output's name.
+        Otherwise the list is the program's last line, which lists outputs.
 
     Returns
     -------
@@ -43,10 +53,11 @@ def text(function: Function) -> str:
 
     Notes
     -----
-    `parse` reads the text back if the language has syntax for all operations. It has none for
-    operations that only derivatives and vectorized repetitions use (scattering into a larger
-    array, sums in a given order, constant vectors inside an expression): these are printed as
-    complete calls, for the reader only.
+    `parse` reads the text back, as a function of the same values. Exceptions are arrays without
+    elements, and operations that consist of functions or of Python code and cannot be written out
+    (a `while_loop`, a long `scan`): the text begins with a comment that names those, and they are
+    printed as calls. Names that the language reserves get an underscore, and the inputs are read
+    in natural order.
 
     Examples
     --------
@@ -56,15 +67,18 @@ def text(function: Function) -> str:
     >>> print(text(dl.parse("a = x*x; [a, a + 1]")))
     a = x*x
     [a, a + 1]
+    >>> text(dl.gradient(dl.parse("x^2*y")), whole=True)
+    'gradient = [y*(2*x), x^2]'
     """
-    return _Text(function).program()
+    return _Text(function, whole).program()
 
 
 class _Text(ExpressionPrinter):
     """Printer of one program: the names and the text of each node."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, whole: bool) -> None:
         super().__init__(PrintedGraph(function, implied={as_number, broadcast}))
+        self.whole = whole
         self.fresh = FreshNames(reserved=RESERVED)
         self.names = {
             node: self.fresh.fresh(_legal(name))
@@ -78,6 +92,7 @@ class _Text(ExpressionPrinter):
 
     def program(self) -> str:
         """Return declarations, named lines and the outputs."""
+        self._warn()
         self._declare()
         variables = self._variables()
         named = self._claimed(variables)
@@ -88,12 +103,35 @@ class _Text(ExpressionPrinter):
         for node, label in self.view.named_values().items():
             if node not in named and label not in used and is_name(label):
                 named[node] = self.fresh.fresh(label)
-        for node in self.view.own_lines(named):
+        for node in self.view.own_lines(named.keys() | self._lists()):
             name = named.get(node) or self.fresh.numbered("t")
             self.lines.append(f"{name} = {self.expression(node)}")
             self.names[node] = name
         self._finish(variables)
         return "\n".join(self.lines)
+
+    def _warn(self) -> None:
+        """Name the operations that the language cannot spell."""
+        for row in self.graph.primitives:
+            used = any(self.view.uses[node] for node in np.flatnonzero(self.graph.applies(row)))
+            if isinstance(row.rule, Custom) and used:
+                self.lines.append(f"# not in the language, for reading only: {row.name}")
+
+    def _lists(self) -> set[int]:
+        """Return the lists that need their own line: those inside an expression."""
+        lists = {
+            node
+            for node, uses in enumerate(self.view.uses)
+            if uses and self.view.rows[node] is not None and self.arrays.is_list(node)
+        }
+        inner = Counter(
+            self.view.children[node][0] for node in lists if self.view.rows[node] is reshape
+        )
+        lists -= {node for node, count in inner.items() if self.view.uses[node] == count}
+        if len(self.view.outputs) == 1 and not self.whole:
+            (output,) = self.view.outputs
+            return lists - {output} if self.view.uses[output] == 1 else lists
+        return lists
 
     def _declare(self) -> None:
         """Declare arrays, and scalars that the function does not depend on."""
@@ -108,7 +146,10 @@ class _Text(ExpressionPrinter):
         single = len(function.outputs) == 1
         row = self.view.rows[self.view.outputs[0]]
         if single and row is not None and row.structural and row is not index:
-            return [None]
+            (name,) = function.output_names
+            is_list = self.whole and self.arrays.is_list(self.view.outputs[0])
+            free = is_name(name) and name not in self.inputs and name not in RESERVED
+            return [name if is_list and free else None]
         variables: list[str | None] = []
         seen: set[str | None] = set()
         known = [*function.inputs, *self.graph.labels.values()]
@@ -144,6 +185,10 @@ class _Text(ExpressionPrinter):
                 if known != name:
                     self.lines.append(f"{name} = {self.expression(node)}")
                 written.append(name)
+        if self.whole and len(written) == 1 and self.lines:
+            (name,) = variables
+            if name is not None and self.lines[-1].startswith(f"{name} = "):
+                return  # the value that is defined last is the output
         self.lines.append(written[0] if len(written) == 1 else f"[{', '.join(written)}]")
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
@@ -160,8 +205,8 @@ class _Text(ExpressionPrinter):
         return _form(row)
 
     def number(self, value: float, name: str | None) -> str:
-        """Return a constant; ``repr`` is the shortest text that round-trips a float64."""
-        return name or repr(value)
+        """Return a constant."""
+        return name or written_number(value)
 
 
 @cache

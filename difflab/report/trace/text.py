@@ -22,7 +22,7 @@ from difflab.report.style import clean, shorten
 from difflab.report.terminal import WIDTH, Part, draw
 from difflab.report.trace.steps import Adjoint, EvaluationTrace, TraceRows, TraceStep
 
-__all__ = ["FORMATS", "as_html", "as_json", "as_markdown", "as_table"]
+__all__ = ["FORMATS", "as_fragment", "as_html", "as_json", "as_markdown", "as_table"]
 
 EXPRESSION = 300
 LISTED = 12
@@ -191,6 +191,17 @@ def as_markdown(trace: EvaluationTrace) -> str:
 
 def as_html(trace: EvaluationTrace) -> str:
     """Return a trace as a page that needs no network."""
+    (_, expression), _ = _facts(trace)
+    return html.document(f"trace of {expression}", _body(trace))
+
+
+def as_fragment(trace: EvaluationTrace) -> str:
+    """Return a trace as a part of another page, such as a notebook."""
+    return html.fragment(_body(trace))
+
+
+def _body(trace: EvaluationTrace) -> list[str]:
+    """Return the lines of HTML."""
     (_, expression), point = _facts(trace)
     body = ["<main>", "<h1>Evaluation trace of</h1>"]
     body += [f"<pre>{escape(expression)}</pre>", html.labelled([point])]
@@ -199,7 +210,7 @@ def as_html(trace: EvaluationTrace) -> str:
         body += [f"<h2>{escape(each.title)}</h2>", html.table(each.table)]
         body.append(f'<p class="sentence">{results}</p>')
     body += [f'<p class="note">{escape(clean(note))}</p>' for note in trace.notes]
-    return html.document(f"trace of {expression}", [*body, "</main>"])
+    return [*body, "</main>"]
 
 
 def as_json(trace: EvaluationTrace) -> str:

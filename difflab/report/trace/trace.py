@@ -31,6 +31,7 @@ from difflab.errors import InputError
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened
+from difflab.report.heading import heading
 from difflab.report.trace.rules import OperationFormula, Rules, operation_at
 from difflab.report.trace.steps import (
     Adjoint,
@@ -113,7 +114,7 @@ def trace(
             parts |= run.reverse(target)
     results = [plain(run.values[node]) for node in function.outputs]
     return EvaluationTrace(
-        expression=function.text or "",
+        expression=heading(function),
         point=tuple(zip(function.inputs, map(plain, values), strict=True)),
         outputs=tuple(zip(output_labels(function), results, strict=True)),
         primal=run.primal(),

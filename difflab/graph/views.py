@@ -1,0 +1,161 @@
+"""What a function shows of itself: its text, its graph, its evaluation, its passes.
+
+Text, pictures and reports lie above the graph. Each view is found at its home when it is first
+asked for, as the public names of the package are, so that a graph alone loads none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from difflab.drawing.drawing import Drawing
+    from difflab.report.passes import PassesReport
+    from difflab.report.trace.shown import ShownTrace
+
+__all__ = ["Views"]
+
+_HOMES = {
+    "text": "difflab.language.printers",
+    "draw": "difflab.report.drawn",
+    "trace": "difflab.report.trace.shown",
+    "passes": "difflab.report.passes",
+}
+
+
+def _view(name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(import_module(_HOMES[name]), name)
+    return found
+
+
+class Views:
+    """The methods of a `Function` that show it."""
+
+    def __str__(self) -> str:
+        """Return a program of the language that computes the function.
+
+        ``dl.parse(str(f))`` is a function of the same values and shapes, also of arrays and with
+        several outputs, which are in no structure. Its inputs are in natural order, and names that
+        the language reserves get an underscore. It is read back unless an array has no elements,
+        or an operation consists of functions or Python code that cannot be written out
+        (`while_loop`, a `scan` of many steps, a custom function that calls other libraries); a
+        comment in the text names those.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import difflab as dl
+        >>> print(dl.gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)")))
+        gradient = [x2 + 1/x1, x1 - cos(x2)]
+        >>> print(dl.trace(lambda x: (np.sum(x * x), x[1:] * 2), np.ones(3)))
+        x: [3]
+        [sum(x*x), x[1:]*2]
+        """
+        text: str = _view("text")(self, whole=True)
+        return text
+
+    def draw(
+        self,
+        at: Mapping[str, Any] | None = None,
+        *,
+        values: bool = False,
+        title: str | None = None,
+    ) -> Drawing:
+        """Return the picture of the graph that ``difflab graph`` writes.
+
+        Parameters
+        ----------
+        at : mapping, optional
+            A value for every input; the boxes then show their values.
+        values : bool
+            Whether the arrows carry the values, and the cotangents of the sum of the outputs,
+            instead.
+        title : str, optional
+            The heading, by default the function's text.
+
+        Returns
+        -------
+        Drawing
+            Shows itself in a notebook; ``svg()``, ``png()``, ``dot()`` and ``mermaid()`` are its
+            forms, and ``save("graph.svg")`` writes a file.
+
+        Raises
+        ------
+        InputError
+            `values` without a point.
+        PointError
+            A value is missing, unknown or of the wrong shape.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> dl.parse("x*sin(y)").draw()
+        <drawing of x*sin(y): 2 inputs · 2 operations · 1 output · depth 2>
+        """
+        drawing: Drawing = _view("draw")(self, at, values=values, title=title)
+        return drawing
+
+    def trace(
+        self,
+        at: Mapping[str, Any] | None = None,
+        *,
+        mode: Literal["both", "forward", "reverse"] = "both",
+        seed: str | None = None,
+    ) -> ShownTrace:
+        """Return the evaluation trace of value and derivative that ``difflab trace`` prints.
+
+        Parameters
+        ----------
+        at : mapping, optional
+            A value for every input; by default a point inside the domain is chosen.
+        mode : {"both", "forward", "reverse"}
+            Which derivatives to show: tangents, cotangents, or both.
+        seed : str, optional
+            In forward mode the input to differentiate by, in reverse mode the output to
+            differentiate; an element of an array as ``x[3]``. The first one by default.
+
+        Returns
+        -------
+        ShownTrace
+            Its `str` is the table, and it shows itself in a notebook; ``table()``,
+            ``markdown()``, ``html()`` and ``to_dict()`` are its forms.
+
+        Raises
+        ------
+        InputError
+            `mode` or `seed` is unknown.
+        PointError
+            A value is missing, unknown, not finite or of the wrong shape.
+        DomainError
+            The function is undefined at the point.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> steps = dl.parse("x*sin(y)").trace({"x": 2, "y": 0})
+        >>> dict(steps.gradient)
+        {'x': 0.0, 'y': 2.0}
+        """
+        trace: ShownTrace = _view("trace")(self, at, mode=mode, seed=seed)
+        return trace
+
+    def passes(self) -> PassesReport:
+        """Return what each pass of the pipeline changes, as ``difflab graph --passes`` prints it.
+
+        Returns
+        -------
+        PassesReport
+            A sequence of steps, each with the pass (``done``), the function ``before`` and
+            ``after``, and their ``sizes``. Its `str` is the table, and it shows itself in a
+            notebook.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> [step.done.name for step in dl.parse("x^1 + 2*3").passes() if step.changed]
+        ['constant folding', 'simplification']
+        """
+        report: PassesReport = _view("passes")(self)
+        return report

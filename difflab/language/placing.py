@@ -1,0 +1,152 @@
+"""Array functions of the language only: lists, and parts put into a larger array.
+
+Derivatives consist of them; Python code writes them as `np.stack` and as indexing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from difflab import arrays
+from difflab import primitives as rows
+from difflab.arrays.given import normalized_axes, normalized_axis
+from difflab.core.apply import apply
+from difflab.errors import ShapeError
+from difflab.graph.ir import Shape
+from difflab.graph.node import Node
+from difflab.language.keys import IndexKey, RawKey, resolved
+
+__all__ = ["is_maximum", "listed", "put", "scattered", "sum_in_order"]
+
+
+def listed(parts: Sequence[Node]) -> Node:
+    """Return the array whose first axis has these parts: one operation for a list of lists.
+
+    Raises
+    ------
+    ShapeError
+        The parts differ in shape.
+    """
+    if len({part.shape for part in parts}) > 1:
+        shapes = " and ".join(dict.fromkeys(str(list(part.shape)) for part in parts))
+        raise ShapeError(f"a list has elements of one shape, not of {shapes}")
+    elements = [_elements(part) for part in parts]
+    if not all(elements):
+        found: Node = arrays.stack(parts)
+        return found
+    scalars = [element for each in elements for element in each]
+    found = apply(rows.pack, *scalars, ranks=(0,) * len(scalars))
+    shape = (len(parts), *parts[0].shape)
+    return found if len(shape) == 1 else arrays.reshape(found, shape)
+
+
+def _elements(part: Node) -> list[Node]:
+    """Return the scalars that a value lists, itself if it is one; none for another array."""
+    if not part.shape:
+        return [part]
+    builder, node = part.builder, part.id
+    if builder.primitive(node) is rows.reshape:
+        (node,) = builder.arguments(node)
+    if builder.primitive(node) is not rows.pack or any(builder.params(node)["ranks"]):
+        return []
+    return [Node(builder, arg) for arg in builder.arguments(node)]
+
+
+def scattered(parts: Sequence[Node], places: Sequence[RawKey], shape: Shape) -> Node:
+    """Return zeros of `shape` with every part added at its place.
+
+    Raises
+    ------
+    ShapeError
+        A part has no place or not the shape of its place, or two numbers have one place.
+    """
+    if len(places) != len(parts):
+        raise ShapeError(
+            "scatter needs a place after every argument", hint="write scatter(x at [0], [3])"
+        )
+    keys = tuple([_key(key, shape, part) for part, key in zip(parts, places, strict=True)])
+    numbers = len(shape) == 1 and not any(part.shape for part in parts)
+    if numbers and len(set(keys)) < len(keys):
+        raise ShapeError("scatter has two numbers for one place", hint="add them up before")
+    found: Node = apply(rows.scatter, *parts, keys=keys, shape=shape)
+    return found
+
+
+def _key(raw: RawKey, shape: Shape, part: Node) -> IndexKey:
+    try:
+        key = resolved(raw, shape)
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    assert rows.index.shape is not None
+    wanted = rows.index.shape((shape,), key=key, rank=len(shape))
+    if wanted != part.shape:
+        raise ShapeError(
+            f"an argument of the shape {list(part.shape)} at a place of the shape {list(wanted)}"
+        )
+    return key
+
+
+def put(x: Node, places: tuple[int, ...], axis: int, shape: Shape) -> Node:
+    """Return zeros of `shape` with the entries of `x` along an axis added at `places`.
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ on another axis, or an index is out of bounds.
+    """
+    along = normalized_axis("put", axis, x.shape)
+    size = shape[along] if len(shape) == len(x.shape) else -1
+    inside = all(-size <= place < size for place in places)
+    expected = (*x.shape[:along], size, *x.shape[len(x.shape) + along + 1 :])
+    if shape != expected or len(places) != x.shape[along] or not inside:
+        raise ShapeError(
+            f"put needs an index into the result for each of the {x.shape[along]} entries, and the"
+            f" result's shape; these are {list(places)[:6]} and {list(shape)}"
+        )
+    positive = tuple([place % size for place in places])
+    rank = len(shape)
+    found: Node = apply(rows.put, x, places=positive, axis=along, rank=rank, size=size)
+    return found
+
+
+def sum_in_order(parts: Sequence[Node], places: Sequence[RawKey]) -> Node:
+    """Return the sum along the last axis, from the first term to the last.
+
+    Raises
+    ------
+    ShapeError
+        The places are not those of the terms, each of which has one.
+    """
+    if not all(part.shape for part in parts):
+        raise ShapeError("sum_in_order adds up the elements of arrays, not of scalars")
+    length = sum(part.shape[-1] for part in parts)
+    if not places and len(parts) == 1:
+        places = [((None, None),)]
+    try:
+        keys = [resolved(key, (length,)) for key in places]
+    except ValueError as error:
+        raise ShapeError(str(error)) from None
+    taken = np.zeros(length, dtype=int)
+    sizes = []
+    for (entry,) in keys:
+        chosen = slice(*entry) if isinstance(entry, tuple) else slice(entry, entry + 1)
+        taken[chosen] += 1
+        sizes.append(math.prod(taken[chosen].shape))
+    if sizes != [part.shape[-1] for part in parts] or not np.all(taken == 1):
+        raise ShapeError(
+            "sum_in_order needs a place for every term after each argument",
+            hint="write sum_in_order(x at [::2], y at [1::2])",
+        )
+    slices = tuple([e if isinstance(e, tuple) else (e, e + 1, 1) for (e,) in keys])
+    found: Node = apply(rows.sum_in_order, *parts, places=slices, length=length)
+    return found
+
+
+def is_maximum(x: Node, axes: tuple[int, ...] | None) -> Node:
+    """Return whether each element is the last maximum along axes, all of them by default."""
+    chosen = normalized_axes("is_maximum", axes, x.shape)
+    found: Node = apply(rows.is_maximum, x, axes=chosen, rank=len(x.shape))
+    return found
