@@ -45,7 +45,7 @@ def diagram(
     ----------
     function : Function
     values : sequence, optional
-        The value of every node of the graph, to be shown in the boxes.
+        The value of every node of the graph, to be shown in the boxes; None where unknown.
     cotangents : mapping, optional
         The cotangents of nodes (`difflab.diagnose.node_cotangents`). With them, the arrows carry
         the numbers: values forward, cotangents back.
@@ -99,7 +99,7 @@ def _carrying(
         boxes[position] = replace(
             boxes[position],
             caption=one_line(subscript(names[node]), 24),
-            value=compact(values[node]),
+            value="" if values[node] is None else compact(values[node]),
             bar="" if bar is None else compact(bar),
         )
     y = one_line(output_labels(function)[0], 24) if function.m == 1 else "(sum of the outputs)"
@@ -134,7 +134,8 @@ def _full(
     boxes += [_box(graph, node, names, values) for node, _ in literals]
     boxes += [_box(graph, node, names, values) for node in operations]
     for name, node in zip(output_labels(function), function.outputs, strict=True):
-        caption = "" if values is None else f"= {short(values[node])}"
+        known = values is not None and values[node] is not None
+        caption = f"= {short(values[node])}" if values is not None and known else ""
         value = subscript(names[node])
         tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
         boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip))
@@ -156,7 +157,8 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
     name = one_line(subscript(names[node]), 24)
     if code == CONSTANT:
         return Box(BoxKind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
-    caption = name if values is None else f"{name} = {short(values[node])}"
+    value = None if values is None else values[node]
+    caption = name if value is None else f"{name} = {short(value)}"
     if code == INPUT:
         label = one_line(graph.input_name(node), 24)
         return Box(BoxKind.INPUT, (label,), caption, f"input {label}: {caption}")

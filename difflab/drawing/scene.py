@@ -158,18 +158,24 @@ def _advance(character: str) -> float:
     return 0.74 if character.isupper() else 0.63
 
 
-def _tails(picture: Diagram) -> list[float]:
+def _tails(picture: Diagram, horizontal: bool) -> list[float]:
     """Return the length of the straight piece of arrow behind each box that carries its values.
 
-    It has one length in each layer, so that the boxes of a layer stay aligned.
+    In a horizontal picture it has one length in each layer, so that its boxes stay aligned.
     """
+    wide = [
+        14.0 + max(text_width(text, SMALL) for text in (box.value, box.bar))
+        if box.value or box.bar
+        else 0.0
+        for box in picture.boxes
+    ]
+    if not horizontal:
+        return wide
     ends = [(edge.source, edge.target) for edge in picture.edges]
     layer = layers(len(picture.boxes), ends, picture.late)
     longest: dict[int, float] = {}
-    for box, level in zip(picture.boxes, layer, strict=True):
-        if box.value:
-            wide = 14.0 + max(text_width(text, SMALL) for text in (box.value, box.bar))
-            longest[level] = max(longest.get(level, 0.0), wide)
+    for length, level in zip(wide, layer, strict=True):
+        longest[level] = max(longest.get(level, 0.0), length)
     return [longest.get(level, 0.0) for level in layer]
 
 
@@ -204,8 +210,7 @@ def scene(picture: Diagram) -> Scene:
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
     (2, 1)
     """
-    tails = _tails(picture)
-    pairs = list(zip(picture.boxes, tails, strict=True))
+    pairs = list(zip(picture.boxes, _tails(picture, True), strict=True))
     sizes = [_reserved(box, tail, True) for box, tail in pairs]
     ends = [(edge.source, edge.target) for edge in picture.edges]
     widest = max((text_width(edge.label, SMALL) for edge in picture.edges), default=0.0)
@@ -213,6 +218,7 @@ def scene(picture: Diagram) -> Scene:
     placement = place(sizes, ends, late=picture.late, layer_gap=40.0 + lead, lead=lead)
     horizontal = placement.width <= WIDEST
     if not horizontal:
+        pairs = list(zip(picture.boxes, _tails(picture, False), strict=True))
         sizes = [_reserved(box, tail, False) for box, tail in pairs]
         spacing = max(18.0, widest + 16)
         placement = place(

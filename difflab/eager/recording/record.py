@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -49,6 +50,8 @@ class TapedArray:
         self._step = step
         self._storage = storage
         self._grad = None
+        if type(step) is Accumulation and step.owner is None:
+            step.owner = ref(self)
 
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]

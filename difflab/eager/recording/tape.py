@@ -55,9 +55,12 @@ def storage_of(tensor: Any) -> Storage:
 
 
 class Accumulation:
-    """The end of the tape at a leaf: cotangents are added to `grad`, in the leaf's `dtype`."""
+    """The end of the tape at a leaf: cotangents are added to `grad`, in the leaf's `dtype`.
 
-    __slots__ = ("dtype", "grad", "hooks")
+    `owner` is a weak reference to the leaf.
+    """
+
+    __slots__ = ("dtype", "grad", "hooks", "owner")
 
     name = "accumulate"
     next_functions = ()
@@ -67,6 +70,7 @@ class Accumulation:
         self.dtype = dtype
         self.grad = grad
         self.hooks: dict[int, Callable[..., Any]] | None = None
+        self.owner: Any = None
 
     def __repr__(self) -> str:
         return "<accumulate>"

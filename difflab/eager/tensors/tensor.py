@@ -25,6 +25,7 @@ from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
 from difflab.eager.sweep.values import Calculator, TensorCalculator
+from difflab.eager.tapes import Tape
 from difflab.eager.tensors.operators import Operators
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 from difflab.graph.custom.call import CustomCall
@@ -96,6 +97,8 @@ class Tensor(Operators):
         if wanted:
             require_floating(self._data)
         self._step = Accumulation(self.dtype, grad) if wanted else None
+        if self._step is not None:
+            self._step.owner = weakref.ref(self)
         self._grad = grad
 
     @property
@@ -258,6 +261,30 @@ class Tensor(Operators):
         """Whether a tensor that is not a leaf keeps its gradient."""
         step = self._step
         return isinstance(step, TapeStep) and step.retained is not None and step.retained() is self
+
+    def tape(self) -> Tape:
+        """Return what was recorded for this tensor; ``draw()`` and ``table()`` show it.
+
+        Raises
+        ------
+        TapeError
+            Nothing was recorded, or an earlier `backward` freed it.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> x = dl.tensor(3.0, requires_grad=True)
+        >>> (x * x).tape().draw()
+        <drawing of tape of v1 = multiply(x1, x1): 1 input · 1 operation · 1 output · depth 1>
+        """
+        if not isinstance(self._step, TapeStep):
+            raise TapeError(
+                "no operation was recorded for this tensor",
+                hint="compute it from tensors made with dl.tensor(…, requires_grad=True)",
+            )
+        tape = Tape(self._data, self._step)
+        tape.steps  # noqa: B018  # raises if the tape was freed
+        return tape
 
     def backward(
         self,

@@ -1,0 +1,280 @@
+"""`Tape`: the recorded graph of a tensor as a picture and as a table, with values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.core.devices import module_of, on_host
+from difflab.core.quantities import shape_text
+from difflab.core.table import Column, Table
+from difflab.eager.recording.mode import MODE
+from difflab.eager.recording.tape import Accumulation, TapeStep
+from difflab.eager.sweep.backward import pull_back
+from difflab.eager.sweep.values import Calculator
+from difflab.errors import TapeError
+from difflab.graph.function import Function
+from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT, Graph
+from difflab.graph.source import NOWHERE, Source
+
+if TYPE_CHECKING:
+    from difflab.drawing import Drawing
+
+__all__ = ["Tape"]
+
+SHOWN = 100
+"""Most steps of a table."""
+UNKNOWN = "…"
+"""Stands for a value that the tape does not keep."""
+
+Edge = TapeStep | Accumulation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tape:
+    """What was recorded while a tensor was computed; made by `Tensor.tape`.
+
+    A value is shown if the tape keeps it, if a leaf has it, or if it follows from those; an
+    operation whose derivative does not depend on a value keeps none.
+
+    Attributes
+    ----------
+    data : array
+        The value of the tensor.
+    root : TapeStep
+        The operation whose result it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> x = dl.tensor([1.0, 2.0], requires_grad=True)
+    >>> print(np.sum(x * x).tape().table())
+    name  operation         shape   value   gradient
+    x1    leaf              2       [1, 2]  [2, 4]
+    v1    multiply(x1, x1)  2       [1, 4]  [1, 1]
+    v2    sum(v1)           number  5       1
+    """
+
+    data: Any
+    root: TapeStep
+
+    @cached_property
+    def steps(self) -> list[TapeStep]:
+        """The operations, in the order in which they were recorded."""
+        found = {self.root.number: self.root}
+        pending = [self.root]
+        while pending:
+            step = pending.pop()
+            if step.edges is None:
+                raise TapeError(
+                    "the tape of this tensor was freed by backward()",
+                    hint="call tape() before backward(), or pass retain_graph=True to it",
+                )
+            for edge in step.edges:
+                if isinstance(edge, TapeStep) and edge.number not in found:
+                    found[edge.number] = edge
+                    pending.append(edge)
+        return [found[number] for number in sorted(found)]
+
+    @cached_property
+    def leaves(self) -> list[Accumulation]:
+        """The leaves, in the order of their first use."""
+        edges = [edge for step in self.steps for edge in step.edges or ()]
+        return list(dict.fromkeys(edge for edge in edges if isinstance(edge, Accumulation)))
+
+    @cached_property
+    def names(self) -> dict[Edge, str]:
+        """The name of every leaf and of the result of every operation."""
+        leaves = {leaf: f"x{number}" for number, leaf in enumerate(self.leaves, 1)}
+        return leaves | {step: f"v{number}" for number, step in enumerate(self.steps, 1)}
+
+    @cached_property
+    def values(self) -> dict[Edge, Any]:
+        """The known values."""
+        known: dict[Edge, Any] = {self.root: self.data}
+        for leaf in self.leaves:
+            owner = leaf.owner and leaf.owner()
+            if owner is not None:
+                known[leaf] = owner._data
+        for step in self.steps:
+            for slot, value in enumerate(step.slots if step.plan.regular else ()):
+                edge = step if slot == 1 else (step.edges or ())[slot - 2] if slot > 1 else None
+                if edge is not None and value is not None:
+                    known[edge] = value
+        for step in self.steps:
+            if step not in known and (operands := self._operands(step, known)) is not None:
+                kernel = step.plan.row.computer(module_of(operands[0]))
+                with np.errstate(all="ignore"):
+                    known[step] = kernel(*operands, **step.plan.params)
+        return known
+
+    @staticmethod
+    def _operands(step: TapeStep, known: Mapping[Edge, Any]) -> list[Any] | None:
+        """Return the operands of a step, or None if one of them is not known."""
+        if not step.plan.regular:
+            return None
+        slots = step.slots[2:] or [None] * len(step.plan.shapes)
+        operands = [
+            slot if edge is None else known.get(edge)
+            for edge, slot in zip(step.edges or (), slots, strict=True)
+        ]
+        return None if any(operand is None for operand in operands) else operands
+
+    @cached_property
+    def gradients(self) -> dict[Edge, Any]:
+        """The cotangents of this tensor's sum, before any hooks change them; nothing is freed."""
+        found: dict[Edge, Any] = {}
+
+        def show(step: TapeStep, bar: Any) -> Any:
+            found[step] = bar
+            return bar
+
+        # The sweep shows the cotangents of the steps with hooks.
+        shown = [step for step in self.steps if "pull_back" not in step.plan.params]
+        hooks = [step.hooks for step in shown]
+        enabled, MODE.enabled = MODE.enabled, False
+        try:
+            for step in shown:
+                step.hooks = {0: lambda bar: bar}
+            found |= self._swept(show)
+        finally:
+            MODE.enabled = enabled
+            for step, own in zip(shown, hooks, strict=True):
+                step.hooks = own
+        return found
+
+    def _swept(self, show: Callable[[TapeStep, Any], Any]) -> dict[Edge, Any]:
+        xp = module_of(self.data)
+        seed = xp.ones(self.data.shape, dtype=self.data.dtype)
+        with np.errstate(all="ignore"):
+            found = pull_back(self.root, seed, keep=True, calculator=Calculator(xp), show=show)
+        return dict(found)
+
+    def draw(self, *, values: bool = True) -> Drawing:
+        """Return the picture of the recorded graph; a large one is summarised.
+
+        Parameters
+        ----------
+        values : bool
+            Whether the arrows carry the known values and, below them, the gradients.
+        """
+        from difflab.drawing import Drawing, diagram
+
+        function, nodes = self._pictured()
+        shown: list[Any] = [None] * len(function.graph)
+        bars: dict[int, Any] = {}
+        for edge, node in nodes.items() if values else ():
+            shown[node] = None if edge not in self.values else on_host(self.values[edge])
+            if edge in self.gradients:
+                bars[node] = on_host(self.gradients[edge])
+        title = f"tape of {self.names[self.root]} = {self._formula(self.root)}"
+        picture = diagram(
+            function,
+            shown if values else None,
+            cotangents=bars if values else None,
+            title=title,
+        )
+        return Drawing(picture)
+
+    def _pictured(self) -> tuple[Function, dict[Edge, int]]:
+        """Return the tape as a graph to be drawn, and its nodes; unknown operands are constants."""
+        opcode: list[int] = [INPUT] * len(self.leaves)
+        args: list[list[int]] = [[] for _ in self.leaves]
+        constants: dict[int, Any] = {}
+        rows = list(dict.fromkeys(step.plan.row for step in self.steps))
+        code = {row: FIRST_ROW + position for position, row in enumerate(rows)}
+        nodes: dict[Edge, int] = {leaf: node for node, leaf in enumerate(self.leaves)}
+        params = [()] + [tuple(step.plan.params.items()) for step in self.steps]
+        param_ids = [0] * len(self.leaves)
+        for position, step in enumerate(self.steps, 1):
+            operands = []
+            for place, edge in enumerate(step.edges or ()):
+                if edge is None:
+                    constants[len(opcode)] = _constant(step, place)
+                    operands.append(len(opcode))
+                    opcode.append(CONSTANT)
+                    args.append([])
+                    param_ids.append(0)
+                else:
+                    operands.append(nodes[edge])
+            nodes[step] = len(opcode)
+            opcode.append(code[step.plan.row])
+            args.append(operands)
+            param_ids.append(position)
+        starts = np.cumsum([0, *map(len, args)])
+        names = {nodes[leaf]: self.names[leaf] for leaf in self.leaves}
+        labels = {nodes[step]: self.names[step] for step in self.steps}
+        graph = Graph(
+            np.array(opcode, dtype=np.int16),
+            starts,
+            np.array([arg for each in args for arg in each], dtype=np.int32),
+            np.array(param_ids, dtype=np.int32),
+            np.zeros(len(opcode), dtype=np.int32),
+            np.full(len(opcode), NOWHERE, dtype=np.int64),
+            tuple(rows),
+            tuple(params),
+            (self.data.shape,),
+            constants,
+            names,
+            Source(),
+            labels,
+        )
+        outputs = (nodes[self.root],)
+        return Function(graph, tuple(range(len(self.leaves))), outputs, ("y",)), nodes
+
+    def table(self) -> str:
+        """Return the leaves and the operations as text, with their values and gradients."""
+        columns = [Column(name) for name in ("name", "operation", "shape", "value", "gradient")]
+        rows: list[tuple[str, ...]] = [self._row(leaf, "leaf") for leaf in self.leaves]
+        first = self.steps[: SHOWN - SHOWN // 3]
+        last = self.steps[len(first) :][-(SHOWN // 3) :]
+        rows += [self._row(step, self._formula(step)) for step in first]
+        hidden = len(self.steps) - len(first) - len(last)
+        if hidden:
+            rows.append(("…", f"{hidden:,} more", "", "", ""))
+        rows += [self._row(step, self._formula(step)) for step in last]
+        return Table(columns, rows).text()
+
+    def _row(self, edge: Edge, operation: str) -> tuple[str, ...]:
+        value, bar = self.values.get(edge), self.gradients.get(edge)
+        known = next((np.shape(each) for each in (value, bar) if each is not None), None)
+        shape = UNKNOWN if known is None else shape_text(known) or "number"
+        return self.names[edge], operation, shape, _text(value), _text(bar)
+
+    def _formula(self, step: TapeStep) -> str:
+        """Return an operation and its operands."""
+        operands = [
+            _constant(step, place)[1] or _text(_constant(step, place)[0])
+            if edge is None
+            else self.names[edge]
+            for place, edge in enumerate(step.edges or ())
+        ]
+        return f"{step.name}({', '.join(operands)})"
+
+    def _repr_svg_(self) -> str:
+        """Return the picture that notebooks display."""
+        return self.draw().svg()
+
+    def __repr__(self) -> str:
+        return self.table()
+
+
+def _constant(step: TapeStep, place: int) -> tuple[Any, str | None]:
+    """Return the number that an operand is, or a name for it."""
+    value = step.slots[place + 2] if len(step.slots) > place + 2 and step.plan.regular else None
+    if value is None:
+        return 0.0, "constant"
+    if np.ndim(value):
+        return 0.0, f"array {shape_text(np.shape(value))}"
+    return float(value), None
+
+
+def _text(value: Any) -> str:
+    from difflab.drawing.order import compact
+
+    return UNKNOWN if value is None else compact(on_host(value))
