@@ -5,23 +5,18 @@ The module that the user names is imported and run.
 
 from __future__ import annotations
 
-import inspect
-import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from difflab.cli.options import one_of, parse_point
+from difflab.cli.functions import Parameters, load_function, user_code
+from difflab.cli.options import parse_point
 from difflab.cli.output import emit
-from difflab.errors import InputError, PointError
+from difflab.errors import InputError
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -75,15 +70,15 @@ def check(
     from difflab.testing import GradientMismatch, check_gradient
 
     point = parse_point(at or [])
-    with _user_code(target):
-        function = _function(target)
+    with user_code(target):
+        function = load_function(target)
         module = target.partition(":")[0]
         slope = None
         if gradient is not None:
-            slope = _function(gradient if ":" in gradient else f"{module}:{gradient}")
+            slope = load_function(gradient if ":" in gradient else f"{module}:{gradient}")
         pair = _PackedGradient.of(target, function, slope, point, seed)
     wrong = ""
-    with _user_code(target, pair.described):
+    with user_code(target, pair.described):
         try:
             check_gradient(pair.value, pair.gradient, pair.packed(), rtol=rtol, atol=atol)
         except GradientMismatch as mismatch:
@@ -92,68 +87,6 @@ def check(
     noun = "component agrees" if size == 1 else "components agree"
     emit(f"{target} at {pair.described}\n{wrong or f'the gradient is right: {size} {noun}'}\n")
     return 1 if wrong else 0
-
-
-@contextmanager
-def _user_code(target: str, point: str = "") -> Iterator[None]:
-    """Send the user's prints to standard error; turn its exceptions into `InputError`."""
-    with redirect_stdout(sys.stderr):
-        try:
-            yield
-        except InputError:
-            raise
-        except (Exception, SystemExit) as error:
-            frame = _last_frame(error)
-            if frame is None:
-                raise
-            where = f" at {point}" if point else ""
-            raise InputError(
-                f"{target} raised {type(error).__name__}{where}: {error}", hint=f"in {frame}"
-            ) from error
-
-
-def _last_frame(error: BaseException) -> str | None:
-    """Return the line of the user's code that raised, or None if difflab's own code did."""
-    home = str(Path.cwd())
-    package = str(Path(__file__).parents[1])
-    frames = traceback.extract_tb(error.__traceback__)
-    for frame in reversed(frames):
-        if frame.filename.startswith(package):
-            continue
-        if frame.filename.startswith(home):
-            return f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}"
-    return None
-
-
-def _function(target: str) -> Callable[..., Any]:
-    """Import ``module:function`` from the current directory."""
-    name, colon, attribute = target.partition(":")
-    if not colon or not name or not attribute:
-        raise InputError(
-            f"{target!r} does not name a function", hint="difflab check module:function"
-        )
-    directory = str(Path.cwd())
-    if directory not in sys.path:
-        sys.path.insert(0, directory)
-    try:
-        module = import_module(name)
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"no module named {error.name!r} in the current directory or the installed packages",
-            hint=f"run difflab in the folder of {name.split('.')[0]}.py",
-        ) from error
-    except SyntaxError as error:
-        line = f"{Path(error.filename or name).name}, line {error.lineno}"
-        raise InputError(f"{name} is not valid Python: {error.msg}", hint=f"in {line}") from error
-    found: Callable[..., Any] | None = getattr(module, attribute, None)
-    if found is None:
-        public = sorted(
-            key for key, value in vars(module).items() if callable(value) and key[0] != "_"
-        )
-        one_of(attribute, public, f"function of {name},")
-    if not callable(found):
-        raise InputError(f"{target!r} is not a function")
-    return found
 
 
 @dataclass(frozen=True)
@@ -175,21 +108,11 @@ class _PackedGradient:
         seed: int,
     ) -> _PackedGradient:
         """Match the point with the function's parameters; choose a point if there is none."""
-        names, optional, positional = _parameters(target, function)
+        parameters = Parameters.of(target, function)
         if point is None:
             random = Random(seed)
-            point = {name: round(random.uniform(0.5, 1.5), 3) for name in names}
-        unknown = [name for name in point if name not in (*names, *optional)]
-        if unknown:
-            one_of(unknown[0], (*names, *optional), f"parameter of {target}")
-        missing = [name for name in names if name not in point]
-        if missing:
-            raise PointError(
-                f"no value for the parameter {missing[0]!r} of {target}",
-                hint=f"--at {missing[0]}=1.5",
-            )
-        order = [name for name in (*names, *optional) if name in point]
-        return cls(function, slope, {name: point[name] for name in order}, positional)
+            point = {name: round(random.uniform(0.5, 1.5), 3) for name in parameters.required}
+        return cls(function, slope, parameters.matched(point), parameters.positional)
 
     @property
     def single(self) -> bool:
@@ -271,19 +194,3 @@ class _PackedGradient:
             f"the function returned a {type(result).__name__}, not the pair (value, gradient)",
             hint="name the gradient's function with --gradient",
         )
-
-
-def _parameters(
-    target: str, function: Callable[..., Any]
-) -> tuple[list[str], list[str], list[str]]:
-    """Return the required, the optional and the positional-only parameters."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the parameters of {target} cannot be read: {error}") from error
-    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    required = [p.name for p in named if p.default is p.empty]
-    optional = [p.name for p in named if p.default is not p.empty]
-    if not required and not optional:
-        raise InputError(f"{target} has no named parameter to differentiate by")
-    return required, optional, [p.name for p in named if p.kind is p.POSITIONAL_ONLY]

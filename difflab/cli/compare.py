@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
+from difflab.cli.functions import Subject
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
@@ -19,8 +20,6 @@ from difflab.cli.options import (
     StabiliseOption,
     TimeoutOption,
     parse_names,
-    parse_point,
-    read_expression,
 )
 from difflab.cli.output import (
     ProgressLine,
@@ -32,6 +31,7 @@ from difflab.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from difflab.graph.function import Function
     from difflab.lab.compare import CompareOptions
     from difflab.lab.record import Comparison
     from difflab.lab.side_by_side import SideBySide
@@ -43,6 +43,7 @@ difflab compare "ln(x1)+x1*x2-sin(x2)"
 difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
 difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
 difflab compare @model.txt --at "w=[1,2,3]" -o model.json
+difflab compare model:loss --at "w=[0.5,1],x=2"
 """
 
 
@@ -89,30 +90,33 @@ def compare(
     stabilise: StabiliseOption = False,
 ) -> int:
     """Differentiate EXPR by every method; judge and measure each."""
-    point = parse_point(at or [])
     names = parse_names(methods)
     destination = None if output is None else check_destination(output)
     picture_file = None if plot is None else check_picture(plot)
-    text = read_expression(expression)
+    subject = Subject.of(expression, at)
+    point = subject.point
     chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
         from difflab.diagnose.point_check import checked_point
-        from difflab.language import parse
 
-        function = parse(text)
+        function = subject.function
         point = checked_point(function, None, seed) if point is None else point
         aside = chosen is not ComparisonFormat.TABLE or destination is not None
         explain_point(function, point, aside=aside)
     options: CompareOptions = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
     options |= {"target": target, "timing": not no_timing}
-    result = _compared(text, point, stabilise, options)
+    compared = subject.text if subject.traced is None else subject.traced
+    result = _compared(compared, point, stabilise, options)
     report = written(result, chosen, to_file=destination is not None)
     _deliver(result, report, destination, picture_file)
     return 0 if result.agreed else 1
 
 
 def _compared(
-    text: str, point: dict[str, Any] | None, stabilise: bool, options: CompareOptions
+    expression: str | Function,
+    point: dict[str, Any] | None,
+    stabilise: bool,
+    options: CompareOptions,
 ) -> Comparison | SideBySide:
     from difflab.lab.compare import compare
     from difflab.lab.side_by_side import compare_stabilised
@@ -120,8 +124,8 @@ def _compared(
     progress = ProgressLine(patience=1.0)
     try:
         if stabilise:
-            return compare_stabilised(text, point, progress=progress, **options)
-        return compare(text, point, progress=progress, **options)
+            return compare_stabilised(expression, point, progress=progress, **options)
+        return compare(expression, point, progress=progress, **options)
     finally:
         progress.clear()
 

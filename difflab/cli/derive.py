@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from difflab.cli.functions import Subject
 from difflab.cli.options import (
     DerivativeKind,
     ExpressionArgument,
     OutputOption,
     PlotOption,
     one_of,
-    read_expression,
 )
 from difflab.cli.output import check_destination, deliver
 from difflab.cli.sparsity import show_sparsity
@@ -33,6 +33,7 @@ difflab derive "ln(x1)+x1*x2-sin(x2)"
 difflab derive "x^2*sin(y)" --wrt x --order 2 --format latex
 difflab derive "[x*y, x+y]" --of jacobian --format python
 difflab derive "x: [9]; x[1:]*x[:-1]" --sparsity --plot spy.svg
+difflab derive model:loss --at "w=[0.5,1],x=2" --format c
 """
 
 _PART = re.compile(r"(?P<name>[^\[\]]+)\[(?P<indices>[0-9, ]+)\]")
@@ -47,6 +48,13 @@ class DerivativeFormat(StrEnum):
     C = "c"
 
 
+PointOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="x1=2,x2=5",
+        help="Numbers, [1,2,3] or @file.npy with the shapes of module:function's arguments.",
+    ),
+]
 VariableOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Differentiate by this variable only, such as x1 or w[3]."),
@@ -67,6 +75,7 @@ SparsityOption = Annotated[
 
 def derive(
     expression: ExpressionArgument,
+    at: PointOption = None,
     wrt: VariableOption = None,
     order: Annotated[int, typer.Option(min=1, help="The order of the derivative.")] = 1,
     of: DerivativeOption = None,
@@ -90,20 +99,33 @@ def derive(
             )
         hessian = of is DerivativeKind.HESSIAN or order == 2 or None
         return show_sparsity(
-            expression, False if of is DerivativeKind.JACOBIAN else hessian, destination, plot
+            _subject(expression, at),
+            False if of is DerivativeKind.JACOBIAN else hessian,
+            destination,
+            plot,
         )
     if plot is not None:
         raise InputError("--plot draws the sparsity of a derivative", hint="add --sparsity")
-    text = read_expression(expression)
-    from difflab.language import parse, printers
+    subject = _subject(expression, at)
+    from difflab.language import printers
 
-    derived = derivative(parse(text), wrt, order, of)
+    derived = derivative(subject.function, wrt, order, of)
     if form in (DerivativeFormat.TEXT, DerivativeFormat.LATEX):
         derived = _without_unused_inputs(derived)
     write: Callable[[Function], str] = getattr(printers, form.value)
     result = write(derived).rstrip("\n") + "\n"
     deliver(result, destination)
     return 0
+
+
+def _subject(expression: str, at: list[str] | None) -> Subject:
+    subject = Subject.of(expression, at)
+    if subject.point is not None and subject.traced is None:
+        raise InputError(
+            "--at gives the shapes of the arguments of module:function",
+            hint="omit it: the derivative of a formula does not depend on a point",
+        )
+    return subject
 
 
 def derivative(

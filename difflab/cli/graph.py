@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from difflab.cli.functions import Subject
 from difflab.cli.options import (
     DerivativeKind,
     ExpressionArgument,
     OutputOption,
     StabiliseOption,
-    parse_point,
-    read_expression,
 )
 from difflab.cli.output import check_destination, deliver, say, screen
 from difflab.core.wording import without_comments
@@ -33,6 +32,7 @@ difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
 difflab graph "x^2*sin(y)" --format dot
 difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
 difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
+difflab graph model:loss --at "w=[0.5,1],x=@data.npy" -o graph.svg
 """
 
 
@@ -80,22 +80,23 @@ def graph(
     memory: MemoryFlag = False,
 ) -> int:
     """Draw the computational graph of EXPR, or of its derivative."""
-    point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
     table = "--passes" if passes else "--memory" if memory else ""
     if passes and memory:
         raise InputError("--passes and --memory exclude each other", hint="omit one of them")
     if table:
-        _refuse_picture(table, {"--format": form, "--at": point, "--values": values or None})
-    elif values and point is None:
+        _refuse_picture(table, {"--format": form, "--values": values or None})
+    elif values and not at:
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
+    subject = Subject.of(expression, at)
+    if table and subject.traced is None:
+        _refuse_picture(table, {"--at": subject.point})
     from difflab.diagnose.point_check import checked_point
     from difflab.drawing import WRITERS
-    from difflab.language import parse
     from difflab.report.drawn import draw
 
-    function = parse(text := read_expression(expression))
+    function, point = subject.function, subject.point
     stable = _stabilised(function, report=not passes) if stabilise else None
     if memory:
         deliver(_memory(function, stable, of, derivative), destination)
@@ -106,7 +107,7 @@ def graph(
         function = function if stable is None else stable.function
         if point is not None:
             point = checked_point(function, point, inside=not values)
-        drawn, title = _drawn_function(function, without_comments(text), of, derivative)
+        drawn, title = _drawn_function(function, without_comments(subject.text), of, derivative)
         picture = draw(drawn, point, values=values, title=title)
         deliver(WRITERS[chosen](picture.diagram), destination)
     return 0

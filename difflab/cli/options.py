@@ -43,7 +43,12 @@ __all__ = [
 ]
 
 ExpressionArgument = Annotated[
-    str, typer.Argument(metavar="EXPR", help="A formula; - reads standard input, @file a file.")
+    str,
+    typer.Argument(
+        metavar="EXPR",
+        help="A formula; - reads standard input, @file a file; or a Python function,"
+        " module:function, with --at.",
+    ),
 ]
 PointOption = Annotated[
     list[str] | None,

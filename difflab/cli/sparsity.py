@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from difflab.cli.options import read_expression
+from difflab.cli.functions import Subject
 from difflab.cli.output import check_picture, deliver, screen
 from difflab.core.wording import without_comments
 from difflab.errors import InputError
@@ -13,14 +13,14 @@ __all__ = ["show_sparsity"]
 
 
 def show_sparsity(
-    expression: str, hessian: bool | None, destination: Path | None, plot: str | None
+    subject: Subject, hessian: bool | None, destination: Path | None, plot: str | None
 ) -> int:
     """Write the pattern of the Jacobian or Hessian and the savings; return the exit code.
 
     Parameters
     ----------
-    expression : str
-        The argument of the command.
+    subject : Subject
+        The function.
     hessian : bool, optional
         Whether to show the Hessian; by default it is shown for a scalar output.
     destination : Path, optional
@@ -29,17 +29,15 @@ def show_sparsity(
         The file of the picture.
     """
     picture_file = None if plot is None else check_picture(plot)
-    text = read_expression(expression)
     from difflab.autodiff.sparsity import sparse_hessian, sparse_jacobian
-    from difflab.language import parse
     from difflab.report import spy
 
-    function = parse(text)
+    function = subject.function
     if function.n == 0:
         raise InputError("the expression has no variable to differentiate by")
     second = function.m == 1 if hessian is None else hessian
     derivative = sparse_hessian(function) if second else sparse_jacobian(function)
-    title = f"{'Hessian' if second else 'Jacobian'} of {without_comments(text).strip()}"
+    title = f"{'Hessian' if second else 'Jacobian'} of {without_comments(subject.text).strip()}"
     files: dict[Path, bytes] = {}
     if picture_file is not None:
         files[picture_file] = spy.picture(derivative, title, picture_file.suffix[1:].lower())

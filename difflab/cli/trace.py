@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.explaining import ExplainNan, explain_point
+from difflab.cli.functions import Subject
 from difflab.cli.options import (
     ExpressionArgument,
     OutputOption,
     PointOption,
-    parse_point,
-    read_expression,
 )
 from difflab.cli.output import check_destination, deliver, report_format, say, screen
 
@@ -26,6 +25,7 @@ EXAMPLES = """\b
 difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5
 difflab trace "ln(x1)+x1*x2-sin(x2)" --at x1=2,x2=5 --mode forward --seed x2
 difflab trace "where(x>0, sqrt(x), 0)" --at x=0 -o trace.html
+difflab trace model:loss --at "w=[0.5,1],x=2"
 """
 
 
@@ -65,16 +65,14 @@ def trace(
     explain_nan: ExplainNan = False,
 ) -> int:
     """Show how EXPR and its derivative are evaluated, step by step."""
-    point = parse_point(at or [])
     destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, TraceFormat)
-    text = read_expression(expression)
+    subject = Subject.of(expression, at)
     from difflab.diagnose.point_check import checked_point
-    from difflab.language import parse
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
-    function = parse(text)
+    function, point = subject.function, subject.point
     limit = None if chosen is TraceFormat.JSON else SHOWN
     if point is None:
         if function.inputs:
