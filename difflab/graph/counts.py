@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.primitive import Primitive
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
@@ -24,6 +26,10 @@ class Counts:
     An operation on arrays is one node of any size, in all counts but `arithmetic`. So a function
     of many scalars has far fewer `operations` once its terms are computed as vectors, as in
     large derivatives, but the same `arithmetic`.
+
+    A loop is a node and its step, once, in `tree` and `dag`; in `operations` and `arithmetic` the
+    step counts for each turn, so that they are those of the unrolled loop. Both functions of a
+    `cond` count, and a turn of a `while_loop`, whose number of turns is not known.
 
     Attributes
     ----------
@@ -69,13 +75,18 @@ def count(function: Function) -> Counts:
     Counts(tree=15, dag=4, operations=3, arithmetic=3)
     >>> count(dl.parse("W: [4, 3]; x: [3]; tanh(W @ x)"))
     Counts(tree=4, dag=4, operations=2, arithmetic=24)
+    >>> count(dl.trace(lambda x: dl.fori_loop(0, 100, lambda i, y: y * x, 1.0), 2.0))
+    Counts(tree=10, dag=10, operations=200, arithmetic=200)
     """
     require_function(function, "count")
     used = _used(function)
     counted = used & ~function.graph.structural_rows()
+    within = {node: _within(row) for node, row in _holders(function.graph, used)}
     return Counts(
-        tree=_tree(function, counted.tolist()),
-        dag=int(counted.sum()),
+        tree=_tree(
+            function, counted.tolist(), {node: inner.tree for node, inner in within.items()}
+        ),
+        dag=int(counted.sum()) + sum(inner.dag for inner in within.values()),
         operations=operation_count(function),
         arithmetic=_arithmetic(function.graph, used),
     )
@@ -83,9 +94,35 @@ def count(function: Function) -> Counts:
 
 def operation_count(function: Function) -> int:
     """Return the distinct operations of a function alone; see `Counts`."""
-    graph = function.graph
-    counted = _used(function) & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
-    return int(np.count_nonzero(counted))
+    graph, used = function.graph, _used(function)
+    counted = used & ~graph.structural_rows() & (graph.opcode >= FIRST_ROW)
+    holders = _holders(graph, used)
+    inside = sum(
+        _turns(row) * operation_count(inner) for _, row in holders for inner in row.holds.functions
+    )
+    return int(np.count_nonzero(counted)) - len(holders) + inside
+
+
+def _holders(graph: Graph, used: NDArray[np.bool_]) -> list[tuple[int, Primitive]]:
+    """Return the nodes that hold functions: loops and branches."""
+    holds = graph.matching(lambda row: row.holds is not None)
+    nodes = np.flatnonzero(used & holds).tolist() if holds.any() else []
+    return [(node, row) for node in nodes if (row := graph.primitive(node)) is not None]
+
+
+def _turns(row: Primitive) -> int:
+    """Return how often a loop takes its step, if that is known; 1 for other rows."""
+    steps: int = getattr(row.holds, "steps", 1)
+    return steps
+
+
+def _within(row: Primitive) -> Counts:
+    """Return the sizes of the functions that a row holds, added up."""
+    found = [count(inner) for inner in row.holds.functions]
+    return Counts(
+        sum(each.tree for each in found), sum(each.dag for each in found),
+        sum(each.operations for each in found), sum(each.arithmetic for each in found),
+    )  # fmt: skip
 
 
 def _used(function: Function) -> NDArray[np.bool_]:
@@ -115,6 +152,8 @@ def _of_arrays(graph: Graph, node: int) -> int:
     """Return the scalar operations that one operation on arrays requires."""
     row = graph.primitive(node)
     assert row is not None
+    if row.holds is not None:
+        return _turns(row) * _within(row).arithmetic
     shapes = [graph.shape(arg) for arg in graph.arguments(node)]
     operands, result = sum(map(math.prod, shapes)), math.prod(graph.shape(node))
     if row is matmul:
@@ -127,15 +166,18 @@ def _of_arrays(graph: Graph, node: int) -> int:
     return 0
 
 
-def _tree(function: Function, counted: list[bool]) -> int:
-    """Add up the sizes of all outputs' trees; sizes are dropped after their last use."""
+def _tree(function: Function, counted: list[bool], within: Mapping[int, int]) -> int:
+    """Add up the sizes of all outputs' trees; sizes are dropped after their last use.
+
+    `within` are the sizes of the functions that nodes hold.
+    """
     graph = function.graph
     dying = graph.last_uses()
     dying[np.array(function.outputs)] = -1
     last = dying.tolist()
     sizes = [0] * len(graph)
     for node, (_, args) in enumerate(graph.rows()):
-        size = 1 if counted[node] else 0
+        size = within.get(node, 0) + (1 if counted[node] else 0)
         for arg in args:
             size += sizes[arg]
         for arg in args:

@@ -21,4 +21,8 @@ def heading(function: Function) -> str:
     """
     if function.text is not None:
         return function.text
-    return str(function) if len(function.graph) <= READABLE else repr(function)
+    if len(function.graph) > READABLE:
+        return repr(function)
+    from difflab.language.printers import text
+
+    return text(function, whole=True, calls=True)

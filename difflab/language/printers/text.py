@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 
+from difflab.autodiff.control.described import length, roles
 from difflab.core.primitive import Custom, Primitive
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
@@ -34,7 +35,7 @@ RESERVED = frozenset({*by_spelling, *CONSTANTS, *KEYWORDS})
 _TIGHT = frozenset({"*", "/", "^"})
 
 
-def text(function: Function, *, whole: bool = False) -> str:
+def text(function: Function, *, whole: bool = False, calls: bool = False) -> str:
     """Return a program of the language that computes `function`.
 
     Parameters
@@ -44,6 +45,9 @@ def text(function: Function, *, whole: bool = False) -> str:
     whole : bool
         Whether a single output that lists its elements is one array, with the output's name.
         Otherwise the list is the program's last line, which lists outputs.
+    calls : bool
+        Whether loops, branches and custom functions are printed as calls, for reading, although
+        they could be written out.
 
     Returns
     -------
@@ -70,14 +74,14 @@ def text(function: Function, *, whole: bool = False) -> str:
     >>> text(dl.gradient(dl.parse("x^2*y")), whole=True)
     'gradient = [y*(2*x), x^2]'
     """
-    return _Text(function, whole).program()
+    return _Text(function, whole, calls).program()
 
 
 class _Text(ExpressionPrinter):
     """Printer of one program: the names and the text of each node."""
 
-    def __init__(self, function: Function, whole: bool) -> None:
-        super().__init__(PrintedGraph(function, implied={as_number, broadcast}))
+    def __init__(self, function: Function, whole: bool, calls: bool) -> None:
+        super().__init__(PrintedGraph(function, implied={as_number, broadcast}, calls=calls))
         self.whole = whole
         self.fresh = FreshNames(reserved=RESERVED)
         self.names = {
@@ -111,11 +115,19 @@ class _Text(ExpressionPrinter):
         return "\n".join(self.lines)
 
     def _warn(self) -> None:
-        """Name the operations that the language cannot spell."""
+        """Name the operations that the language cannot spell, and what they consist of."""
         for row in self.graph.primitives:
-            used = any(self.view.uses[node] for node in np.flatnonzero(self.graph.applies(row)))
-            if isinstance(row.rule, Custom) and used:
-                self.lines.append(f"# not in the language, for reading only: {row.name}")
+            nodes = np.flatnonzero(self.graph.applies(row)).tolist()
+            if not isinstance(row.rule, Custom) or not any(self.view.uses[n] for n in nodes):
+                continue
+            self.lines.append(f"# not in the language, for reading only: {row.name}")
+            if row.holds is None:
+                continue
+            for role, function in roles(row.holds):
+                turns = length(row.holds)
+                self.lines.append(f"#   {role}{f', {turns}' if turns else ''}:")
+                inner = text(function, whole=True, calls=True)
+                self.lines += [f"#     {line}" for line in inner.splitlines()]
 
     def _lists(self) -> set[int]:
         """Return the lists that need their own line: those inside an expression."""

@@ -28,6 +28,8 @@ class PrintedGraph:
         neighbours imply it. None skips nothing.
     companions : bool
         Whether companions such as ``dlog`` are kept, for a language that has templates for them.
+    calls : bool
+        Whether custom functions and loops are kept, as calls.
 
     Attributes
     ----------
@@ -47,8 +49,9 @@ class PrintedGraph:
         implied: Set[Primitive] | None = None,
         *,
         companions: bool = False,
+        calls: bool = False,
     ) -> None:
-        self.function = function if companions else expanded(function)
+        self.function = function if companions else expanded(function, customs=not calls)
         self.graph = self.function.graph
         self.children = [args for _, args in self.graph.rows()]
         self.rows: list[Primitive | None] = [

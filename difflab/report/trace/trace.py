@@ -9,12 +9,14 @@ contribution at a time, so that the sum at every fan-out is shown term by term.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from difflab.autodiff.control.described import taken
 from difflab.diagnose.point_check import checked_point
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.drawing.order import (
@@ -204,7 +206,7 @@ class _TracedEvaluation:
             rows.add(partial(self._step, node, "", name, "", self.values[node]))
         for node, operation in self.operations.items():
             formula = self.rules.result(operation)
-            rows.add(partial(self._written, node, "", formula, {}, self.values[node]))
+            rows.add(partial(self._computed, node, formula))
         return rows.rows()
 
     def forward(self, source: ElementIndex) -> dict[str, Any]:
@@ -324,6 +326,15 @@ class _TracedEvaluation:
         names |= {slot: self._shown(args[int(slot[1:])], DOT) for slot in tangents}
         numbers |= {slot: _numeral(dot) for slot, dot in tangents.items()}
         return self._step(node, mark, formula.text(names), formula.text(numbers), value)
+
+    def _computed(self, node: int, formula: OperationFormula) -> TraceStep:
+        """Return the step of an operation; of a loop or a branch also how often it ran."""
+        step = self._written(node, "", formula, {}, self.values[node])
+        row = self.graph.primitive(node)
+        if row is None or row.holds is None:
+            return step
+        ran = taken(row.holds, list(self._arguments(node).values()))
+        return replace(step, formula=f"{step.formula}  ({ran})", numbers=f"{step.numbers}  ({ran})")
 
     def _texts(self, node: int) -> tuple[dict[str, str], dict[str, str]]:
         """Return the texts for the slots of a formula: names, and values."""

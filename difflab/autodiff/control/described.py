@@ -1,0 +1,61 @@
+"""What a loop or a branch consists of, in words, and how often its step is taken at a point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from difflab.autodiff.control.branches import Branches
+from difflab.autodiff.control.loop import Loop
+from difflab.autodiff.control.rows import Control
+from difflab.autodiff.control.while_loop import WhileLoop, WhileLoopVjp
+from difflab.core.wording import counted
+from difflab.graph.evaluate import ArrayInterpreter
+from difflab.graph.function import Function
+
+__all__ = ["length", "roles", "taken"]
+
+_ROLES: dict[type, tuple[str, ...]] = {
+    Branches: ("if true", "if false"),
+    Loop: ("step",),
+    WhileLoop: ("while", "step"),
+    WhileLoopVjp: ("while", "step", "step back"),
+}
+
+
+def roles(control: Control) -> list[tuple[str, Function]]:
+    """Return the functions that a row holds, each with its role.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.trace(lambda x: dl.fori_loop(0, 3, lambda i, y: y * x, 1.0), 2.0)
+    >>> [(role, str(step)) for role, step in roles(f.graph.primitive(len(f.graph) - 2).holds)]
+    [('step', '[1.0 + x1, x2*x3]')]
+    """
+    return list(zip(_ROLES[type(control)], control.functions, strict=True))
+
+
+def length(control: Control) -> str:
+    """Return the number of turns in words; empty if it is not known in advance."""
+    return counted(control.steps, "turn") if isinstance(control, Loop) else ""
+
+
+def taken(control: Control, values: Sequence[Any]) -> str:
+    """Return the number of turns that a loop takes, or the branch that is chosen, in words.
+
+    Parameters
+    ----------
+    control : Control
+        What a row holds.
+    values : sequence
+        The values of the row's arguments, at one point.
+    """
+    if isinstance(control, Branches):
+        return "true" if values[0] else "false"
+    if isinstance(control, WhileLoopVjp):
+        return taken(control.loop, values[: len(control.output_shapes)])
+    if isinstance(control, WhileLoop):
+        turns = sum(1 for _ in control.visited(ArrayInterpreter(), values, ())) - 1
+        return counted(turns, "turn")
+    return length(control)
