@@ -59,6 +59,15 @@ FormatOption = Annotated[
     GraphFormat | None,
     typer.Option("--format", help="By default the ending of -o's name, else mermaid."),
 ]
+DepthOption = Annotated[
+    int,
+    typer.Option(
+        "--depth",
+        min=0,
+        metavar="N",
+        help="Also draw the functions inside loops, branches and custom functions, N levels deep.",
+    ),
+]
 PassesFlag = Annotated[
     bool, typer.Option("--passes", help="List what each pass changes; no picture.")
 ]
@@ -73,6 +82,7 @@ def graph(
     of: Annotated[DerivativeKind | None, typer.Option("--of", help="Draw this derivative.")] = None,
     at: PointOption = None,
     values: ValuesFlag = False,
+    depth: DepthOption = 0,
     form: FormatOption = None,
     output: OutputOption = None,
     passes: PassesFlag = False,
@@ -85,7 +95,9 @@ def graph(
     if passes and memory:
         raise InputError("--passes and --memory exclude each other", hint="omit one of them")
     if table:
-        _refuse_picture(table, {"--format": form, "--values": values or None})
+        _refuse_picture(
+            table, {"--format": form, "--values": values or None, "--depth": depth or None}
+        )
     elif values and not at:
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
@@ -108,7 +120,7 @@ def graph(
         if point is not None:
             point = checked_point(function, point, inside=not values)
         drawn, title = _drawn_function(function, without_comments(subject.text), of, derivative)
-        picture = draw(drawn, point, values=values, title=title)
+        picture = draw(drawn, point, values=values, title=title, depth=depth)
         deliver(WRITERS[chosen](picture.diagram), destination)
     return 0
 

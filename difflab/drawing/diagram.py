@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.collapse import collapse, counts
+from difflab.drawing.inside import explained, inside, opens, size
 from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
 from difflab.drawing.order import (
     compact,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["argument_labels", "diagram", "glyph"]
 
 FULL = 80
+PANELS = 12
+"""Most functions inside the operations of one graph that are drawn."""
 
 
 def diagram(
@@ -38,6 +41,7 @@ def diagram(
     cotangents: Mapping[int, Any] | None = None,
     title: str | None = None,
     limit: int = FULL,
+    depth: int = 0,
 ) -> Diagram:
     """Return the boxes and arrows of a function; a large graph is summarised.
 
@@ -53,6 +57,9 @@ def diagram(
         The heading; the function's own text where it is not given.
     limit : int
         The most boxes that are drawn one by one.
+    depth : int
+        How many levels of functions inside operations are drawn as well: the steps of loops,
+        branches, and custom functions.
 
     Returns
     -------
@@ -69,11 +76,34 @@ def diagram(
     order = evaluation_order(function, level)
     heading = one_line((function.text or "") if title is None else title)
     if len(order) + len(function.outputs) > limit:
-        return collapse(function, order, level, heading)
-    picture = _full(function, order, level, values, heading)
-    if values is None or cotangents is None:
-        return picture
-    return _carrying(picture, function, order, values, cotangents)
+        picture = collapse(function, order, level, heading)
+    else:
+        picture = _full(function, order, level, values, heading)
+        if values is not None and cotangents is not None:
+            picture = _carrying(picture, function, order, values, cotangents)
+    return replace(picture, parts=_parts(function, order, limit, depth)) if depth else picture
+
+
+def _parts(
+    function: Function, order: Sequence[int], limit: int, depth: int
+) -> tuple[tuple[str, Diagram], ...]:
+    """Draw the functions inside operations, those of equal operations once."""
+    graph = function.graph
+    names = trace_names(function, order)
+    parts: list[tuple[str, Diagram]] = []
+    shown: set[Primitive] = set()
+    for node in order:
+        row = graph.primitive(node)
+        if row is None or row in shown or len(parts) >= PANELS:
+            continue
+        shown.add(row)
+        for role, inner in inside(graph, node):
+            turns = f", {size(row)}" if size(row) else ""
+            heading = f"{subscript(names[node])} = {row.name}: {role}{turns}"
+            part = diagram(inner, title="", limit=limit, depth=depth - 1)
+            meaning = " · ".join(filter(None, (part.subtitle, explained(row))))
+            parts.append((heading, replace(part, subtitle=meaning)))
+    return tuple(parts)
 
 
 def _carrying(
@@ -165,11 +195,12 @@ def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] |
     primitive = graph.primitive(node)
     arguments = ", ".join(one_line(subscript(names[a]), 24) for a in graph.arguments(node)[:8])
     title = "" if primitive is None else primitive.name
+    lines: tuple[str, ...] = (glyph(primitive, graph.params(node)),)
     kind = BoxKind.MOVE if primitive is not None and primitive.structural else BoxKind.OPERATION
-    return Box(
-        kind, (glyph(primitive, graph.params(node)),), caption,
-        f"{name} = {title}({arguments})",
-    )  # fmt: skip
+    if primitive is not None and opens(primitive):
+        kind = BoxKind.COARSE
+        lines += (size(primitive),) if size(primitive) else ()
+    return Box(kind, lines, caption, f"{name} = {title}({arguments})")
 
 
 def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> str:

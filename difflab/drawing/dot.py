@@ -16,6 +16,7 @@ SHAPES = {
     BoxKind.OPERATION: 'shape=ellipse, style="filled"',
     BoxKind.MOVE: 'shape=box, style="rounded,filled"',
     BoxKind.OUTPUT: 'shape=box, style="rounded,filled", peripheries=2',
+    BoxKind.COARSE: 'shape=component, style="filled"',
     BoxKind.SUMMARY: 'shape=box3d, style="filled"',
 }
 
@@ -42,11 +43,25 @@ def dot(picture: Diagram) -> str:
         '  labelloc=t; rankdir=LR; fontname="Helvetica"; bgcolor="white";',
         '  node [fontname="Helvetica", penwidth=1.4];',
         f'  edge [fontname="Helvetica", fontsize=10, color="{LIGHT["line"]}"];',
-        *(_node(number, box) for number, box in enumerate(picture.boxes)),
-        *(_edge(edge, picture.boxes[edge.source]) for edge in picture.edges),
-        "}",
+        *_body(picture, "n"),
     ]
-    return "\n".join(lines) + "\n"
+    for number, (heading, part) in enumerate(picture.panels(), 1):
+        lines += [
+            f"  subgraph cluster_{number} {{",
+            f"  label={_quoted(heading, part.subtitle)};",
+            f'  style="dashed,rounded"; color="{LIGHT["coarse line"]}";',
+            *_body(part, f"p{number}n"),
+            "  }",
+        ]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _body(picture: Diagram, stem: str) -> list[str]:
+    """Return the lines of boxes and arrows; the names of boxes begin with `stem`."""
+    return [
+        *(_node(f"{stem}{number}", box) for number, box in enumerate(picture.boxes)),
+        *(_edge(edge, picture.boxes[edge.source], stem) for edge in picture.edges),
+    ]
 
 
 def _quoted(*lines: str) -> str:
@@ -55,18 +70,17 @@ def _quoted(*lines: str) -> str:
     return '"' + "\\n".join(escaped) + '"'
 
 
-def _node(number: int, box: Box) -> str:
+def _node(name: str, box: Box) -> str:
     label = _quoted(*box.lines, *([box.caption] if box.caption else []))
     fill, stroke = LIGHT[box.kind], LIGHT[f"{box.kind} line"]
     tip = f", tooltip={_quoted(box.tip)}" if box.tip else ""
     return (
-        f"  n{number} [label={label}, {SHAPES[box.kind]}, "
-        f'fillcolor="{fill}", color="{stroke}"{tip}];'
+        f'  {name} [label={label}, {SHAPES[box.kind]}, fillcolor="{fill}", color="{stroke}"{tip}];'
     )
 
 
-def _edge(edge: DiagramEdge, source: Box) -> str:
+def _edge(edge: DiagramEdge, source: Box, stem: str) -> str:
     label = [line for line in (edge.label, *carried(source)) if line]
     mark = f"label={_quoted(*label)}, " if label else ""
     width = 1.0 + 0.5 * log10(max(edge.count, 1))
-    return f"  n{edge.source} -> n{edge.target} [{mark}penwidth={width:.2f}];"
+    return f"  {stem}{edge.source} -> {stem}{edge.target} [{mark}penwidth={width:.2f}];"

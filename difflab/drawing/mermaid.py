@@ -16,6 +16,7 @@ SHAPES = {
     BoxKind.OPERATION: '("{}")',
     BoxKind.MOVE: '("{}")',
     BoxKind.OUTPUT: '((("{}")))',
+    BoxKind.COARSE: '[/"{}"/]',
     BoxKind.SUMMARY: '[["{}"]]',
 }
 
@@ -41,14 +42,26 @@ def mermaid(picture: Diagram) -> str:
         f"title: {json.dumps(printable(picture.title), ensure_ascii=False)}",
         "---",
         "flowchart LR",
-        *(_node(number, box) for number, box in enumerate(picture.boxes)),
-        *(_edge(edge, picture.boxes[edge.source]) for edge in picture.edges),
+        *_body(picture, "n"),
     ]
-    for kind in sorted({box.kind for box in picture.boxes}):
+    panels = picture.panels()
+    for number, (heading, part) in enumerate(panels, 1):
+        lines += [f'    subgraph p{number}["{_escaped(heading)}"]', *_body(part, f"p{number}n")]
+        lines.append("    end")
+    boxes = [box for each in (picture, *(part for _, part in panels)) for box in each.boxes]
+    for kind in sorted({box.kind for box in boxes}):
         fill, stroke, ink = LIGHT[kind], LIGHT[f"{kind} line"], LIGHT["ink"]
         dashes = ",stroke-dasharray:4 3" if kind is BoxKind.CONSTANT else ""
         lines.append(f"    classDef {kind} fill:{fill},stroke:{stroke},color:{ink}{dashes}")
     return "\n".join(lines) + "\n"
+
+
+def _body(picture: Diagram, stem: str) -> list[str]:
+    """Return the lines of boxes and arrows; the names of boxes begin with `stem`."""
+    return [
+        *(_node(f"{stem}{number}", box) for number, box in enumerate(picture.boxes)),
+        *(_edge(edge, picture.boxes[edge.source], stem) for edge in picture.edges),
+    ]
 
 
 def _escaped(text: str) -> str:
@@ -60,14 +73,14 @@ def _escaped(text: str) -> str:
     )  # fmt: skip
 
 
-def _node(number: int, box: Box) -> str:
+def _node(name: str, box: Box) -> str:
     lines = [*box.lines, *([box.caption] if box.caption else [])]
     label = "<br/>".join(_escaped(line) for line in lines)
-    return f"    n{number}{SHAPES[box.kind].format(label)}:::{box.kind}"
+    return f"    {name}{SHAPES[box.kind].format(label)}:::{box.kind}"
 
 
-def _edge(edge: DiagramEdge, source: Box) -> str:
+def _edge(edge: DiagramEdge, source: Box, stem: str) -> str:
     label = [_escaped(line) for line in (edge.label, *carried(source)) if line]
     mark = f'|"{"<br/>".join(label)}"|' if label else ""
     arrow = "==>" if edge.count > 1 else "-->"
-    return f"    n{edge.source} {arrow}{mark} n{edge.target}"
+    return f"    {stem}{edge.source} {arrow}{mark} {stem}{edge.target}"

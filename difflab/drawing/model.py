@@ -23,6 +23,7 @@ class BoxKind(StrEnum):
     OPERATION = "operation"
     MOVE = "move"
     OUTPUT = "output"
+    COARSE = "coarse"
     SUMMARY = "summary"
 
 
@@ -68,7 +69,8 @@ class DiagramEdge:
 class Diagram:
     """Boxes and arrows with a title; `late` boxes stand just before their first use.
 
-    `legend` explains the numbers at the arrows.
+    `legend` explains the numbers at the arrows. `parts` are the functions inside its operations,
+    each with a heading.
     """
 
     title: str
@@ -77,6 +79,18 @@ class Diagram:
     edges: tuple[DiagramEdge, ...]
     late: tuple[int, ...] = ()
     legend: str = ""
+    parts: tuple[tuple[str, Diagram], ...] = ()
+
+    def panels(self) -> list[tuple[str, Diagram]]:
+        """Return the opened functions and those opened inside them, in reading order."""
+        found: list[tuple[str, Diagram]] = []
+        pending = list(reversed(self.parts))
+        while pending:
+            heading, part = pending.pop()
+            found.append((heading, part))
+            role = heading.partition(",")[0]
+            pending += [(f"{role} › {inner}", below) for inner, below in reversed(part.parts)]
+        return found
 
 
 def carried(box: Box) -> list[str]:

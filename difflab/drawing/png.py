@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import Diagram
-from difflab.drawing.scene import Outline, Scene, outlines, scene
+from difflab.drawing.scene import scene
+from difflab.drawing.shapes import Frame, Outline, Scene, outlines
 from difflab.drawing.svg import LIGHT
 from difflab.errors import printable
 
@@ -70,6 +71,8 @@ def _paint(axes: Axes, drawn: Scene) -> None:
 
     halo = [withStroke(linewidth=2.2, foreground=LIGHT["paper"])]
     points = 72.0 / PER_INCH
+    for frame in drawn.panels:
+        axes.add_patch(_panel(frame))
     for line in drawn.lines:
         axes.add_patch(_curve(line.curve, line.width * points))
     for head in drawn.heads:
@@ -103,6 +106,19 @@ def _curve(curve: Curve, width: float) -> Any:
     return PathPatch(
         Path(list(curve), codes), fill=False, edgecolor=LIGHT["line"], linewidth=width,
         capstyle="butt",
+    )  # fmt: skip
+
+
+def _panel(frame: Frame) -> Any:
+    from matplotlib.patches import FancyBboxPatch
+
+    return FancyBboxPatch(
+        (frame.x, frame.y), frame.width, frame.height,
+        boxstyle="round,pad=0,rounding_size=8",
+        fill=False,
+        edgecolor=LIGHT["coarse line"],
+        linewidth=1.2 * 72.0 / PER_INCH,
+        linestyle=(0, (2, 3)),
     )  # fmt: skip
 
 

@@ -7,30 +7,21 @@ estimated, generously, since the viewer's fonts are unknown.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log10
 
 from difflab.drawing.layout import XY, Curve, Placement, place
 from difflab.drawing.model import Box, BoxKind, Diagram, one_line
 from difflab.drawing.network import layers
+from difflab.drawing.shapes import BoxShape, Dot, Frame, Head, Line, Scene, SceneText
 
-__all__ = [
-    "BoxShape",
-    "Dot",
-    "Head",
-    "Line",
-    "Outline",
-    "Scene",
-    "SceneText",
-    "outlines",
-    "scene",
-    "text_width",
-]
+__all__ = ["scene", "text_width"]
 
 MARGIN = 24.0
 LABEL, SMALL, TITLE = 15.0, 11.0, 17.0
 LINE = 20.0
 NARROWEST = 460.0
+PAD = 16.0
 PAIR = 2 * SMALL + 10.0  # the height of a value with its cotangent below
 # A picture wider than this is turned, so that it is scrolled down and not sideways.
 WIDEST = 1500.0
@@ -40,99 +31,9 @@ NAMES = {
     BoxKind.OPERATION: "operation",
     BoxKind.MOVE: "moves data",
     BoxKind.OUTPUT: "output",
+    BoxKind.COARSE: "consists of functions",
     BoxKind.SUMMARY: "many operations",
 }
-
-
-@dataclass(frozen=True)
-class BoxShape:
-    """The rectangle and the kind of a box, from which its outline follows."""
-
-    kind: BoxKind
-    x: float
-    y: float
-    width: float
-    height: float
-    tip: str = ""
-
-
-@dataclass(frozen=True)
-class Outline:
-    """One rectangle of a box's outline, its corners rounded by `radius`."""
-
-    kind: BoxKind
-    x: float
-    y: float
-    width: float
-    height: float
-    radius: float
-    dashed: bool = False
-
-
-def outlines(shape: BoxShape) -> list[Outline]:
-    """Return the rectangles of a box: kinds are distinguished by shape, without colour."""
-    kind, x, y, width, height = shape.kind, shape.x, shape.y, shape.width, shape.height
-    radius = 0.5 * min(height, 44.0)
-    if kind is BoxKind.CONSTANT:
-        return [Outline(kind, x, y, width, height, 0.0, dashed=True)]
-    if kind in (BoxKind.OPERATION, BoxKind.MOVE):
-        return [Outline(kind, x, y, width, height, min(9.0, radius))]
-    if kind is BoxKind.SUMMARY:
-        behind = Outline(kind, x + 4, y + 4, width, height, 5.0)
-        return [behind, Outline(kind, x, y, width, height, 5.0)]
-    outer = Outline(kind, x, y, width, height, radius)
-    if kind is BoxKind.INPUT:
-        return [outer]
-    return [outer, Outline(kind, x + 3, y + 3, width - 6, height - 6, max(radius - 3, 0.0))]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A curve with its leads, drawn `width` wide."""
-
-    curve: Curve
-    width: float
-
-
-@dataclass(frozen=True)
-class Head:
-    """The head of an arrow: a triangle."""
-
-    points: tuple[XY, XY, XY]
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A point at which the arrows of one node part."""
-
-    centre: XY
-
-
-@dataclass(frozen=True)
-class SceneText:
-    """One line of text; `anchor` is start, middle or end, `y` the middle of the letters."""
-
-    text: str
-    x: float
-    y: float
-    size: float
-    role: str
-    anchor: str = "middle"
-
-
-@dataclass
-class Scene:
-    """Everything that is drawn, back to front."""
-
-    width: float
-    height: float
-    title: str
-    description: str
-    lines: list[Line] = field(default_factory=list)
-    heads: list[Head] = field(default_factory=list)
-    dots: list[Dot] = field(default_factory=list)
-    shapes: list[BoxShape] = field(default_factory=list)
-    texts: list[SceneText] = field(default_factory=list)
 
 
 def text_width(text: str, size: float) -> float:
@@ -210,35 +111,72 @@ def scene(picture: Diagram) -> Scene:
     >>> len(drawn.shapes) - 2, len(drawn.heads)  # the key below shows both kinds once more
     (2, 1)
     """
+    layout = _laid_out(picture)
+    panels = [(heading, part, _laid_out(part)) for heading, part in picture.panels()]
+    header = 74.0
+    wide = [
+        2 * PAD
+        + max(inside.placement.width, text_width(heading, LABEL), text_width(part.subtitle, SMALL))
+        for heading, part, inside in panels
+    ]
+    inner = max(layout.placement.width, _key_width(picture), NARROWEST, *wide)
+    drawn = Scene(
+        width=inner + 2 * MARGIN,
+        height=header + layout.placement.height + 62.0,
+        title=picture.title,
+        description=picture.subtitle,
+    )
+    left = MARGIN + 0.5 * (inner - layout.placement.width)
+    _draw(drawn, picture, layout, (left, header))
+    for (heading, part, inside), width in zip(panels, wide, strict=True):
+        top, height = drawn.height - 36.0, inside.placement.height + 2 * PAD + 40.0
+        drawn.panels.append(Frame(MARGIN, top, width, height))
+        x = MARGIN + PAD
+        drawn.texts.append(SceneText(heading, x, top + 20, LABEL, "label", "start"))
+        drawn.texts.append(SceneText(part.subtitle, x, top + 38, SMALL, "caption", "start"))
+        _draw(drawn, part, inside, (x, top + PAD + 40.0))
+        drawn.height += height + 18.0
+    _frame(drawn, picture, inner)
+    return drawn
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the boxes of a picture are, each with the piece of arrow behind it."""
+
+    placement: Placement
+    pairs: list[tuple[Box, float]]
+    horizontal: bool
+
+
+def _laid_out(picture: Diagram) -> _Layout:
+    """Place the boxes from left to right or, where that is too wide, downwards."""
     pairs = list(zip(picture.boxes, _tails(picture, True), strict=True))
     sizes = [_reserved(box, tail, True) for box, tail in pairs]
     ends = [(edge.source, edge.target) for edge in picture.edges]
     widest = max((text_width(edge.label, SMALL) for edge in picture.edges), default=0.0)
     lead = 14.0 + widest if widest else 12.0
     placement = place(sizes, ends, late=picture.late, layer_gap=40.0 + lead, lead=lead)
-    horizontal = placement.width <= WIDEST
-    if not horizontal:
-        pairs = list(zip(picture.boxes, _tails(picture, False), strict=True))
-        sizes = [_reserved(box, tail, False) for box, tail in pairs]
-        spacing = max(18.0, widest + 16)
-        placement = place(
-            sizes, ends, late=picture.late, horizontal=False, port_spacing=spacing, lead=22.0
-        )
-    header, key_width = 74.0, _key_width(picture)
-    inner = max(placement.width, key_width, NARROWEST)
-    left = MARGIN + 0.5 * (inner - placement.width)
-    drawn = Scene(
-        width=inner + 2 * MARGIN,
-        height=header + placement.height + 62.0,
-        title=picture.title,
-        description=picture.subtitle,
+    if placement.width <= WIDEST:
+        return _Layout(placement, pairs, True)
+    pairs = list(zip(picture.boxes, _tails(picture, False), strict=True))
+    sizes = [_reserved(box, tail, False) for box, tail in pairs]
+    spacing = max(18.0, widest + 16)
+    placement = place(
+        sizes, ends, late=picture.late, horizontal=False, port_spacing=spacing, lead=22.0
     )
-    _arrows(drawn, picture, placement, (left, header), horizontal)
-    for (box, tail), (x, y), size in zip(pairs, placement.centres, placement.sizes, strict=True):
-        fitted = _fitted(drawn, box, tail, (x + left, y + header), size, horizontal)
+    return _Layout(placement, pairs, False)
+
+
+def _draw(drawn: Scene, picture: Diagram, layout: _Layout, by: XY) -> None:
+    """Draw the arrows and the boxes of a picture, moved."""
+    placement = layout.placement
+    _arrows(drawn, picture, placement, by, layout.horizontal)
+    for (box, tail), (x, y), size in zip(
+        layout.pairs, placement.centres, placement.sizes, strict=True
+    ):
+        fitted = _fitted(drawn, box, tail, (x + by[0], y + by[1]), size, layout.horizontal)
         _draw_box(drawn, box, *fitted)
-    _frame(drawn, picture, inner)
-    return drawn
 
 
 def _fitted(
@@ -327,7 +265,8 @@ def _draw_box(drawn: Scene, box: Box, centre: XY, size: XY) -> None:
 
 
 def _kinds(picture: Diagram) -> list[BoxKind]:
-    present = {box.kind for box in picture.boxes}
+    pictures = [picture, *(part for _, part in picture.panels())]
+    present = {box.kind for each in pictures for box in each.boxes}
     return [kind for kind in BoxKind if kind in present]
 
 

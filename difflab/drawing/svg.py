@@ -11,7 +11,8 @@ from html import escape
 
 from difflab.drawing.layout import Curve
 from difflab.drawing.model import BoxKind, Diagram
-from difflab.drawing.scene import BoxShape, Outline, Scene, SceneText, outlines, scene
+from difflab.drawing.scene import scene
+from difflab.drawing.shapes import BoxShape, Frame, Outline, Scene, SceneText, outlines
 from difflab.errors import printable
 
 __all__ = ["DARK", "LIGHT", "svg"]
@@ -26,6 +27,8 @@ _COLOURS = {  # on light paper, on dark
     "operation line": ("#B87400", "#E69F00"),
     "move": ("#FFFFFF", "#0D1117"),
     "move line": ("#767676", "#9AA4AE"),
+    "coarse": ("#E9E7F8", "#262047"),
+    "coarse line": ("#5B4FC4", "#A79EF5"),
     "output": ("#DBF2EA", "#0B3B2D"),
     "output line": ("#00805B", "#2BC79A"),
     "summary": ("#F8E6F1", "#43233A"),
@@ -69,6 +72,7 @@ def svg(picture: Diagram) -> str:
         f"<desc>{_text(drawn.description)}</desc>",
         f"<style>{_style(LIGHT)}@media (prefers-color-scheme:dark){{{_style(DARK)}}}</style>",
         f'<rect class="paper" {size}/>',
+        *map(_panel, drawn.panels),
         *_lines(drawn),
         *(_shape(shape) for shape in drawn.shapes),
         *(_label(text) for text in drawn.texts),
@@ -89,6 +93,7 @@ def _style(colours: Mapping[str, str]) -> str:
         "mark": f"fill:{colours['quiet']};font-weight:600;stroke:{colours['paper']};"
         "stroke-width:3px;paint-order:stroke",
     }
+    rules["panel"] = f"fill:none;stroke:{colours['coarse line']}"
     for role in ("value", "bar"):
         rules[role] = f"fill:{colours[role]}"
     rules["bad"] = f"fill:{colours['bad']};font-weight:600"
@@ -109,6 +114,12 @@ def _text(text: str) -> str:
 def _path(curve: Curve) -> str:
     points = [f"{_n(x)},{_n(y)}" for x, y in curve]
     return "M{} L{} C{} {} {} L{}".format(*points)
+
+
+def _panel(frame: Frame) -> str:
+    place = f'x="{_n(frame.x)}" y="{_n(frame.y)}"'
+    size = f'width="{_n(frame.width)}" height="{_n(frame.height)}"'
+    return f'<rect class="panel" stroke-width="1.2" {place} {size} rx="8" stroke-dasharray="2 3"/>'
 
 
 def _lines(drawn: Scene) -> list[str]:

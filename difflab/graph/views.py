@@ -62,6 +62,7 @@ class Views:
         *,
         values: bool = False,
         title: str | None = None,
+        depth: int = 0,
     ) -> Drawing:
         """Return the picture of the graph that ``difflab graph`` writes.
 
@@ -74,6 +75,9 @@ class Views:
             instead.
         title : str, optional
             The heading, by default the function's text.
+        depth : int
+            How many levels of loops, branches and custom functions are opened. Each is one box;
+            opened, its functions are drawn in frames below.
 
         Returns
         -------
@@ -94,7 +98,7 @@ class Views:
         >>> dl.parse("x*sin(y)").draw()
         <drawing of x*sin(y): 2 inputs · 2 operations · 1 output · depth 2>
         """
-        drawing: Drawing = _view("draw")(self, at, values=values, title=title)
+        drawing: Drawing = _view("draw")(self, at, values=values, title=title, depth=depth)
         return drawing
 
     def trace(

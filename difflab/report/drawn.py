@@ -21,6 +21,7 @@ def draw(
     *,
     values: bool = False,
     title: str | None = None,
+    depth: int = 0,
 ) -> Drawing:
     """Return the picture of a function's graph: `Function.draw`.
 
@@ -39,5 +40,6 @@ def draw(
             None if inputs is None else evaluate_all(function, inputs),
             cotangents=node_cotangents(function, inputs) if values and inputs is not None else None,
             title=heading(function) if title is None else title,
+            depth=depth,
         )
     )

@@ -311,7 +311,7 @@ def test_kinds_differ_in_shape_and_not_only_in_colour() -> None:
         text = svg(Diagram("", "", (Box(kind, ("x",)),), ()))
         group = re.findall(r"<g>(.*?)</g>", text)[0]
         outlines.add(re.sub(r'class="\w+" | [xy]="[^"]*"| (width|height)="[^"]*"', "", group))
-    assert len(outlines) == 5
+    assert len(outlines) == 6
 
 
 def test_the_same_picture_every_time() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 import difflab as dl
 from difflab.graph.counts import Counts
+from difflab.graph.function import Function
 
 
 @pytest.mark.parametrize(
@@ -32,3 +36,45 @@ def test_shared_squares_double_the_tree_exactly() -> None:
     counts = dl.count(dl.parse("\n".join(lines)))
     assert counts.tree == 2 ** (depth + 1) - 1
     assert counts.dag == depth + 1
+
+
+def cell(h: Any, u: Any) -> Any:
+    return np.tanh(W @ h + u), np.sum(h * h)
+
+
+W = np.cos(np.arange(9.0)).reshape(3, 3)
+
+
+def looped(turns: int) -> Function:
+    return dl.trace(lambda x: dl.scan(cell, x, np.ones((turns, 3)))[0], np.ones(3))
+
+
+def test_a_loop_has_the_operations_of_its_turns() -> None:
+    # 3 rows of 3 products and 2 sums, 3 sums, 3 tanh; 3 squares and 2 sums
+    a_turn = 3 * (3 + 2) + 3 + 3 + 3 + 2
+    counts = dl.count(looped(50))
+    assert (counts.operations, counts.arithmetic) == (50 * 5, 50 * a_turn)
+
+    def unrolled(x: Any) -> Any:
+        for u in np.arange(300.0).reshape(50, 2, 3):
+            (x, y) = cell(x, u[0])
+            x = x + 0 * y
+        return x
+
+    assert dl.count(dl.trace(unrolled, np.ones(3))).operations == 50 * 5 + 50 * 2
+
+
+def test_the_size_of_a_loop_is_that_of_its_text() -> None:
+    short, long = dl.count(looped(5)), dl.count(looped(50_000))
+    assert (short.tree, short.dag) == (long.tree, long.dag)
+    assert long.operations == 10_000 * short.operations
+
+
+def test_loops_in_loops_and_branches_are_counted() -> None:
+    inner = lambda y: dl.scan(lambda c, _: (np.sin(c), None), y, length=7)[0]  # noqa: E731
+    outer = dl.trace(lambda x: dl.scan(lambda c, _: (inner(c) * c, None), x, length=11)[0], 1.0)
+    assert dl.count(outer).operations == 11 * (7 + 1)
+    branch = dl.trace(lambda x: dl.cond(x > 0, inner, lambda x: 2 * x, x), 1.0)
+    assert dl.count(branch).operations == 1 + 7 + 1
+    loop = dl.trace(lambda a: dl.while_loop(lambda x: x < 9, lambda x: x * x, a), 2.0)
+    assert dl.count(loop).operations == 2

@@ -12,8 +12,9 @@ from difflab.autodiff.control.while_loop import WhileLoop, WhileLoopVjp
 from difflab.core.wording import counted
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
+from difflab.graph.names import shortened
 
-__all__ = ["length", "roles", "taken"]
+__all__ = ["arguments", "length", "roles", "taken"]
 
 _ROLES: dict[type, tuple[str, ...]] = {
     Branches: ("if true", "if false"),
@@ -31,9 +32,34 @@ def roles(control: Control) -> list[tuple[str, Function]]:
     >>> import difflab as dl
     >>> f = dl.trace(lambda x: dl.fori_loop(0, 3, lambda i, y: y * x, 1.0), 2.0)
     >>> [(role, str(step)) for role, step in roles(f.graph.primitive(len(f.graph) - 2).holds)]
-    [('step', '[1.0 + x1, x2*x3]')]
+    [('step', '[x1 + 1.0, x2*captured1]')]
     """
     return list(zip(_ROLES[type(control)], control.functions, strict=True))
+
+
+def arguments(control: Control) -> str:
+    """Return which inputs of a loop's step are carried, come from arrays or stay constant.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.trace(lambda x: dl.fori_loop(0, 3, lambda i, y: y * x, 1.0), 2.0)
+    >>> arguments(f.graph.primitive(len(f.graph) - 2).holds)
+    'carried: x1, x2 · constant: captured1'
+    """
+    if isinstance(control, Loop):
+        ends = [control.carries, control.carries + control.arrays]
+    elif isinstance(control, WhileLoop):
+        ends = [len(control.output_shapes)] * 2
+    else:
+        return ""
+    names = control.body.inputs
+    groups = {
+        "carried": names[: ends[0]],
+        "from arrays": names[ends[0] : ends[1]],
+        "constant": names[ends[1] :],
+    }
+    return " · ".join(f"{label}: {shortened(group)}" for label, group in groups.items() if group)
 
 
 def length(control: Control) -> str:

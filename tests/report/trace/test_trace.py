@@ -317,3 +317,32 @@ def test_a_derivative_known_to_be_zero_ends_the_sweep_as_in_the_engine(code: str
     assert np.array_equal(dl.gradient(function)(np.zeros(shape)).reshape(shape), exact)
     assert np.array_equal(dict(shown.gradient)["x"], exact)
     assert dict(shown.directional) == {"y": 0.0}
+
+
+def turns_of_newton(a: float) -> int:
+    x, turns = a, 0
+    while x * x > a:
+        x, turns = (x + a / x) / 2, turns + 1
+    return turns
+
+
+@pytest.mark.parametrize("a", [0.0, 2.0, 1e4])
+def test_a_loop_is_one_step_with_its_turns(a: float) -> None:
+    root = dl.trace(lambda a: dl.while_loop(lambda x: x * x > a, lambda x: (x + a / x) / 2, a), 2.0)
+    (step,) = [step for step in trace(root, {"a": a}).primal if "while_loop" in step.formula]
+    assert step.formula.endswith(f"  ({turns_of_newton(a)} turns)")
+    gradient = dl.gradient(root)
+    (back,) = [s for s in trace(gradient, {"a": a}).primal if "while_loop_vjp" in s.formula]
+    assert back.formula.endswith(f"  ({turns_of_newton(a)} turns)")
+
+
+def test_a_scan_and_a_branch_are_stepped() -> None:
+    powers = dl.trace(lambda x: dl.fori_loop(0, 4, lambda i, y: y * x, 1.0), 2.0)
+    steps = trace(powers, {"x": 3.0})
+    assert any(step.formula == "scan(0, 1, v₀)  (4 turns)" for step in steps.primal)
+    assert dict(steps.outputs)["y"] == 81.0
+    assert dict(steps.gradient)["x"] == 4 * 27.0
+    root = dl.trace(lambda x: dl.cond(x > 0, np.sqrt, lambda x: 0 * x, x), 1.0)
+    for x, branch in ((4.0, "true"), (-4.0, "false")):
+        formulas = [step.formula for step in trace(root, {"x": x}).primal]
+        assert any(formula.endswith(f"  ({branch})") for formula in formulas)
