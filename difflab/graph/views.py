@@ -88,7 +88,7 @@ class Views:
         Raises
         ------
         InputError
-            `values` without a point.
+            `values` without a point, or a negative depth.
         PointError
             A value is missing, unknown or of the wrong shape.
 

@@ -31,6 +31,8 @@ def draw(
     >>> draw(dl.parse("x*y"), {"x": 2, "y": 3}).diagram.boxes[2].caption
     'v₁ = 6'
     """
+    if depth < 0:
+        raise InputError(f"depth is a number of levels, not {depth}")
     if values and at is None:
         raise InputError("the values at the arrows need a point", hint="give at={...}")
     inputs = None if at is None else list(checked_point(function, at, inside=False).values())

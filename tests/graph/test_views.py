@@ -94,6 +94,8 @@ def test_values_in_the_picture() -> None:
 def test_mistakes_in_a_picture(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="need a point"):
         dl.parse(SEED).draw(values=True)
+    with pytest.raises(InputError, match="depth is a number of levels, not -1"):
+        dl.parse(SEED).draw(depth=-1)
     with pytest.raises(PointError, match="x2"):
         dl.parse(SEED).draw({"x1": 2})
     with pytest.raises(InputError, match="cannot tell the format"):

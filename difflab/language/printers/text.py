@@ -117,8 +117,10 @@ class _Text(ExpressionPrinter):
     def _warn(self) -> None:
         """Name the operations that the language cannot spell, and what they consist of."""
         for row in self.graph.primitives:
+            if not isinstance(row.rule, Custom):
+                continue
             nodes = np.flatnonzero(self.graph.applies(row)).tolist()
-            if not isinstance(row.rule, Custom) or not any(self.view.uses[n] for n in nodes):
+            if not any(self.view.uses[node] for node in nodes):
                 continue
             self.lines.append(f"# not in the language, for reading only: {row.name}")
             if row.holds is None:
