@@ -48,6 +48,7 @@ class ArrayForms:
         self.view = view
         self.graph = view.graph
         self.call = call
+        self._cells: dict[int, list[Part] | None] = {}
 
     def describe(self, node: int) -> list[Part]:
         """Return the parts of `node`, which together are an atom."""
@@ -126,6 +127,11 @@ class ArrayForms:
 
     def cells(self, node: int) -> list[Part] | None:
         """Return the elements of a node that lists scalars, in order; None for other nodes."""
+        if node not in self._cells:
+            self._cells[node] = self._listed_cells(node)
+        return self._cells[node]
+
+    def _listed_cells(self, node: int) -> list[Part] | None:
         row = self.view.rows[node]
         children = self.view.children[node]
         params = self.graph.params(node)
