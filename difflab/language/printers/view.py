@@ -11,7 +11,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
 from difflab.graph.names import display_names
 from difflab.graph.passes.expansion import expanded
-from difflab.primitives import broadcast, pack, reshape
+from difflab.primitives import broadcast, index, pack, reshape
 
 __all__ = ["PrintedGraph"]
 
@@ -107,6 +107,10 @@ class PrintedGraph:
     def _printed(self, node: int, implied: Set[Primitive], broadcasts: bool) -> int:
         """Return `node` or, if it is implied, the first printed node below it."""
         while (row := self.rows[node]) is not None:
+            listed = self._listed(node) if row is index else None
+            if listed is not None:
+                node = listed
+                continue
             if row is broadcast or (row is reshape and self._lengthens(node)):
                 skipped = broadcasts
             else:
@@ -115,6 +119,15 @@ class PrintedGraph:
                 break
             node = self.children[node][0]
         return node
+
+    def _listed(self, node: int) -> int | None:
+        """Return the scalar that indexing a list of scalars gives; None for other indexing."""
+        (below,) = self.children[node]
+        (entry, *more) = self.graph.params(node)["key"] or (None,)
+        if self.rows[below] is not pack or more or not isinstance(entry, int):
+            return None
+        ranks: tuple[int, ...] = self.graph.params(below)["ranks"]
+        return None if any(ranks) else self.children[below][entry]
 
     def _lengthens(self, node: int) -> bool:
         """Whether a reshape only adds leading axes of size 1, as broadcasting does."""

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 
 import difflab as dl
+from difflab.graph.function import evaluate
 from difflab.graph.repetition import rolled
 from difflab.language import parse
 from difflab.language.printers import text
@@ -55,6 +57,15 @@ def test_the_comparison_of_functions_can_fail() -> None:
         ("W: [4, 3]; W[-1, :]", "W: [4, 3]\nW[3]"),
         ("a = x*x; b = a + 1; [a, b, a*b]", "a = x*x\nb = a + 1\n[a, b, a*b]"),
         ("[x, x]", "[(x), (x)]"),
+        ("x: [2]; x*[1, a]", "x: [2]\nt1 = [1, a]\nx*t1"),
+        ("A = [[a, 2], [3, b]]; A @ A", "A = [[a, 2], [3, b]]\nA @ A"),
+        ("x: [3]; take(x, [2, 0])", "x: [3]\ntake(x, [2, 0])"),
+        ("W: [2, 3]; take(W, [2, 0] along 1)", "W: [2, 3]\ntake(W, [2, 0] along 1)"),
+        ("x: [2]; put(x, [3, 0] along 0, [4])", "x: [2]\nput(x, [3, 0], [4])"),
+        (
+            "x: [2]; scatter(x at [1:3], 2*x at [:2], [3])",
+            "x: [2]\nscatter(x at [1:], 2*x at [:2], [3])",
+        ),
         ("a = x", "a = x\na"),
         ("q: []; x", "q: []\nx"),
     ],
@@ -104,6 +115,27 @@ def test_derivatives_are_programs_too() -> None:
     assert text(dl.gradient(function)) == "[x2 + 1/x1, x1 - cos(x2)]"
     again = parse(text(dl.gradient(function)))
     assert [float(part) for part in again(2.0, 5.0)] == pytest.approx([5.5, 1.7163378145367738])
+
+
+@pytest.mark.parametrize(
+    ("program", "printed"),
+    [
+        ("([a, 2*b])", "y = [a, 2*b]"),
+        ("s = [[a, b], [b, a]]", "s = [[a, b], [b, a]]"),
+        ("y = a; z = [y, 1]; [y, z]", "z = [a, 1]\ny = a\n[y, z]"),
+        ("y*([y, 1])", "t1 = [y, 1]\ny*t1"),
+        ("l = [a, b*b]; l[1] + a", "b*b + a"),
+        ("a = x*y; a", "a = x*y"),
+    ],
+)
+def test_a_list_that_is_one_output_is_read_back_as_one(program: str, printed: str) -> None:
+    function = parse(program)
+    assert text(function, whole=True) == str(function) == printed
+    again = parse(printed)
+    assert again.output_shapes == function.output_shapes
+    point = [0.5 + place for place in range(function.n)]
+    for one, other in zip(evaluate(again, point), evaluate(function, point), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_names_from_elsewhere_become_names_of_the_language() -> None:
