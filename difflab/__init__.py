@@ -3,7 +3,8 @@
 Functions, from text and from Python
     parse                a formula or a program of the language, as a Function
     trace                Python code written with NumPy, as a Function
-    Function             a computational graph with named inputs and outputs
+    Function             a computational graph with named inputs and outputs; it shows itself by
+                         str(f), f.draw(), f.trace(at) and f.passes()
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
     jit                  a Python callable, traced and compiled when it is called
