@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflab.autodiff.control.described import arguments, length, roles
 from difflab.core.primitive import Custom, Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.described import arguments, length, roles
 from difflab.graph.function import Function
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node

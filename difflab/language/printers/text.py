@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from difflab.autodiff.control.described import length, roles
 from difflab.core.primitive import Custom, Primitive
+from difflab.graph.described import length, roles
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
 from difflab.language.lexer import is_name

@@ -16,7 +16,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from difflab.autodiff.control.described import taken
 from difflab.diagnose.point_check import checked_point
 from difflab.diagnose.zero_gradients import flat_inputs
 from difflab.drawing.order import (
@@ -30,6 +29,7 @@ from difflab.drawing.order import (
     trace_names,
 )
 from difflab.errors import InputError
+from difflab.graph.described import taken
 from difflab.graph.function import Function, evaluate_all
 from difflab.graph.ir import CONSTANT, FIRST_ROW
 from difflab.graph.names import shortened

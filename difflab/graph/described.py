@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from difflab.autodiff.control.branches import Branches
-from difflab.autodiff.control.loop import Loop
-from difflab.autodiff.control.rows import Control
-from difflab.autodiff.control.while_loop import WhileLoop, WhileLoopVjp
 from difflab.core.wording import counted
+from difflab.graph.control import Branches, Control, Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
