@@ -21,7 +21,7 @@ Derivatives of a Function, each a Function again
     sparse_hessian       the same for second derivatives
 
 Derivatives of any Python callable, with JAX's signatures
-    grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap
+    grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap, stop_gradient
 
 Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         jacrev,
         jvp,
         linearize,
+        stop_gradient,
         value_and_grad,
         value_and_gradient,
         vjp,
@@ -138,6 +139,7 @@ __all__ = [
     "sparse_hessian",
     "sparse_jacobian",
     "stabilise",
+    "stop_gradient",
     "tensor",
     "trace",
     "value_and_grad",
@@ -183,6 +185,7 @@ _HOMES = {
     "sparse_hessian": "difflab.autodiff.sparsity",
     "sparse_jacobian": "difflab.autodiff.sparsity",
     "stabilise": "difflab.stabilisation.proof",
+    "stop_gradient": "difflab.autodiff",
     "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
     "value_and_grad": "difflab.autodiff",

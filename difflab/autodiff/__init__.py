@@ -2,6 +2,7 @@
 
 from difflab.autodiff.callables.grad import grad, hessian, jacfwd, jacrev, value_and_grad
 from difflab.autodiff.callables.products import hvp, jvp, linearize, vjp
+from difflab.autodiff.callables.stop_gradient import stop_gradient
 from difflab.autodiff.callables.vmap import vmap
 from difflab.autodiff.functions.transforms import gradient, jacobian, value_and_gradient
 
@@ -15,6 +16,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "stop_gradient",
     "value_and_grad",
     "value_and_gradient",
     "vjp",

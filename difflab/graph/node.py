@@ -36,6 +36,7 @@ from difflab.primitives import (
     negative,
     not_equal,
     power,
+    stop_gradient,
     subtract,
     where,
 )
@@ -125,6 +126,11 @@ class Node(Idioms):
     def copy(self) -> Node:
         """Return the same values; nothing changes a traced value."""
         return self
+
+    def detach(self) -> Node:
+        """Return the same values as a constant of every derivative."""
+        stopped: Node = stop_gradient(self)
+        return stopped
 
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]

@@ -1,5 +1,7 @@
 """Rows that rearrange arrays: transpose, concatenate, take and put, diagonals, and constants.
 
+`stop_gradient` leaves every element where it is and passes no derivative on.
+
 Batch axes lead: every kernel counts axes from the end.
 """
 
@@ -16,7 +18,16 @@ from numpy.typing import NDArray
 from difflab.core.primitive import Primitive, Shape, Shapes, elementwise, linear
 from difflab.primitives.structure import broadcast, index, placed, reshape
 
-__all__ = ["concatenate", "constant_array", "diag", "diagonal", "put", "take", "transpose"]
+__all__ = [
+    "concatenate",
+    "constant_array",
+    "diag",
+    "diagonal",
+    "put",
+    "stop_gradient",
+    "take",
+    "transpose",
+]
 
 Array = Any
 Places = tuple[int, ...] | bytes
@@ -178,6 +189,15 @@ constant_array: Primitive = Primitive(
     rule=elementwise(),
     structural=True,
     shape=lambda shapes, *, shape, values: shape,
+)
+stop_gradient: Primitive = Primitive(
+    name="stop_gradient",
+    kernel=lambda xp, x: x,
+    rule=elementwise(None),
+    names=("stop_gradient",),
+    structural=True,
+    shape=lambda shapes: shapes[0],
+    zero_slope="stop_gradient has no derivative",
 )
 VIEWS = frozenset({broadcast, diagonal, index, reshape, transpose})
 """Rows whose result is a view of their argument; a reshape of a transposed view copies."""

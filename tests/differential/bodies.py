@@ -185,7 +185,7 @@ ARRAYS = {
     "diag": lambda xp, a, b, k: xp.diag(_vector(xp, a)[:3]),
     "trace": lambda xp, a, b, k: xp.trace(_matrix(xp, a)),
 }
-OF_LIBRARY = ("softmax", "logsumexp")
+OF_LIBRARY = ("softmax", "logsumexp", "stopped")
 OPERATIONS = (*SLOPES, *ARRAYS, *OF_LIBRARY)
 INNER = ("inner grad", "inner jvp", "inner jacrev", "inner vjp", "inner vmap", "inner jacfwd")
 

@@ -16,7 +16,7 @@ from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
 from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, storage_of
 from difflab.errors import InputError, ShapeError
-from difflab.primitives import reshape
+from difflab.primitives import reshape, stop_gradient
 
 __all__ = [
     "FLOAT64",
@@ -73,7 +73,7 @@ class TapeOperation:
         self.kernels: dict[Any, Any] = {}
         self.plans: dict[Any, BackwardPlan] = {}
         self.plans_by_dtype: dict[Any, dict[Any, BackwardPlan]] = {}
-        self.nondifferentiable = row.boolean
+        self.nondifferentiable = row.boolean or row is stop_gradient
 
     def kernel(self, xp: Any) -> Any:
         """Return the kernel for an array module, and cache it."""

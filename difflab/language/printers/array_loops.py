@@ -25,6 +25,7 @@ from difflab.primitives import (
     put,
     reshape,
     scatter,
+    stop_gradient,
     sum_,
     sum_in_order,
     take,
@@ -36,7 +37,7 @@ __all__ = ["MOVED", "Move", "flat_index", "moves", "terms"]
 
 MOVED = frozenset(
     {broadcast, concatenate, constant_array, diag, diagonal, index, pack, put, reshape}
-    | {scatter, sum_, sum_in_order, take, transpose}
+    | {scatter, stop_gradient, sum_, sum_in_order, take, transpose}
 )
 """The primitives that become loops or constant arrays."""
 
