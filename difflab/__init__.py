@@ -33,8 +33,8 @@ Comparing
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names
-    tensor, Tensor, no_grad, enable_grad, checkpoint, checkpoint_chain,
-    CustomFunction, detect_anomaly, memory
+    tensor, Tensor, no_grad, enable_grad, inference_mode, checkpoint, checkpoint_chain,
+    CustomFunction, detect_anomaly, memory, and difflab.eager.grad
 
 Everything raised is a DifflabError. ``help(dl.parse)`` and so on say more; the checkers for
 tests are in `difflab.testing`.
@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         checkpoint_chain,
         detect_anomaly,
         enable_grad,
+        inference_mode,
         memory,
         no_grad,
         tensor,
@@ -125,6 +126,7 @@ __all__ = [
     "gradient",
     "hessian",
     "hvp",
+    "inference_mode",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -172,6 +174,7 @@ _HOMES = {
     "gradient": "difflab.autodiff",
     "hessian": "difflab.autodiff",
     "hvp": "difflab.autodiff",
+    "inference_mode": "difflab.eager",
     "jacfwd": "difflab.autodiff",
     "jacobian": "difflab.autodiff",
     "jacrev": "difflab.autodiff",

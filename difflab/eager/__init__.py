@@ -7,8 +7,9 @@ decides what is computed, and the tape records it.
 from difflab.eager.anomaly import Watch, detect_anomaly
 from difflab.eager.checkpoints.chain import checkpoint_chain
 from difflab.eager.checkpoints.checkpoint import checkpoint
+from difflab.eager.gradients import grad
 from difflab.eager.memory_use import memory
-from difflab.eager.recording.mode import enable_grad, no_grad
+from difflab.eager.recording.mode import enable_grad, inference_mode, no_grad
 from difflab.eager.tensors.making import tensor
 from difflab.eager.tensors.tensor import Tensor
 
@@ -19,6 +20,8 @@ __all__ = [
     "checkpoint_chain",
     "detect_anomaly",
     "enable_grad",
+    "grad",
+    "inference_mode",
     "memory",
     "no_grad",
     "tensor",

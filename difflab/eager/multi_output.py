@@ -10,6 +10,7 @@ plain tape: the gradients are the same bit for bit. Nothing recurses, however su
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -26,9 +27,10 @@ __all__ = [
     "Edge",
     "OutputCotangents",
     "PullBack",
+    "Recomputed",
+    "leads_beyond_its_edges",
     "make_multi_output_step",
     "make_output",
-    "recomputed",
 ]
 
 Edge = TapeStep | Accumulation | None
@@ -102,27 +104,34 @@ def make_output(
     return kind(data, TapeStep(plan, (producer,)), storage)
 
 
-def recomputed(rerun: Callable[[TapeStep, bool], Sequence[Edge]]) -> PullBack:
-    """Return the pull-back through a part of the tape that `rerun` records.
+@dataclass(frozen=True)
+class Recomputed:
+    """The pull-back through a part of the tape that `rerun` records.
 
-    Parameters
+    Attributes
     ----------
     rerun : callable
         ``(producer, differentiable) -> edges``: the step that computes each output, None if
         nothing flows; `differentiable` is set if the sweep itself is recorded.
     """
 
-    def pull_back(
-        producer: TapeStep, cotangents: OutputCotangents, calculator: Calculator
+    rerun: Callable[[TapeStep, bool], Sequence[Edge]]
+
+    def __call__(
+        self, producer: TapeStep, cotangents: OutputCotangents, calculator: Calculator
     ) -> Contributions:
-        edges = rerun(producer, calculator.kernels is None)
+        """Record the part, and pass the cotangents of its outputs on to it."""
+        edges = self.rerun(producer, calculator.kernels is None)
         return [
             (edges[index], bar, mask)
             for index, (bar, mask, _) in cotangents.items()
             if edges[index] is not None
         ]
 
-    return pull_back
+
+def leads_beyond_its_edges(step: TapeStep) -> bool:
+    """Whether leaves may be found behind a step only when it is recomputed."""
+    return isinstance(step.plan.params.get("pull_back"), Recomputed)
 
 
 def _store(

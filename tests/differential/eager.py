@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import difflab as dl
 from difflab import arrays
+from difflab.eager import grad
 from difflab.errors import TapeError
 from tests.differential.nearness import cancelled, close, reach
 from tests.differential.peer_tapes import PeerRun, torch
@@ -124,8 +125,25 @@ class OurRun:
         found.gradients = [gradient_of(leaf) for leaf in self.leaves]
         found.retained = [gradient_of(self.values[place].tensor) for place in self.kept]
         found.watched = list(self.watched)
+        self.returned(self.values[-1].tensor)
         found.second = self.twice(len(self.values) - 1)
         return found
+
+    def returned(self, last: Any) -> None:
+        """Hold `difflab.eager.grad` to what `backward` adds to the leaves."""
+        if not last.requires_grad:
+            return
+        stored = [leaf.grad for leaf in self.leaves]
+        for leaf in self.leaves:
+            leaf.grad = None
+        seed = weights(last.shape)
+        found = grad(last, self.leaves, seed, retain_graph=True, allow_unused=True)
+        assert all(leaf.grad is None for leaf in self.leaves)
+        last.backward(seed, retain_graph=True)
+        for leaf, bar, before in zip(self.leaves, found, stored, strict=True):
+            ours = None if bar is None else _array(bar, leaf.dtype)
+            assert_same_bits(ours, gradient_of(leaf), "grad and backward differ")
+            leaf.grad = before
 
     def twice(self, a: int) -> list[Any]:
         """Return the gradient of a sum of the gradient's numbers, each with a weight."""
@@ -334,8 +352,13 @@ def same(one: Any, other: Any) -> None:
     for name in ("values", "gradients", "retained", "watched", "second"):
         pairs = zip(getattr(one, name), getattr(other, name), strict=True)
         for place, (a, b) in enumerate(pairs):
-            equal = (a is None) == (b is None) and (a is None or bits(a) == bits(b))
-            assert equal, f"runs differ in {name}[{place}]:\n{a}\n{b}"
+            assert_same_bits(a, b, f"runs differ in {name}[{place}]")
+
+
+def assert_same_bits(a: Any, b: Any, what: str) -> None:
+    """Compare two arrays, or None, bit for bit."""
+    equal = (a is None) == (b is None) and (a is None or bits(a) == bits(b))
+    assert equal, f"{what}:\n{a}\n{b}"
 
 
 def bits(array: Any) -> bytes:

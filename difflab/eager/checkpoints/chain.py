@@ -12,9 +12,9 @@ import numpy as np
 
 from difflab.eager.checkpoints.checkpoint import checkpoint, unrecorded
 from difflab.eager.checkpoints.revolve import kept_states
-from difflab.eager.multi_output import Edge, make_multi_output_step, make_output, recomputed
+from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad
-from difflab.eager.recording.tape import Storage, TapeStep, storage_of
+from difflab.eager.recording.tape import Storage, TapeStep, guard_of, storage_of
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError, TapeError
 from difflab.graph.checks import require_callable
@@ -135,6 +135,9 @@ def checkpoint_chain(
     first = [_detached(leaf) for leaf in leaves]
     last, kept, saw_grad = chain.advanced(_SnapshotStack(0, first, 1, None), steps)
     flows = saw_grad or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
+    for leaf in leaves if flows else ():
+        if isinstance(leaf, Tensor):
+            guard_of(leaf, "checkpoint_chain")
     return step(steps - 1, chain.state_on_tape(steps - 1, last, kept, flows, kept.arrays()))
 
 
@@ -210,7 +213,7 @@ class _Chain:
         if not flows:
             return unflatten(self.structure, [_tensor(leaf) for leaf in state])
         producer = make_multi_output_step(
-            "checkpoint", [], [(k, kept.before(k)), *listed], recomputed(self._rerun)
+            "checkpoint", [], [(k, kept.before(k)), *listed], Recomputed(self._rerun)
         )
         producer.guards = self.guards
         leaves = [

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from difflab.eager.multi_output import Edge, make_multi_output_step, make_output, recomputed
+from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad, no_grad
-from difflab.eager.recording.tape import TapeStep, storage_of
+from difflab.eager.recording.tape import TapeStep, guard_of, storage_of
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import TapeError
 from difflab.graph.checks import require_callable
@@ -92,9 +92,11 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             )
     if not saw_grad and all(tensor._step is None for tensor in inputs):
         return result
+    for tensor in inputs:
+        guard_of(tensor, "checkpoint")
     call = _CheckpointedCall(function, structure, others, indices)
     edges, data = [t._step for t in inputs], [t._data for t in inputs]
-    producer = make_multi_output_step("checkpoint", edges, data, recomputed(call.rerun))
+    producer = make_multi_output_step("checkpoint", edges, data, Recomputed(call.rerun))
     producer.guards = guards
     return call.returned(producer, result)
 

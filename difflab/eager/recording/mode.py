@@ -1,4 +1,4 @@
-"""Whether operations are recorded (`no_grad`, `enable_grad`) and noted (`detect_anomaly`)."""
+"""Whether operations are recorded (`no_grad`, `inference_mode`, …) and noted (`detect_anomaly`)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import threading
 from contextlib import ContextDecorator
 from typing import Any
 
-__all__ = ["MODE", "WATCHED", "enable_grad", "no_grad"]
+from difflab.graph.checks import require_flag
+
+__all__ = ["MODE", "WATCHED", "enable_grad", "inference_mode", "no_grad"]
 
 
 class _Mode(threading.local):
     """The mode of one thread; recording is switched on initially."""
 
     enabled = True
+    inference = False
+    """Whether tensors are made that can never be recorded."""
     saw_grad = False
     """Whether something that requires grad was used while nothing was recorded."""
     watch: Any = None
@@ -30,14 +34,14 @@ class _Switch(ContextDecorator):
     enabled: bool
 
     def __init__(self) -> None:
-        self.before: list[bool] = []
+        self.before: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        self.before.append(MODE.enabled)
-        MODE.enabled = self.enabled
+        self.before.append((MODE.enabled, MODE.inference))
+        MODE.enabled = self.enabled and not MODE.inference
 
     def __exit__(self, *exception: object) -> None:
-        MODE.enabled = self.before.pop()
+        MODE.enabled, MODE.inference = self.before.pop()
 
 
 class no_grad(_Switch):  # noqa: N801  # PyTorch's spelling: used like a statement
@@ -71,3 +75,42 @@ class enable_grad(_Switch):  # noqa: N801
     """
 
     enabled = True
+
+
+class inference_mode(_Switch):  # noqa: N801
+    """Record nothing inside, ever: ``with dl.inference_mode():``, or as a decorator.
+
+    As `no_grad`, and `enable_grad` inside has no effect. What is computed or created inside cannot
+    be recorded later: an operation outside whose derivative needs its values, and setting
+    `requires_grad` on it, raise a `TapeError`; its ``copy()`` is an ordinary tensor.
+
+    Parameters
+    ----------
+    mode : bool
+        False switches the mode off, inside another one.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> w = dl.tensor(2.0, requires_grad=True)
+    >>> with dl.inference_mode():
+    ...     y = w * w
+    >>> y.requires_grad, (w + y).requires_grad
+    (False, True)
+    >>> w * y
+    Traceback (most recent call last):
+        ...
+    difflab.errors.TapeError: the derivative of 'multiply' needs a tensor of inference_mode ...
+    """
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__()
+        require_flag(mode, "mode", "inference_mode")
+        self.enabled = not mode
+
+    def __enter__(self) -> None:
+        self.before.append((MODE.enabled, MODE.inference))
+        if not self.enabled:
+            MODE.enabled, MODE.inference = False, True
+        elif MODE.inference:
+            MODE.enabled, MODE.inference = True, False

@@ -14,7 +14,14 @@ from difflab.core.ownership import is_constant
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.plan import NUMBERS, REMEMBERED, BackwardPlan
-from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, storage_of
+from difflab.eager.recording.tape import (
+    Accumulation,
+    Storage,
+    TapeStep,
+    guard_of,
+    mark_inference,
+    storage_of,
+)
 from difflab.errors import InputError, ShapeError
 from difflab.primitives import reshape, stop_gradient
 
@@ -152,6 +159,8 @@ def apply_one(operation: TapeOperation, a: Any) -> Any:
         made._storage = storage_of(a)
     if edge is None or operation.nondifferentiable or not MODE.enabled:
         MODE.saw_grad |= edge is not None
+        if MODE.inference:
+            mark_inference(made)
         return made
     key = (1, x.shape)
     plan = plans.get(key) or operation.plan(plans, key, y)
@@ -197,6 +206,8 @@ def apply_two(operation: TapeOperation, a: Any, b: Any) -> Any:
     made._grad = made._step = made._storage = None
     if not needs or operation.nondifferentiable or not MODE.enabled:
         MODE.saw_grad |= needs > 0
+        if MODE.inference:
+            mark_inference(made)
         return made
     key = (needs, getattr(x, "shape", ()), getattr(y, "shape", ()))
     plan = plans.get(key) or operation.plan(plans, key, z)
@@ -242,6 +253,8 @@ def apply_many(operation: TapeOperation, args: tuple[Any, ...]) -> Any:
     made._storage = _shared_storage(args, y) if operation.row.structural else None
     if not needs or operation.nondifferentiable or not MODE.enabled:
         MODE.saw_grad |= needs > 0
+        if MODE.inference:
+            mark_inference(made)
         return made
     key = (needs, *[getattr(value, "shape", ()) for value in values])
     plan = plans.get(key) or operation.plan(plans, key, y)
@@ -267,6 +280,8 @@ def _keep(step: TapeStep, plan: BackwardPlan, args: tuple[Any, ...], values: Seq
             storage = kept._storage
             if storage is None:
                 storage = kept._storage = Storage()
+            elif storage.inference:
+                guard_of(kept, step.name)
             guards.append((storage, storage.changes))
         elif type(kept) in NUMBERS:
             slots[slot] = kept

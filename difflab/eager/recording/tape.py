@@ -13,10 +13,19 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from difflab.core.place import at_users_line
 from difflab.eager.recording.plan import BackwardPlan, Numbers
 from difflab.errors import TapeError
 
-__all__ = ["Accumulation", "Hook", "Storage", "TapeStep", "storage_of"]
+__all__ = [
+    "Accumulation",
+    "Hook",
+    "Storage",
+    "TapeStep",
+    "guard_of",
+    "mark_inference",
+    "storage_of",
+]
 
 next_number = count(1).__next__
 """Steps are numbered in creation order: a step's number exceeds those of its arguments."""
@@ -30,6 +39,8 @@ class Storage:
 
     changes = 0
     last = ""
+    inference = False
+    """Whether the array was made under `inference_mode`, so that no tape may keep it."""
     twins: WeakValueDictionary[int, Any] | None = None
     """Tensors that share one array, by id: a tensor and the results of its `detach`."""
 
@@ -52,6 +63,31 @@ def storage_of(tensor: Any) -> Storage:
     if storage is None:
         storage = tensor._storage = Storage()
     return storage
+
+
+def guard_of(tensor: Any, name: str) -> tuple[Storage, int]:
+    """Return the storage of a tensor that the derivative of `name` needs, and its changes.
+
+    Raises
+    ------
+    TapeError
+        The tensor was made under `inference_mode`.
+    """
+    storage = storage_of(tensor)
+    if storage.inference:
+        raise at_users_line(
+            TapeError,
+            f"the derivative of '{name}' needs a tensor of inference_mode",
+            "pass its copy(), or compute it under no_grad()",
+        )
+    return storage, storage.changes
+
+
+def mark_inference(tensor: Any) -> None:
+    """Mark a tensor as made under `inference_mode`, unless it is a view of one that was not."""
+    if tensor._storage is None:
+        tensor._storage = Storage()
+        tensor._storage.inference = True
 
 
 class Accumulation:

@@ -12,13 +12,13 @@ from difflab.eager.recording.rows import cast
 from difflab.eager.recording.tape import TapeStep
 from difflab.errors import ShapeError
 
-__all__ = ["arrive", "show"]
+__all__ = ["arrive", "hooked", "show"]
 
 TensorType = Callable[..., Any]
 """The class `Tensor`, which the tape does not import."""
 
 
-def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: TensorType) -> Any:
+def hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: TensorType) -> Any:
     """Call hooks with a cotangent; each may return a replacement.
 
     Each hook gets a tensor of its own, whose changes in place affect nothing else.
@@ -44,7 +44,7 @@ def _hooked(hooks: Mapping[int, Callable[..., Any]], bar: Any, kind: TensorType)
 def show(step: TapeStep, bar: Any, kind: TensorType) -> Any:
     """Pass the cotangent of a step to its hooks and to the tensor that retains it."""
     if step.hooks:
-        bar = _hooked(step.hooks, bar, kind)
+        bar = hooked(step.hooks, bar, kind)
     keeper = step.retained and step.retained()
     if keeper is not None:
         own = bar.copy()
@@ -60,7 +60,7 @@ def arrive(found: list[tuple[Any, Any]], seed: Any, kind: TensorType) -> None:
         shared = id(bar) in used
         used.add(id(bar))
         if leaf.hooks:
-            bar, shared = _hooked(leaf.hooks, bar, kind), True
+            bar, shared = hooked(leaf.hooks, bar, kind), True
         if leaf.grad is not None:
             with np.errstate(all="ignore"):
                 leaf.grad = (

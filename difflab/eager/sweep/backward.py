@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, NamedTuple
 
 from difflab.autodiff.engine.masked import Masked, both
 from difflab.core.primitive import ByArgument, Elementwise, Linear, Select
@@ -19,7 +19,7 @@ from difflab.eager.sweep.values import Calculator, Scattered
 from difflab.graph.ir import Shape
 from difflab.primitives import index
 
-__all__ = ["SPREAD", "Contributions", "Narrow", "pull_back"]
+__all__ = ["SPREAD", "Contributions", "Narrow", "Route", "pull_back"]
 
 Contributions = list[tuple[Any, Any, Any]]
 """Edge, cotangent, and the mask under which it counts."""
@@ -28,9 +28,36 @@ Narrow = dict[Any, Shape]
 Show = Callable[[TapeStep, Any], Any]
 
 
+class Route(NamedTuple):
+    """The part of a tape that a sweep for some steps and leaves goes through.
+
+    Attributes
+    ----------
+    wanted : set
+        The steps whose cotangents are returned beside those of leaves.
+    ends : set
+        Those of them behind which nothing is wanted.
+    skipped : set
+        The steps and leaves that are not visited.
+    """
+
+    wanted: set[Any]
+    ends: set[Any]
+    skipped: set[Any]
+
+
+EVERYWHERE = Route(set(), set(), set())
+
+
 def pull_back(
-    root: TapeStep, seed: Any, *, keep: bool, calculator: Calculator, show: Show
-) -> list[tuple[Accumulation, Any]]:
+    root: TapeStep,
+    seed: Any,
+    *,
+    keep: bool,
+    calculator: Calculator,
+    show: Show,
+    route: Route = EVERYWHERE,
+) -> list[tuple[Accumulation | TapeStep, Any]]:
     """Return the leaves that `root` depends on, each with its cotangent.
 
     Parameters
@@ -46,24 +73,33 @@ def pull_back(
     show : callable
         Called with every step that has hooks or a retained tensor and with its cotangent;
         returns the cotangent to continue with.
+    route : Route
+        Where the sweep goes; everywhere if omitted.
     """
+    wanted, ends, skipped = route
     waiting: dict[int, tuple[TapeStep, Any, Any]] = {root.number: (root, seed, None)}
     order = [-root.number]
     more: dict[int, list[Masked]] = {}
     narrow: dict[TapeStep | Accumulation, Shape] = {}
     leaves: dict[Accumulation, list[Masked]] = {}
+    passed: list[tuple[Accumulation | TapeStep, Any]] = []
     while order:
         number = -heappop(order)
         step, value, mask = waiting.pop(number)
-        if step.edges is None or step.guards:
+        if (step.edges is None or step.guards) and step not in ends:
             step.check()
         if type(value) is Scattered or number in more or step in narrow:
             parts = more.pop(number, None) or [Masked(value, mask)]
             value, mask, _ = calculator.total(parts, narrow.pop(step, None), final=False)
         if step.hooks or step.retained is not None:
             value, mask = show(step, calculator.settled(value, mask)), None
-        plan = step.plan
-        for edge, bar, live in SPREAD[plan.kind](step, value, mask, calculator, narrow):
+        if step in wanted:
+            value, mask = calculator.settled(value, mask), None
+            passed.append((step, value))
+        plan, spread = step.plan, _nothing if step in ends else SPREAD[step.plan.kind]
+        for edge, bar, live in spread(step, value, mask, calculator, narrow):
+            if edge in skipped:
+                continue
             dtype = (edge.plan or edge).dtype
             if dtype is not plan.dtype and dtype is not None:
                 bar = calculator.cast(bar, dtype)
@@ -78,10 +114,15 @@ def pull_back(
                 heappush(order, -edge.number)
         if not keep:
             step.free()
-    return [
+    return passed + [
         (leaf, calculator.total(parts, narrow.get(leaf), final=True).value)
         for leaf, parts in leaves.items()
     ]
+
+
+def _nothing(*_: Any) -> Contributions:
+    """Return no contributions: nothing behind the step is wanted."""
+    return []
 
 
 def _elementwise(

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from difflab.core.devices import module_of
+from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import require_floating
-from difflab.eager.recording.tape import Accumulation
+from difflab.eager.recording.tape import Accumulation, mark_inference
 from difflab.eager.tensors.tensor import Tensor
 from difflab.errors import InputError
 from difflab.graph.checks import require_flag
@@ -63,4 +64,7 @@ def tensor(data: ArrayLike, requires_grad: bool = False, dtype: DTypeLike | None
     require_flag(requires_grad, "requires_grad", "tensor")
     if requires_grad:
         require_floating(array)
-    return Tensor(array, Accumulation(array.dtype) if requires_grad else None)
+    made = Tensor(array, Accumulation(array.dtype) if requires_grad else None)
+    if MODE.inference:
+        mark_inference(made)
+    return made

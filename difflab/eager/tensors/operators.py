@@ -23,7 +23,7 @@ from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
 from difflab.eager.recording.record import TapedArray, TapeOperation, apply_one, apply_two, record
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, storage_of
+from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, guard_of, storage_of
 from difflab.errors import IndexingError, InputError, ShapeError, TapeError
 from difflab.graph.keys import picked, static_key
 from difflab.primitives import (
@@ -248,6 +248,8 @@ def _overwrite(target: Operators, new: TapedArray, what: str) -> None:
             f"{what} would change a leaf that requires grad while operations are recorded",
             hint="update it inside `with dl.no_grad():`, or compute a new value: t = t + 1",
         )
+    if new._step is not None:
+        guard_of(target, what)
     data = target._data
     if new._data.shape != data.shape:
         raise ShapeError(

@@ -20,7 +20,7 @@ from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED
 from difflab.eager.recording.record import FLOAT64, record, require_floating
 from difflab.eager.recording.rows import cast
-from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, storage_of
+from difflab.eager.recording.tape import Accumulation, Hook, TapeStep, guard_of, storage_of
 from difflab.eager.sweep.arrival import arrive, show
 from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
@@ -96,6 +96,8 @@ class Tensor(Operators):
         grad = self.grad
         if wanted:
             require_floating(self._data)
+            if not MODE.inference:
+                guard_of(self, "requires_grad")
         self._step = Accumulation(self.dtype, grad) if wanted else None
         if self._step is not None:
             self._step.owner = weakref.ref(self)
