@@ -131,11 +131,13 @@ class Custom:
 
     ``jvp(dots, y, *args)`` gives ẏ, and ``vjp(y_bar, y, *args)`` a cotangent for every argument,
     None where no derivative flows. A missing rule is replaced by a message that says
-    why, and what to do.
+    why, and what to do. A `selective` vjp also takes ``wanted``, a truth value for every
+    argument: no other cotangent is needed.
     """
 
     jvp: Map | str
     vjp: Map | str
+    selective: bool = False
 
 
 Rule = Elementwise | Select | Linear | ByArgument | Custom
@@ -169,9 +171,9 @@ def tangent(*entries: Map | Transpose | None) -> ByArgument:
     return ByArgument(entries)
 
 
-def custom(jvp: Map | str, vjp: Map | str) -> Custom:
+def custom(jvp: Map | str, vjp: Map | str, *, selective: bool = False) -> Custom:
     """State user-defined forward and reverse rules, or why there is none."""
-    return Custom(jvp, vjp)
+    return Custom(jvp, vjp, selective)
 
 
 DEFAULT: Any = "default"
@@ -255,6 +257,9 @@ class Primitive:
         ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
     holds : object or None
         What a row that is made for one use consists of, such as a loop and its body.
+    workspace : callable or None
+        Returns the bytes that the kernel holds at one point while it runs, its result included;
+        for rows that evaluate functions.
     """
 
     name: str
@@ -289,6 +294,7 @@ class Primitive:
     shape: Callable[..., Shape] | None = None
     unbatched: Callable[..., Callable[..., Any]] | None = None
     holds: Any = None
+    workspace: Callable[[], int] | None = None
     _computers: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
 from difflab.execute.targets.llvm import NativeArrays, NativeTarget
 from difflab.execute.targets.llvm.libraries import available, fault, llvm
+from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
 
@@ -153,7 +154,8 @@ def choose(
 
 def _controls(schedule: Schedule) -> bool:
     """Whether NumPy would compute loops or choices step by step."""
-    return any(row.holds is not None for row in schedule.function.graph.primitives)
+    held = [row.holds for row in schedule.function.graph.primitives]
+    return any(inside is not None and not isinstance(inside, Checkpoint) for inside in held)
 
 
 def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:

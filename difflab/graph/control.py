@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from difflab.graph.builder import Builder
-from difflab.graph.evaluate import Fold, Interpreter
+from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["Branches", "Control", "Loop", "WhileLoop", "WhileLoopVjp", "as_nodes"]
+__all__ = ["Branches", "Checkpoint", "Control", "Loop", "WhileLoop", "WhileLoopVjp", "as_nodes"]
 
 Step = Callable[[Sequence[Any]], list[Any]]
 """A function evaluated on one value per input."""
@@ -245,6 +245,47 @@ class WhileLoopVjp:
             earlier = back([*found, *value, *constants])
             found = chosen(on, going, earlier, found, shapes) if batch else earlier
         return found
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A function whose values inside are not kept: the reverse sweep computes them again.
+
+    Forward it is one node. The reverse sweep appends the operations of the function, in the order
+    in which it needs them; they are no common subexpressions with those inside the node.
+    """
+
+    function: Function
+
+    @property
+    def functions(self) -> tuple[Function]:
+        """The function."""
+        return (self.function,)
+
+    @property
+    def input_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the arguments."""
+        return self.function.input_shapes
+
+    @property
+    def output_shapes(self) -> tuple[Shape, ...]:
+        """The shapes of the results."""
+        return self.function.output_shapes
+
+    @property
+    def single(self) -> bool:
+        """Whether the only output is the value of the node."""
+        return len(self.function.outputs) == 1
+
+    def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
+        """Compute the outputs; values may have batch axes in front."""
+        if not isinstance(on, ArrayInterpreter):
+            return prepared(self.function, on)(values)
+        cache, key = self.function.derived_cache, f"evaluation with {on.xp.__name__}"
+        step: Step | None = cache.get(key)
+        if step is None:
+            step = cache[key] = prepared(self.function, on)
+        return step(values)
 
 
 def prepared(function: Function, interpreter: Interpreter) -> Step:

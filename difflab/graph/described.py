@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from difflab.core.wording import counted
-from difflab.graph.control import Branches, Control, Loop, WhileLoop, WhileLoopVjp
+from difflab.graph.control import Branches, Checkpoint, Control, Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function
 from difflab.graph.names import shortened
@@ -15,6 +15,7 @@ __all__ = ["arguments", "length", "roles", "taken"]
 
 _ROLES: dict[type, tuple[str, ...]] = {
     Branches: ("if true", "if false"),
+    Checkpoint: ("function",),
     Loop: ("step",),
     WhileLoop: ("while", "step"),
     WhileLoopVjp: ("while", "step", "step back"),

@@ -187,7 +187,10 @@ ARRAYS = {
 }
 OF_LIBRARY = ("softmax", "logsumexp", "stopped")
 OPERATIONS = (*SLOPES, *ARRAYS, *OF_LIBRARY)
-INNER = ("inner grad", "inner jvp", "inner jacrev", "inner vjp", "inner vmap", "inner jacfwd")
+INNER = (
+    *("inner grad", "inner jvp", "inner jacrev", "inner vjp", "inner vmap", "inner jacfwd"),
+    "inner checkpoint",
+)
 
 
 def _shrunk(xp: Xp, value: Any) -> Any:
@@ -214,6 +217,8 @@ def _inner(lib: Any, name: str, a: Any, b: Any, body: Any) -> Any:
         return lib.jvp(curve, (s,), (xp.cos(s),))[1]
     if name == "inner jacrev":
         return lib.jacrev(curve)(s)
+    if name == "inner checkpoint":
+        return lib.checkpoint(curve, s)
     if name == "inner jacfwd":
         return lib.jacfwd(lambda u: xp.sum(u * b if _fits(u, b) else u) * u)(a)
     if name == "inner vjp":

@@ -72,6 +72,7 @@ OURS = SimpleNamespace(
     linearize=dl.linearize,
     hvp=dl.hvp,
     vmap=dl.vmap,
+    checkpoint=dl.checkpoint,
     softmax=_dl_softmax,
     logsumexp=dl.arrays.logsumexp,
     stopped=lambda x: x * dl.stop_gradient(np.tanh(x)),
@@ -96,6 +97,7 @@ def _theirs() -> SimpleNamespace:
         linearize=jax.linearize,
         hvp=_jax_hvp,
         vmap=jax.vmap,
+        checkpoint=lambda fun, *args: jax.checkpoint(fun)(*args),
         softmax=jax.nn.softmax,
         logsumexp=jax.scipy.special.logsumexp,
         stopped=lambda x: x * jax.lax.stop_gradient(jax.numpy.tanh(x)),
@@ -170,6 +172,7 @@ OTHERWISE = SimpleNamespace(
     ),
     hvp=_other_hvp,
     vmap=_other_vmap,
+    checkpoint=lambda fun, *args: fun(*args),
     softmax=lambda x: np.exp(x) / np.sum(np.exp(x), axis=-1, keepdims=True),
     logsumexp=lambda x: np.log(np.sum(np.exp(x))),
     stopped=lambda x: x * np.tanh(x).detach() if hasattr(x, "detach") else x * np.tanh(x),
@@ -322,6 +325,16 @@ def closure_layer(lib: Any, fun: Any, detail: int) -> Any:
     return layer
 
 
+def checkpoint_layer(lib: Any, fun: Any, detail: int) -> Any:
+    """Compute again in the reverse sweep; some arguments are closed over."""
+
+    def layer(*args: Any) -> Any:
+        count = 1 + detail % len(args)
+        return lib.checkpoint(lambda *a: fun(*a, *args[count:]), *args[:count])
+
+    return layer
+
+
 LAYERS: dict[str, tuple[int, Callable[..., Any]]] = {
     "grad": (1, gradient_layer),
     "jvp": (1, jvp_layer),
@@ -329,6 +342,7 @@ LAYERS: dict[str, tuple[int, Callable[..., Any]]] = {
     "jacfwd": (1, jacobian_layer("jacfwd")),
     "jacrev": (1, jacobian_layer("jacrev")),
     "vmap": (0, vmap_layer),
+    "checkpoint": (0, checkpoint_layer),
     "linearize": (1, linearize_layer),
     "closure": (1, closure_layer),
     "value_and_grad": (1, value_and_gradient_layer),

@@ -518,16 +518,3 @@ def test_a_deep_network_agrees_with_pytorch():
     (h**2).sum().backward()
     for own, other in zip(mine, theirs, strict=True):
         assert own.grad.numpy() == pytest.approx(other.grad.numpy(), rel=1e-11, abs=1e-12)
-
-
-@pytest.mark.parametrize("snapshots", [2, "sqrt"])
-def test_traced_code_is_recorded_as_it_is(snapshots):
-    def f(x):
-        h = dl.checkpoint(np.sin, x)
-        return np.sum(dl.checkpoint_chain(lambda k, h: h * x + k, h, 5, snapshots))
-
-    def plain(x):
-        return np.sum(plain_chain(lambda k, h: h * x + k, np.sin(x), 5))
-
-    assert dl.trace(f, V) == dl.trace(plain, V)
-    assert np.array_equal(dl.grad(f)(V), dl.grad(plain)(V))

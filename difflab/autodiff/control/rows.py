@@ -77,7 +77,15 @@ def zeros(builder: Builder, shapes: Sequence[Shape]) -> list[Node]:
 
 
 def function_row(
-    name: str, control: Control, jvp: Rule, vjp: Rule, *, unrolls: bool = True
+    name: str,
+    control: Control,
+    jvp: Rule,
+    vjp: Rule,
+    *,
+    unrolls: bool = True,
+    single: bool = False,
+    selective: bool = False,
+    workspace: Callable[[], int] | None = None,
 ) -> Primitive:
     """Return a row of several outputs, which form one packed vector.
 
@@ -92,6 +100,12 @@ def function_row(
         and ``vjp(control, y_bar, y, *args)`` the cotangents of all arguments.
     unrolls : bool
         Whether its steps can be recorded.
+    single : bool
+        Whether the only output is the row's value as it is, not packed.
+    selective : bool
+        Whether `vjp` also takes which cotangents are wanted.
+    workspace : callable, optional
+        The row's column of this name.
     """
     input_shapes, output_shapes = control.input_shapes, control.output_shapes
     sizes = [math.prod(shape) for shape in output_shapes]
@@ -103,31 +117,40 @@ def function_row(
         ]
         batch = np.broadcast_shapes(*leading)
         results = control.run(ArrayInterpreter(xp), args, batch)
+        if single:
+            return _as_floats(xp, xp.broadcast_to(xp.asarray(results[0]), batch + output_shapes[0]))
         flat = [
             xp.broadcast_to(xp.asarray(result), batch + shape).reshape((*batch, size))
             for result, shape, size in zip(results, output_shapes, sizes, strict=True)
         ]
-        whole = xp.concatenate(flat, axis=-1)
-        return whole.astype(np.float64) if whole.dtype.kind in "biu" else whole
+        return _as_floats(xp, xp.concatenate(flat, axis=-1))
 
     def exact(mp: Any, *args: Any) -> Any:
         results = control.run(MpmathInterpreter(), args, ())
+        if single:
+            return results[0]
         return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
 
     def expansion(*args: Node) -> Node:
         builder = args[0].builder
         results = as_nodes(builder, control.run(CarrierInterpreter(), args, ()))
-        whole: Node = packed(results)
+        whole: Node = packed(results, single)
         return whole
 
     return Primitive(
         name=name,
         arity=len(input_shapes),
         kernel=kernel,
-        rule=custom(partial(jvp, control), partial(vjp, control)),
+        rule=custom(partial(jvp, control), partial(vjp, control), selective=selective),
         mpmath=exact,
         expansion=expansion if unrolls else None,
         analytic=all(row.analytic for f in control.functions for row in f.graph.primitives),
-        shape=lambda _: (sum(sizes),),
+        shape=lambda _: output_shapes[0] if single else (sum(sizes),),
+        workspace=workspace,
         holds=control,
     )
+
+
+def _as_floats(xp: ModuleType, value: Any) -> Any:
+    """Return truth values and integers as float64."""
+    return value.astype(np.float64) if value.dtype.kind in "biu" else value

@@ -52,9 +52,14 @@ def pushed(function: Function, sources: Positions, outputs: Positions) -> Functi
     return _with_parts(sweep, seeds, dots, [f"{function.output_names[i]}_dot" for i in outputs])
 
 
-def pulled(function: Function, sources: Positions, outputs: Positions) -> Function:
-    """Return all outputs, then the cotangents of `sources`; those of `outputs` are inputs."""
-    sweep = Sweep(function)
+def pulled(
+    function: Function, sources: Positions, outputs: Positions, *, joins: bool = False
+) -> Function:
+    """Return all outputs, then the cotangents of `sources`; those of `outputs` are inputs.
+
+    See `Sweep` for `joins`.
+    """
+    sweep = Sweep(function, joins=joins)
     seeds = fresh_inputs(
         sweep,
         [function.output_names[i] for i in outputs],

@@ -44,7 +44,8 @@ def pulled_all(
         raise UnsupportedError(rule.vjp)
     args = sweep.args(number)
     seed = spread(sweep.node(resolved(sweep.builder, y_bar)), sweep.graph.shape(number))
-    bars = rule.vjp(seed, sweep.node(number), *map(sweep.node, args))
+    more = {"wanted": [bool(active[arg]) for arg in args]} if rule.selective else {}
+    bars = rule.vjp(seed, sweep.node(number), *map(sweep.node, args), **more)
     for arg, bar in zip(args, bars, strict=True):
         if bar is not None and active[arg]:
             shape = sweep.graph.shape(arg)

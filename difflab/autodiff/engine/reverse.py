@@ -16,6 +16,7 @@ from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.core.primitive import ByArgument, Custom, Elementwise, Linear, Select, Shapes
 from difflab.graph.ir import FIRST_ROW, INPUT
 from difflab.graph.node import Node
+from difflab.primitives import scatter
 
 __all__ = ["pull_back", "pull_back_masked"]
 
@@ -70,8 +71,18 @@ def pull_back_masked(
             found[number] = y_bar
         if sweep.opcode[number] >= FIRST_ROW:
             for arg, part in _contributions(sweep, number, y_bar, active):
-                arriving.setdefault(arg, []).append(part)
+                parts = arriving.setdefault(arg, [])
+                parts.append(part)
+                if sweep.joins and len(parts) == 2:
+                    _join(sweep, parts)
     return found
+
+
+def _join(sweep: Sweep, parts: list[Masked]) -> None:
+    """Add two cotangents, unless a later one could join them better."""
+    rows = [sweep.builder.primitive(part.value) for part in parts]
+    if parts[0].mask is None is parts[1].mask and scatter not in rows:
+        parts[:] = [accumulate(sweep.builder, parts)]
 
 
 def _contributions(

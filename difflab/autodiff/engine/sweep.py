@@ -18,11 +18,13 @@ class Sweep:
 
     The builder continues the graph, so that node numbers of the function stay valid and the
     derivative shares every intermediate result with it. With `resolves`, a masked cotangent is
-    replaced by zero, where its mask is false, when it reaches an input.
+    replaced by zero, where its mask is false, when it reaches an input. With `joins`, cotangents
+    are added when they arrive, not when all have: fewer of them are alive at a time.
     """
 
-    def __init__(self, function: Function, *, resolves: bool = True) -> None:
+    def __init__(self, function: Function, *, resolves: bool = True, joins: bool = False) -> None:
         self.function = function
+        self.joins = joins or any(row.workspace for row in function.graph.primitives)
         self.resolves = resolves
         self.graph: Graph = function.graph
         self.builder = Builder.continuing(function.graph, simplify=True)

@@ -10,8 +10,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from difflab.autodiff.control.rows import is_traced
+from difflab.core.wording import counted
 from difflab.eager.checkpoints.checkpoint import checkpoint, unrecorded
-from difflab.eager.checkpoints.revolve import kept_states
+from difflab.eager.checkpoints.revolve import kept_states, repetitions
 from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad
 from difflab.eager.recording.tape import Storage, TapeStep, guard_of, storage_of
@@ -22,6 +24,8 @@ from difflab.graph.pytree import Structure, flatten, unflatten
 
 __all__ = ["checkpoint_chain"]
 
+MOST_NESTED = 40
+"""Checkpoints inside each other up to which a chain is traced."""
 ChainState = list[Any]
 """The leaves of a state; tensors among them are detached from their steps."""
 
@@ -124,16 +128,20 @@ def checkpoint_chain(
             f'snapshots is "sqrt" or a positive integer, not {snapshots!r}',
             hint="the initial state counts as one",
         )
-    if not MODE.enabled or MODE.watch is not None or steps < 2:
+    leaves, structure = flatten(state)
+    if steps < 2 or (not is_traced(leaves) and (not MODE.enabled or MODE.watch is not None)):
         return _run_loop(step, 0, steps, state)
     if snapshots == "sqrt":
         return _run_segments(step, steps, state)
-    leaves, structure = flatten(state)
+    if is_traced(leaves):
+        return _nested(step, steps, state, snapshots)
     storages = [storage_of(leaf) for leaf in leaves if isinstance(leaf, Tensor)]
     guards = tuple([(storage, storage.changes) for storage in storages])
     chain = _Chain(step, structure, snapshots, leaves, guards)
     first = [_detached(leaf) for leaf in leaves]
     last, kept, saw_grad = chain.advanced(_SnapshotStack(0, first, 1, None), steps)
+    if is_traced(last):  # the steps read traced values
+        return _nested(step, steps, state, snapshots)
     flows = saw_grad or any(isinstance(leaf, Tensor) and leaf._step is not None for leaf in leaves)
     for leaf in leaves if flows else ():
         if isinstance(leaf, Tensor):
@@ -154,6 +162,40 @@ def _run_segments(step: Callable[[int, Any], Any], steps: int, state: Any) -> An
         state = checkpoint(partial(_run_loop, step, start, start + size), state)
     done = (steps - 1) // size * size
     return _run_loop(step, done, steps, state)
+
+
+def _nested(step: Callable[[int, Any], Any], steps: int, state: Any, snapshots: int) -> Any:
+    """Run the chain in a trace: the schedule as checkpoints inside each other.
+
+    Raises
+    ------
+    InputError
+        They would nest deeper than Python's stack.
+    """
+    deep = repetitions(steps, snapshots)
+    if deep > MOST_NESTED:
+        raise InputError(
+            f"a chain of {steps} steps with {counted(snapshots, 'snapshot')} is {deep} checkpoints"
+            f" inside each other, and a trace can nest {MOST_NESTED}",
+            hint="keep more snapshots, or run it on difflab.tensor",
+        )
+    return _reversible(step, 0, steps, snapshots - 1, state)
+
+
+def _reversible(
+    step: Callable[[int, Any], Any], start: int, end: int, free: int, state: Any
+) -> Any:
+    """Run some steps so that at most `free` states beside the first are kept at a time.
+
+    The values between two kept states are computed again when the later one is reversed, in a
+    checkpoint that may keep the states that are free by then.
+    """
+    here = start
+    for place in (*kept_states(start, end, free), end - 1):
+        if place > here:
+            state = checkpoint(partial(_reversible, step, here, place, free), state)
+        here, free = place, free - 1
+    return step(end - 1, state)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from difflab.autodiff.control.checkpoints import traced_checkpoint
+from difflab.autodiff.control.rows import is_traced
 from difflab.eager.multi_output import Edge, Recomputed, make_multi_output_step, make_output
 from difflab.eager.recording.mode import MODE, enable_grad, no_grad
 from difflab.eager.recording.tape import TapeStep, guard_of, storage_of
@@ -51,6 +53,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     Notes
     -----
+    In a trace, and so under `grad`, `jit` and the other transforms, the call is one node, and the
+    reverse sweep appends the operations of the function once more; what it returns beside traced
+    values passes through.
+
     Checkpoints nest: inner values are kept while the outer checkpoint is backpropagated through.
     With ``create_graph=True`` the second run stays on the tape, so no memory is saved, and
     derivatives of the gradient equal the plain ones up to the order of summation. Under
@@ -73,14 +79,18 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     (tensor([0.43879128, 0.27015115]), tensor(1.95818717))
     """
     require_callable(function, "checkpoint")
+    leaves, structure = flatten((args, kwargs))
+    if is_traced(leaves):
+        return traced_checkpoint(function, leaves, structure)
     if not MODE.enabled or MODE.watch is not None:  # detect_anomaly needs every operation
         return function(*args, **kwargs)
-    leaves, structure = flatten((args, kwargs))
     indices = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     inputs: list[Tensor] = [leaves[index] for index in indices]
     before = [storage_of(tensor).changes for tensor in inputs]
     others = [None if isinstance(leaf, Tensor) else _unchanging(leaf) for leaf in leaves]
     result, saw_grad = unrecorded(lambda: function(*args, **kwargs))
+    if is_traced(flatten(result)[0]):  # the function reads traced values
+        return traced_checkpoint(function, leaves, structure)
     guards = tuple(
         (storage_of(tensor), count) for tensor, count in zip(inputs, before, strict=True)
     )

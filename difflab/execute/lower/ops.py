@@ -123,6 +123,12 @@ class Op(NamedTuple):
         """The bytes of its result."""
         return self.size * self.dtype.itemsize
 
+    @property
+    def workspace(self) -> int:
+        """The bytes that a kernel which evaluates functions holds while it runs, else 0."""
+        row = self.detail[0] if self.form == OpForm.KERNEL else None
+        return 0 if row is None or row.workspace is None else row.workspace()
+
 
 @dataclass
 class NumpyProgram:

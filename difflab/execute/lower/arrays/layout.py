@@ -42,6 +42,9 @@ class BufferLayout:
         The values that are created with a workspace: constants, buffers and their views.
     first : dict of int to int
         For each value the first one with the same buffer, shape and dtype.
+    dropped : dict of int to list of int
+        The values that are dropped after each operation: those of their own memory after their
+        last use, if a row evaluates functions in order to need little memory.
     """
 
     program: NumpyProgram
@@ -49,11 +52,14 @@ class BufferLayout:
     slots: dict[int, tuple[tuple[int, int], int]] = field(default_factory=dict)
     prepared: set[int] = field(default_factory=set)
     first: dict[int, int] = field(default_factory=dict)
+    dropped: dict[int, list[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._choose_fresh()
         roots = self._roots()
         self._assign(roots)
+        if any(op.workspace for op in self.program.ops):
+            self._drop()
 
     def shape(self, number: int) -> tuple[int, ...]:
         """Return the shape of a value."""
@@ -133,6 +139,16 @@ class BufferLayout:
             op = self.program.made[number]
             self.first[number] = homes.setdefault((slot, op.shape, op.dtype), number)
 
+    def _drop(self) -> None:
+        """Choose where values of their own memory are dropped, views of them included."""
+        last: dict[int, int] = {}
+        for op in self.program.ops:
+            last |= dict.fromkeys((op.number, *op.reads), op.number)
+        for number, op_number in last.items():
+            own = number >= self.inputs and number not in self.prepared
+            if own and number in self.program.made and number not in self.program.outputs:
+                self.dropped.setdefault(op_number, []).append(number)
+
     def _in_place(self, op: Op) -> bool:
         """Whether an operation may overwrite an operand: elementwise, in the same order."""
         return op.form == OpForm.UFUNC and all(
@@ -151,8 +167,27 @@ class BufferLayout:
             tuple(size * itemsize for (size, itemsize), _ in sorted(set(self.slots.values()))),
             1,
             sum(self._nbytes(number) for number in self.program.outputs),
-            sum(op.nbytes for op in whole),
+            self._peak(whole) if self.dropped else sum(op.nbytes for op in whole),
         )
+
+    def _peak(self, whole: list[Op]) -> int:
+        """Return the most bytes of memory outside of buffers, where values are dropped."""
+        own = {op.number: op.nbytes for op in whole}
+        owner: dict[int, int] = {}
+        views: dict[int, int] = {}
+        alive = peak = 0
+        for op in self.program.ops:
+            read = op.reads[0] if op.form == OpForm.VIEW else op.number
+            root = owner[op.number] = owner.get(read, read)
+            views[root] = views.get(root, 0) + 1
+            size = own.get(op.number, 0)
+            peak = max(peak, alive + max(op.workspace, size))
+            alive += size
+            for number in self.dropped.get(op.number, ()):
+                views[owner[number]] -= 1
+                if not views[owner[number]]:
+                    alive -= own.get(owner[number], 0)
+        return peak
 
     def _nbytes(self, number: int) -> int:
         """Return the bytes of an output."""

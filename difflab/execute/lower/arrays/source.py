@@ -57,7 +57,7 @@ class SourceWriter:
         self.returned: set[int] = set()
         ops = [op for op in self.program.ops if layout.runs(op)]
         self.large = len(ops) > _PIECE
-        lines = [line for op in ops for line in self._statement(op)]
+        lines = [line for op in ops for line in (*self._statement(op), *self._dropped(op))]
         results = "".join(f"{self._result(number)}, " for number in self.program.outputs)
         lines.append(f"return ({results.removesuffix(' ')})")
         self.source = "\n".join(self._in_pieces(lines) if self.large else self._whole(lines))
@@ -148,6 +148,9 @@ class SourceWriter:
         out = self._name(op.number) if written else ""
         text = getattr(self, f"_{op.form}")(op, out)
         return [text if written else f"{target} = {text}"]
+
+    def _dropped(self, op: Op) -> list[str]:
+        return [f"{self._name(number)} = None" for number in self.layout.dropped.get(op.number, ())]
 
     def _ufunc(self, op: Op, out: str) -> str:
         name = self._function(op.detail, op.detail.__name__)

@@ -155,6 +155,7 @@ class NumpyTarget:
         blocks = max(-(-points // self.block), 1)
         size = -(-points // blocks)
         own = [op for op in self.plan.program.ops if not writes(op) and not is_view(op)]
+        others = sum(op.nbytes for op in own) + max([op.workspace for op in own], default=0)
         return MemoryPlan(
             len(self.plan.program.ops),
             tuple([size * held for held in self.plan.buffers]),
@@ -163,7 +164,7 @@ class NumpyTarget:
                 points * math.prod(shape) * dtype.itemsize
                 for shape, dtype in zip(self.shapes, self.dtypes, strict=True)
             ),
-            sum(size * op.nbytes for op in own) * self._workers(points),
+            size * others * self._workers(points),
         )
 
     def _block(

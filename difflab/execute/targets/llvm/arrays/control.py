@@ -16,7 +16,7 @@ from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Instruction
 from difflab.execute.targets.llvm.arrays.strides import sizes
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
-from difflab.graph.control import Branches, Loop, WhileLoop, WhileLoopVjp
+from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
@@ -87,6 +87,9 @@ class ControlWriter:
             self._while(control)
         elif isinstance(control, WhileLoopVjp):
             self._reverse_sweep(control)
+        elif isinstance(control, Checkpoint):
+            outputs = self._spread(self.memory, sizes(control.output_shapes))
+            self._call(self.called.layouts[0], [*self.args, *outputs])
         else:
             raise ConsistencyError(f"a {type(control).__name__} has no machine code")
 

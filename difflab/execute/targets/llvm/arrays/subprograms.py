@@ -7,7 +7,7 @@ from functools import cached_property
 
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.strides import sizes
-from difflab.graph.control import Branches, Control, Loop
+from difflab.graph.control import Branches, Checkpoint, Control, Loop
 
 __all__ = ["Subprograms"]
 
@@ -35,7 +35,7 @@ class Subprograms:
     def carried(self) -> list[int]:
         """The sizes of the values that a step hands to the next."""
         control = self.control
-        if isinstance(control, Branches):
+        if isinstance(control, Branches | Checkpoint):
             return []
         count = control.carries if isinstance(control, Loop) else None
         return sizes(control.output_shapes[:count])

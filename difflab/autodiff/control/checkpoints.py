@@ -1,0 +1,136 @@
+"""Checkpoints in a trace: a function as one node, which the reverse sweep evaluates again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from difflab.autodiff.control.rows import function_row, tangents_of
+from difflab.autodiff.engine.argnums import pulled
+from difflab.autodiff.recording import Contents, record
+from difflab.core.primitive import Primitive
+from difflab.graph.composition import composed, inlined
+from difflab.graph.control import Checkpoint
+from difflab.graph.custom.rows import packed, unpacked
+from difflab.graph.footprint import peak_bytes
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.graph.pytree import Structure, flatten, unflatten
+
+__all__ = ["traced_checkpoint"]
+
+MOST_INLINED = 10_000
+"""Nodes up to which a checkpoint is inlined for what knows no functions: text, SymPy, C."""
+
+
+def traced_checkpoint(
+    function: Callable[..., Any], leaves: Sequence[Any], structure: Structure
+) -> Any:
+    """Return ``function(*args, **kwargs)``, as one node of the trace.
+
+    Parameters
+    ----------
+    function : callable
+        Its results are a tree; what is traced in it depends on the node.
+    leaves, structure : list, Structure
+        The pair ``(args, kwargs)``, flattened.
+    """
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Node)]
+    returned: list[tuple[list[Any], Structure]] = []
+
+    def call(nodes: list[Node]) -> list[Node]:
+        filled = list(leaves)
+        for place, node in zip(places, nodes, strict=True):
+            filled[place] = node
+        args, kwargs = unflatten(structure, filled)
+        returned.append(flatten(function(*args, **kwargs)))
+        return [leaf for leaf in returned[0][0] if isinstance(leaf, Node)]
+
+    run = record(call, [leaves[place].shape for place in places], has_aux=False)
+    results, tree = returned[0]
+    if not run.results:
+        return unflatten(tree, results)
+    values = [*(leaves[place] for place in places), *run.captured]
+    outputs = iter(_append_checkpoint(Checkpoint(run.function), values))
+    found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
+    return unflatten(tree, found)
+
+
+def _like(output: Node, result: Node) -> Any:
+    """Return an output of the node, as truth values if the function's result is."""
+    return output != 0 if result.dtype == np.bool_ else output
+
+
+def _append_checkpoint(checkpoint: Checkpoint, values: Sequence[Any]) -> list[Node]:
+    """Append the node; return its outputs."""
+    whole = _row(Contents(checkpoint.function))(*values)
+    return unpacked(whole, checkpoint.function.output_shapes, checkpoint.single)
+
+
+def _jvp(checkpoint: Checkpoint, dots: Sequence[Node], y: Node, *args: Node) -> Node:
+    """Return the tangent of the outputs: a checkpoint of the tangent map."""
+    moving = [place for place, dot in enumerate(dots) if dot.builder.number(dot.id) != 0]
+    push = _with_zeros(tangents_of(checkpoint.function), len(args), moving)
+    y_dot: Node = packed(
+        _append_checkpoint(Checkpoint(push), [*args, *(dots[place] for place in moving)]),
+        checkpoint.single,
+    )
+    return y_dot
+
+
+def _vjp(
+    checkpoint: Checkpoint, y_bar: Node, y: Node, *args: Node, wanted: Sequence[bool]
+) -> list[Node | None]:
+    """Return the cotangents of the arguments, from values that are computed again."""
+    count, sources = (
+        len(checkpoint.function.outputs),
+        [k for k, flows in enumerate(wanted) if flows],
+    )
+    pull = pulled(checkpoint.function, tuple(sources), tuple(range(count)), joins=True)
+    bars = unpacked(y_bar, checkpoint.function.output_shapes, checkpoint.single)
+    found = dict(zip(sources, inlined(pull, [*args, *bars])[count:], strict=True))
+    return [found.get(place) for place in range(len(args))]
+
+
+def _with_zeros(push: Function, count: int, moving: Sequence[int]) -> Function:
+    """Return a tangent map of `count` arguments whose tangents are zero unless they are moving."""
+    shapes = push.input_shapes
+
+    def call(nodes: list[Node]) -> list[Node]:
+        dots = [node.filled(0) for node in nodes[:count]]
+        for place, dot in zip(moving, nodes[count:], strict=True):
+            dots[place] = dot
+        return inlined(push, [*nodes[:count], *dots])
+
+    return composed(call, [*shapes[:count], *(shapes[count + place] for place in moving)])
+
+
+@lru_cache(maxsize=512)
+def _row(contents: Contents) -> Primitive:
+    """Return the row of a checkpoint; equal functions have one row."""
+    checkpoint = Checkpoint(contents.function)
+    function = checkpoint.function
+    return function_row(
+        "checkpoint",
+        checkpoint,
+        _jvp,
+        _vjp,
+        unrolls=len(function.graph) <= MOST_INLINED,
+        single=checkpoint.single,
+        selective=True,
+        workspace=partial(_workspace, checkpoint),
+    )
+
+
+def _workspace(checkpoint: Checkpoint) -> int:
+    """Return the bytes of an evaluation, with the outputs packed at its end."""
+    function = checkpoint.function
+    cache = function.derived_cache
+    if "workspace" not in cache:
+        results = 0 if checkpoint.single else 16 * function.m
+        cache["workspace"] = max(peak_bytes(function), results)
+    found: int = cache["workspace"]
+    return found
