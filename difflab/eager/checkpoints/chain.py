@@ -90,14 +90,16 @@ def checkpoint_chain(
     Raises
     ------
     InputError
-        `steps` is negative, or `snapshots` is neither "sqrt" nor a positive integer.
+        `steps` is negative, `snapshots` is neither "sqrt" nor a positive integer, or a trace would
+        have to nest too many checkpoints.
     TapeError
         A step returns a state with another structure.
 
     Notes
     -----
     A chain of :math:`\binom{s + r}{s}` steps is reversed with s snapshots by running each step
-    at most r times beside its recorded run. With ``create_graph=True`` the whole chain is
+    at most r times beside its recorded run. In a trace the schedule becomes checkpoints inside each
+    other, r deep. With ``create_graph=True`` the whole chain is
     recorded, and with ``retain_graph=True`` the snapshots of the forward run stay beside those
     of the reverse sweep. All floating-point tensors of a state require grad if any tensor that
     the chain uses does.
