@@ -91,7 +91,7 @@ class ActiveArguments:
                 args[position] = tree
             return self.fun(*args, **self.kwargs)
 
-        return record(call, [value.shape for value in self.values], has_aux)
+        return record(call, [value.shape for value in self.values], has_aux, self.values)
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """Return values structured as the arguments: one for an integer `argnums`, else a tuple."""

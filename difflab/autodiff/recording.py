@@ -7,6 +7,7 @@ is cached by the graph's contents.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,8 +23,10 @@ from difflab.graph.evaluate import ArrayInterpreter
 from difflab.graph.function import Function, evaluate, inline
 from difflab.graph.ir import Params, Shape
 from difflab.graph.node import Node, innermost_trace
+from difflab.graph.point_values import PointValues
 from difflab.graph.pytree import Structure, flatten, unflatten
 from difflab.graph.trace import TraceBuilder
+from difflab.graph.values import first_carrier
 
 __all__ = ["Contents", "Recording", "as_real", "as_value", "computed", "record"]
 
@@ -131,7 +134,12 @@ def _derived(
     return transform(contents.function, *details, **dict(more))
 
 
-def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: bool) -> Recording:
+def record(
+    call: Callable[[list[Node]], Any],
+    shapes: Sequence[Shape],
+    has_aux: bool,
+    values: Sequence[Any] | None = None,
+) -> Recording:
     """Run `call` on traced values of the given shapes.
 
     Parameters
@@ -142,6 +150,9 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
         One for each leaf.
     has_aux : bool
         Whether the second of two results is auxiliary data.
+    values : sequence, optional
+        The value of each leaf, if the recording is for this point alone: the code may then branch
+        on traced values.
 
     Raises
     ------
@@ -151,6 +162,9 @@ def record(call: Callable[[list[Node]], Any], shapes: Sequence[Shape], has_aux: 
     aux: Any = None
     with TraceBuilder(captures=True) as trace:
         inputs = [trace.input(f"x{k + 1}", shape) for k, shape in enumerate(shapes)]
+        if values is not None:
+            known = dict(zip(inputs, values, strict=True))
+            trace.values = PointValues(trace, ChainMap(known, trace.captured))
         result = call([Node(trace, node) for node in inputs])
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
@@ -207,6 +221,9 @@ def computed(function: Function, values: Sequence[Any], stack: int | None = None
     if traced is not None:
         builder, nodes = traced
         return [Node(builder, node) for node in inline(function, builder, nodes)]
+    carrier = first_carrier(values)
+    if carrier is not None:
+        return owned(function.on_carriers(values, carrier), values)
     xp = array_module(values, "a derivative", [f"value {k + 1}" for k in range(len(values))])
     with np.errstate(all="ignore"):
         results = evaluate(function, values, ArrayInterpreter(xp))
@@ -234,14 +251,14 @@ def _settled(result: Any, shape: Shape) -> Any:
 
 
 def as_value(leaf: Any, what: str) -> Any:
-    """Return a leaf as a float64 scalar or array on its device; traced values unchanged.
+    """Return a leaf as a float64 scalar or array on its device; traced values and tensors as is.
 
     Raises
     ------
     InputError
         It is neither a real scalar nor a real array.
     """
-    if isinstance(leaf, Node):
+    if hasattr(leaf, "__difflab_apply__"):
         return leaf
     if module_of(leaf) is not np and getattr(leaf.dtype, "kind", "") in KINDS:
         return leaf.astype(np.float64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,7 +28,9 @@ from difflab.execute.workers import available
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
+from difflab.graph.node import Node
 from difflab.graph.repetition import flattened, rolled
+from difflab.graph.values import first_carrier
 from difflab.primitives import sum_in_order
 
 __all__ = ["TARGETS", "Compiled", "check_target", "compile"]
@@ -318,11 +321,30 @@ class Compiled:
         while args and args[-1] is None:
             args = args[:-1]
         inputs = self.function.arranged(args, kwargs)
+        carrier = first_carrier(inputs)
+        if isinstance(carrier, Node):
+            return self.function(*inputs)
+        if carrier is not None:
+            whole = carrier.__difflab_function__
+            results = whole(self.function, inputs, self._evaluation, self._layers)
+            return self.function.returned(results)
         if self._on_device(inputs, self.function.inputs):
             results = self._cupy(inputs, self.function.inputs, self.function.batch(inputs))
             return self.function.returned(results)
         values = [real(value) for value in inputs]
         return self._results(values, self.function.batch(values))
+
+    @cached_property
+    def _layers(self) -> dict[str, Any]:
+        """The function as an operation on tensors."""
+        return {}
+
+    def _evaluation(self, function: Function) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """Return the evaluation of a function, such as the vjp of this one, on arrays."""
+        call = compile(replace(function, structure=None), self.target, self.threads)
+        if len(function.outputs) == 1:
+            return lambda values: [call(*values)]
+        return lambda values: call(*values)
 
     def _on_device(self, values: Sequence[Any], names: Sequence[str]) -> bool:
         """Return whether the call is computed on a GPU."""

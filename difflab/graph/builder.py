@@ -155,6 +155,10 @@ class Builder:
         """Return the spans that nodes of a graph get when they are copied to this builder."""
         return self.source.adopted(graph.source, spans, self.span)
 
+    def known_value(self, node: int) -> Any:
+        """Return the value of a node at the point where code is traced; None if there is none."""
+        return None
+
     def lift(self, value: Any) -> int | None:
         """Return the node that represents an outside value; None if it cannot be lifted."""
         return None

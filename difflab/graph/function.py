@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.devices import array_module
 from difflab.core.machine import require_memory
 from difflab.core.ownership import owned
+from difflab.core.primitive import Custom
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
 from difflab.graph.builder import Builder
@@ -138,21 +140,27 @@ class Function(Views):
             results = self._computed(values, interpreter)
         else:
             carrier = first_carrier(values)
-            if carrier is not None and not isinstance(carrier, Node):
-                self._require_one_point(values)  # recorded rules know no batches
-            results = evaluate(self, values)
+            whole = hasattr(carrier, "__difflab_function__")
+            if whole and (self._holds_custom_rows or self.batch(values) != ()):
+                results = self.on_carriers(values, carrier)
+            else:
+                results = evaluate(self, values)
         return self.returned(owned(results, values))
 
-    def _require_one_point(self, values: Sequence[Any]) -> None:
-        """Raise `PointError` for values with batch axes."""
-        for name, shape, value in zip(self.inputs, self.input_shapes, values, strict=True):
-            found = tuple(getattr(value, "shape", ()))
-            if found != shape:
-                raise PointError(
-                    f"tensors are evaluated one point at a time, but '{name}' of the shape {shape}"
-                    f" has a value of the shape {found}",
-                    hint="declare the input with the batch's shape, or call it for every point",
-                )
+    @cached_property
+    def _holds_custom_rows(self) -> bool:
+        """Whether a row has rules for all arguments at once, such as a loop."""
+        return any(isinstance(row.rule, Custom) for row in self.graph.primitives)
+
+    def on_arrays(self, values: Sequence[Any]) -> list[Any]:
+        """Return every output for one array per input, of shape batch + output shape."""
+        return self._computed(values, ArrayInterpreter(array_module(values, "a function")))
+
+    def on_carriers(self, values: Sequence[Any], carrier: Any) -> list[Any]:
+        """Return every output, computed by one operation that `carrier` records."""
+        cache = self.derived_cache
+        found: list[Any] = carrier.__difflab_function__(self, values, lambda f: f.on_arrays, cache)
+        return found
 
     def returned(self, results: Sequence[Any]) -> Any:
         """Return the outputs, a sequence, in the structure that a call returns."""

@@ -14,9 +14,9 @@ import numpy as np
 from difflab import arrays
 from difflab.arrays.idioms import Idioms
 from difflab.arrays.numpy_names import alternative_to, of_function, of_ufunc
-from difflab.core.place import at_users_line
+from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
-from difflab.errors import TraceError
+from difflab.errors import ShapeError, TraceError
 from difflab.graph.builder import Builder
 from difflab.graph.ir import Shape
 from difflab.graph.keys import picked
@@ -52,6 +52,16 @@ INSTEAD = (
     " np.where(mask, new, z) replaces some"
 )
 """Hint for code that assigns traced values to a NumPy array."""
+BRANCH_INSTEAD = (
+    "write dl.cond(condition, f, g, x) instead of `if`, or numpy.where(condition, a, b) for each"
+    " element, and (a < x) & (x < b) instead of `and` and a < x < b; or run the code on"
+    " difflab.tensor, or under grad or jvp alone, which can branch"
+)
+LOOP_INSTEAD = (
+    "write dl.while_loop(condition, step, x) instead of `while`, or dl.scan and dl.fori_loop for a"
+    " known number of turns; or run the code on difflab.tensor, or under grad or jvp alone, which"
+    " can branch"
+)
 NO_NUMBER = "a traced value has no number yet"
 
 
@@ -186,14 +196,18 @@ class Node(Idioms):
             " code on difflab.tensor, which can be changed in place",
         )
 
-    def __bool__(self) -> NoReturn:
-        raise at_users_line(
-            TraceError,
-            "a branch on a traced value cannot be recorded in a graph",
-            "write numpy.where(condition, a, b) instead of `if`, and (a < x) & (x < b) instead of"
-            " `and` and a < x < b; or run the code on difflab.tensor, which computes eagerly and"
-            " can branch",
-        )
+    def __difflab_value__(self) -> Any:
+        return self.builder.known_value(self.id)
+
+    def __bool__(self) -> bool:
+        value = self.builder.known_value(self.id)
+        if value is None:
+            raise _branch_error()
+        if self.size != 1:
+            raise at_users_line(
+                ShapeError, f"the truth value of a traced value of shape {self.shape} is ambiguous"
+            )
+        return bool(value)
 
     def __float__(self) -> NoReturn:
         raise at_users_line(
@@ -214,7 +228,8 @@ class Node(Idioms):
             TraceError,
             f"{NO_NUMBER}, so it is neither an index nor a number of turns",
             "make it a constant of the trace: close over it, or name its position in"
-            " static_argnums of dl.jit",
+            " static_argnums of dl.jit; dl.while_loop takes a number of turns that is computed,"
+            " dl.scan the elements of an array",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -249,6 +264,14 @@ class Node(Idioms):
 
     def __repr__(self) -> str:
         return f"<node {self.id} {self.builder.primitive(self.id) or 'leaf'} {self.shape}>"
+
+
+def _branch_error() -> TraceError:
+    """Return the error for a branch in code that is traced without values."""
+    place = user_location()
+    loop = (place.text or "").startswith("while")
+    hint = LOOP_INSTEAD if loop else BRANCH_INSTEAD
+    return place.error(TraceError, "a branch on a traced value cannot be recorded in a graph", hint)
 
 
 def _unknown(name: str, called: str = "") -> TraceError:

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from difflab.core.devices import module_of
+from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
 from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
+from difflab.graph.point_values import PointValues
 from difflab.graph.source import NOWHERE
 
 __all__ = ["TraceBuilder", "trace"]
@@ -82,12 +84,14 @@ class TraceBuilder(Builder):
     Parameters
     ----------
     captures : bool
-        Whether values of enclosing traces, and arrays, become inputs.
+        Whether values of enclosing traces, arrays and tensors become inputs.
 
     Attributes
     ----------
     captured : dict of int to Any
         The values that became inputs.
+    values : PointValues or None
+        The values of nodes, if the code is traced for one point: it can branch on them.
     """
 
     def __init__(self, *, captures: bool = False) -> None:
@@ -95,6 +99,7 @@ class TraceBuilder(Builder):
         self.depth = next(_BEGINNINGS)
         self.captures = captures
         self.captured: dict[int, Any] = {}
+        self.values: PointValues | None = None
         self.is_open = True
         self._inputs: dict[tuple[int, int], tuple[int, Any]] = {}
 
@@ -119,6 +124,10 @@ class TraceBuilder(Builder):
         if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
             raise cause.of_an_array() from None
 
+    def known_value(self, node: int) -> Any:
+        """Return the value of a node, if the code is traced for one point."""
+        return None if self.values is None else self.values.of(node)
+
     def lift(self, value: Any) -> int | None:
         """Return the input that stands for an array or a value of an enclosing trace."""
         if not self.captures:
@@ -133,6 +142,9 @@ class TraceBuilder(Builder):
         if isinstance(value, np.ndarray) and value.ndim and value.dtype.kind in "fiub":
             return self._array(value)
         kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if hasattr(value, "__difflab_apply__"):  # a tensor
+            data = getattr(value, "_data", value)
+            return self._captured((0, id(data)), unchanged(value), data)
         if module_of(value) is not np and kind in ("f", "i", "u", "b") and value.ndim:
             return self._captured((0, id(value)), module_of(value).array(value), value)
         return None

@@ -21,8 +21,8 @@ from difflab.core.devices import array_module
 from difflab.errors import InputError
 from difflab.graph.checks import require_callable, require_flag
 from difflab.graph.function import Function
-from difflab.graph.node import Node
 from difflab.graph.pytree import LEAF, unflatten
+from difflab.graph.values import first_carrier
 
 __all__ = ["grad", "hessian", "jacfwd", "jacrev", "value_and_grad"]
 
@@ -266,7 +266,7 @@ def _jacobian_of(
 def _blocks(run: Recording, values: list[Any], count: int, *, forward: bool) -> list[Any]:
     """Return the Jacobian of each result with respect to each of the first `count` values."""
     sources, outputs = tuple(range(count)), tuple(range(run.results))
-    if any(isinstance(value, Node) for value in values):
+    if first_carrier(values) is not None:
         whole = run.derived(jacobians, sources, outputs, forward=forward)
         return computed(whole, values)
     sweeps = [((i,), outputs) for i in sources] if forward else [(sources, (o,)) for o in outputs]

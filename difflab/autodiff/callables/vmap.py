@@ -13,8 +13,9 @@ from difflab.autodiff.recording import Recording, as_value, computed, record
 from difflab.core.devices import module_of
 from difflab.errors import InputError, ShapeError
 from difflab.graph.checks import require_callable
-from difflab.graph.node import Node, innermost_trace
+from difflab.graph.node import Node
 from difflab.graph.pytree import LEAF, Structure, flatten, token_keys, unflatten
+from difflab.graph.values import first_carrier
 
 __all__ = ["vmap"]
 
@@ -114,7 +115,7 @@ def _size(stacks: Sequence[Any]) -> int:
 def _computed(run: Recording, stacks: Sequence[Any], size: int) -> list[Any]:
     """Return the results with the examples along the first axis."""
     values = [*stacks, *run.captured]
-    if innermost_trace(values) is None:
+    if first_carrier(values) is None:
         return computed(run.function, values, stack=size)[: run.results]
     flags = (True,) * len(stacks) + (False,) * len(run.captured)
     return computed(run.derived(batched, flags, size), values)[: run.results]
@@ -169,7 +170,7 @@ def _checked(axis: int, ndim: int, what: str) -> int:
 def _to_front(value: Any, axis: int | None, what: str) -> Any:
     """Return a stack with its examples along the first axis."""
     position = _checked(axis or 0, value.ndim, what)
-    if isinstance(value, Node):
+    if hasattr(value, "__difflab_apply__"):
         return with_axis_at(value, position, 0)
     return _contiguous(value, position, 0)
 
@@ -179,7 +180,7 @@ def _from_front(result: Any, axis: int | None) -> Any:
     if axis is None:
         return result[0]
     position = _checked(axis, result.ndim, "out_axes")
-    if isinstance(result, Node):
+    if hasattr(result, "__difflab_apply__"):
         return with_axis_at(result, 0, position)
     return _contiguous(result, 0, position)
 

@@ -49,12 +49,12 @@ def traced_checkpoint(
         returned.append(flatten(function(*args, **kwargs)))
         return [leaf for leaf in returned[0][0] if isinstance(leaf, Node)]
 
-    run = record(call, [leaves[place].shape for place in places], has_aux=False)
+    nodes = [leaves[place] for place in places]
+    run = record(call, [node.shape for node in nodes], has_aux=False, values=nodes)
     results, tree = returned[0]
     if not run.results:
         return unflatten(tree, results)
-    values = [*(leaves[place] for place in places), *run.captured]
-    outputs = iter(_append_checkpoint(Checkpoint(run.function), values))
+    outputs = iter(_append_checkpoint(Checkpoint(run.function), [*nodes, *run.captured]))
     found = [_like(next(outputs), r) if isinstance(r, Node) else r for r in results]
     return unflatten(tree, found)
 

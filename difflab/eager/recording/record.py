@@ -22,11 +22,12 @@ from difflab.eager.recording.tape import (
     mark_inference,
     storage_of,
 )
-from difflab.errors import InputError, ShapeError
+from difflab.errors import InputError, ShapeError, TraceError
 from difflab.primitives import reshape, stop_gradient
 
 __all__ = [
     "FLOAT64",
+    "OtherCarrierError",
     "TapeOperation",
     "TapedArray",
     "apply_one",
@@ -63,11 +64,28 @@ class TapedArray:
     def __difflab_apply__(
         self, primitive: Primitive, args: tuple[Any, ...], params: Mapping[str, Any]
     ) -> Any:
-        return record(primitive, args, params)
+        try:
+            return record(primitive, args, params)
+        except OtherCarrierError as other:
+            return other.carrier.__difflab_apply__(primitive, args, params)
+
+    def __difflab_value__(self) -> Any:
+        return self._data
 
     def __difflab_unchanged__(self) -> Any:
         shape = self._data.shape
         return record(reshape, (self,), {"shape": shape, "rank": len(shape)})
+
+
+class OtherCarrierError(TraceError):
+    """An operand belongs to another kind of carrier, a trace, which records the operation."""
+
+    def __init__(self, carrier: Any) -> None:
+        super().__init__(
+            "a traced value cannot be written into a tensor",
+            hint="compute a new value: np.where(mask, new, t), or t + x for t += x",
+        )
+        self.carrier = carrier
 
 
 class TapeOperation:
@@ -309,6 +327,8 @@ def _operand(value: Any) -> Any:
     """Return an operand that is not a tensor as a number or an array."""
     if type(value) in NUMBERS:
         return value
+    if hasattr(value, "__difflab_apply__"):
+        raise OtherCarrierError(value)
     own = isinstance(value, np.ndarray | np.generic) or module_of(value) is not np
     try:
         array = value if own else np.asarray(value)

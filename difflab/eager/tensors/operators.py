@@ -21,7 +21,14 @@ from difflab.core.devices import module_of
 from difflab.core.place import at_users_line, user_location
 from difflab.core.primitive import Primitive
 from difflab.eager.recording.mode import MODE
-from difflab.eager.recording.record import TapedArray, TapeOperation, apply_one, apply_two, record
+from difflab.eager.recording.record import (
+    OtherCarrierError,
+    TapedArray,
+    TapeOperation,
+    apply_one,
+    apply_two,
+    record,
+)
 from difflab.eager.recording.rows import cast
 from difflab.eager.recording.tape import Accumulation, Storage, TapeStep, guard_of, storage_of
 from difflab.errors import IndexingError, InputError, ShapeError, TapeError
@@ -54,12 +61,19 @@ OF_MATRICES = TapeOperation(matmul, {"ranks": (2, 2)})
 
 def _binary(row: Primitive) -> Callable[[Any, Any], Any]:
     operation = TapeOperation(row)
-    return lambda self, other: apply_two(operation, self, other)
+
+    def operator(self: Any, other: Any) -> Any:
+        try:
+            return apply_two(operation, self, other)
+        except OtherCarrierError as found:
+            return found.carrier.__difflab_apply__(row, (self, other), {})
+
+    return operator
 
 
 def _reflected(row: Primitive) -> Callable[[Any, Any], Any]:
-    operation = TapeOperation(row)
-    return lambda self, other: apply_two(operation, other, self)
+    operator = _binary(row)
+    return lambda self, other: operator(other, self)
 
 
 def _unary(row: Primitive) -> Callable[[Any], Any]:
@@ -177,7 +191,10 @@ def _product(a: Any, b: Any) -> Any:
     left: tuple[int, ...] = getattr(a._data if isinstance(a, TapedArray) else a, "shape", ())
     right: tuple[int, ...] = getattr(b._data if isinstance(b, TapedArray) else b, "shape", ())
     if len(left) == 2 == len(right) and left[1] == right[0]:
-        return apply_two(OF_MATRICES, a, b)
+        try:
+            return apply_two(OF_MATRICES, a, b)
+        except OtherCarrierError as found:
+            return found.carrier.__difflab_apply__(matmul, (a, b), OF_MATRICES.params)
     return arrays.matmul(a, b)
 
 

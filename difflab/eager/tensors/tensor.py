@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from difflab.autodiff.layers import Evaluation, Layer
 from difflab.core.devices import HOST, array_module, module_of, on_host
 from difflab.core.place import at_users_line
 from difflab.eager.custom import record_custom
@@ -29,6 +30,7 @@ from difflab.eager.tapes import Tape
 from difflab.eager.tensors.operators import Operators
 from difflab.errors import DeviceError, InputError, ShapeError, TapeError
 from difflab.graph.custom.call import CustomCall
+from difflab.graph.function import Function
 
 __all__ = ["Tensor"]
 
@@ -62,6 +64,19 @@ class Tensor(Operators):
 
     def __difflab_custom__(self, call: CustomCall, args: Sequence[Any]) -> tuple[list[Any], bool]:
         return record_custom(Tensor, call, args)
+
+    def __difflab_function__(
+        self,
+        function: Function,
+        values: Sequence[Any],
+        prepare: Callable[[Function], Evaluation],
+        cache: dict[str, Any],
+    ) -> list[Any]:
+        """Apply a function to values that may have batch axes, as one recorded operation."""
+        layer: Layer | None = cache.get("layer")
+        if layer is None:
+            layer = cache["layer"] = Layer(function, prepare)
+        return layer(values)
 
     # Properties.
 

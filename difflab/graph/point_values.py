@@ -1,0 +1,62 @@
+"""The values of nodes while code is traced for one point, for Python's own branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from difflab.core.devices import array_module
+from difflab.graph.builder import Builder
+
+__all__ = ["PointValues"]
+
+
+class PointValues:
+    """Computes the values of nodes when they are asked for, each once.
+
+    Parameters
+    ----------
+    builder : Builder
+        Whose nodes are computed; nodes may be appended later.
+    inputs : mapping of int to value
+        The value of each input: a number, an array, a tensor, or a traced value of a trace around
+        this one, whose value is asked for there. It may grow.
+    """
+
+    def __init__(self, builder: Builder, inputs: Mapping[int, Any]) -> None:
+        self.builder = builder
+        self.inputs = inputs
+        self.found: dict[int, Any] = {}
+
+    def of(self, node: int) -> Any:
+        """Return the value of a node; None if that of an input is unknown."""
+        found, pending = self.found, [node]
+        with np.errstate(all="ignore"):
+            while pending:
+                current = pending[-1]
+                args = self.builder.arguments(current)
+                waiting = [arg for arg in args if arg not in found]
+                pending += waiting
+                if not waiting:
+                    pending.pop()
+                    if current not in found:
+                        value = self._computed(current, [found[arg] for arg in args])
+                        if value is None:
+                            return None
+                        found[current] = value
+        return found[node]
+
+    def _computed(self, node: int, operands: list[Any]) -> Any:
+        """Return the value of a node from those of its arguments."""
+        builder = self.builder
+        row = builder.primitive(node)
+        if row is not None:
+            params = builder.param_table[builder.param_ids.get(node, 0)]
+            return row.unbatched_computer(array_module(operands, row.name), params)(*operands)
+        if node in builder.constants:
+            return np.float64(builder.constants[node][0])
+        value = self.inputs[node]
+        known = getattr(value, "__difflab_value__", None)
+        return value if known is None else known()
