@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from difflab.errors import TraceError
+
 __all__ = ["INNER", "OPERATIONS", "Instruction", "run_body"]
 
 Instruction = tuple[str, int, int, Any]
@@ -139,6 +141,16 @@ def _solved(xp: Xp, a: Any, b: Any, k: int) -> Any:
     return xp.linalg.solve(matrix, right if k % 2 else right[0])
 
 
+def _branched(xp: Xp, a: Any, b: Any, k: int) -> Any:
+    """Branch in Python where the condition has a value, and select where it has none."""
+    condition = xp.sum(a) > 0.1003 + 0.1 * k
+    branches = (lambda: xp.sin(2.0 * a), lambda: a * a)
+    try:
+        return branches[0 if condition else 1]()
+    except (TraceError, TypeError):  # TypeError is that of JAX
+        return xp.where(condition, branches[0](), branches[1]())
+
+
 SLOPES = {
     "sin": _alone(lambda xp, a: xp.sin(a)),
     "multiply": _paired(lambda xp, a, b: a * b),
@@ -167,6 +179,7 @@ SLOPES = {
     "rounded": _alone(lambda xp, a: a * xp.floor(a + 0.0317)),
 }
 ARRAYS = {
+    "branched": _branched,
     "index": _index,
     "moved": _moved,
     "joined": _joined,
