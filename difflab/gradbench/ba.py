@@ -1,0 +1,146 @@
+"""ba: the reprojection errors of bundle adjustment, and their sparse Jacobian.
+
+One observation has 15 parameters (a camera's 11, a point's 3 and a weight) and 2 errors. Its dense
+Jacobian is compiled once and evaluated on all observations as a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import difflab as dl
+from difflab.gradbench.repeats import FunctionsByName, Prepared
+
+__all__ = ["FUNCTIONS", "errors"]
+
+BLOCK = 2 * 15
+"""Derivatives of an observation's reprojection error."""
+
+
+def errors(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:
+    """Return the weighted reprojection error of an observation, and the error of its weight.
+
+    Parameters
+    ----------
+    camera : array (11,)
+        Rotation (3), centre (3), focal length, principal point (2), radial distortion (2).
+    point, weight, feature : array (3,), number, array (2,)
+        The point, the factor of its error, and its observed image.
+    """
+    across, down, depth = _rotated(camera[:3], point - camera[3:6])
+    image = np.stack([across / depth, down / depth])
+    radius = np.sum(image**2)
+    distortion = 1.0 + camera[9] * radius + camera[10] * radius**2
+    reprojected = image * distortion * camera[6] + camera[7:9]
+    return weight * (reprojected - feature), 1.0 - weight**2
+
+
+def _rotated(axis: Any, x: Any) -> Any:
+    """Rotate `x` about `axis` by its length (Rodrigues' formula); near 0, add the cross product."""
+    squared = np.sum(axis**2)
+    turned = squared > 0.0
+    angle = np.sqrt(np.where(turned, squared, 1.0))
+    cosine, sine, unit = np.cos(angle), np.sin(angle), axis / angle
+    along = np.sum(unit * x) * (1.0 - cosine)
+    rotated = x * cosine + _cross(unit, x) * sine + unit * along
+    return np.where(turned, rotated, x + _cross(axis, x))
+
+
+def _cross(a: Any, b: Any) -> Any:
+    return np.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)])
+
+
+class _Scene(NamedTuple):
+    """Cameras (11, n), points (3, m), weights and features (2, p), and who observes what."""
+
+    cameras: Any
+    points: Any
+    weights: Any
+    features: Any
+    camera: NDArray[np.intp]
+    point: NDArray[np.intp]
+
+    def observations(self) -> tuple[Any, ...]:
+        """Return the parameters of each observation, contiguous over observations."""
+        cameras, points = self.cameras[:, self.camera], self.points[:, self.point]
+        return cameras.T, points.T, self.weights, self.features.T
+
+
+def _scene(question: Any) -> _Scene:
+    n, m, p = (question[name] for name in "nmp")
+
+    def copies(name: str, count: int) -> Any:
+        return np.repeat(np.reshape(question[name], (-1, 1)), count, axis=1)
+
+    observations = np.arange(p)
+    return _Scene(
+        copies("cam", n),
+        copies("x", m),
+        copies("w", p)[0],
+        copies("feat", p),
+        observations % n,
+        observations % m,
+    )
+
+
+def _compiled(f: Any) -> Any:
+    example = (np.ones(11), np.ones(3), 1.0, np.ones(2))
+    return dl.compile(dl.trace(f, *example), "native", threads=1)
+
+
+def _objective(question: Any) -> Prepared:
+    scene, fast = _scene(question), _compiled(errors)
+
+    def output(found: Any) -> Any:
+        reprojection, weight = found
+        return {
+            "reproj_error": {"elements": reprojection[0].tolist(), "repeated": len(reprojection)},
+            "w_err": {"element": float(weight[0]), "repeated": len(weight)},
+        }
+
+    return Prepared(lambda: fast(*scene.observations()), output)
+
+
+def _derivatives(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
+    """Return the 30 derivatives of an observation's reprojection error, and its weight's."""
+    (camera_, point_, weight_), (_, _, weight_error_) = dl.jacrev(errors, (0, 1, 2))(
+        camera, point, weight, feature
+    )
+    return np.concatenate([camera_, point_, np.reshape(weight_, (2, 1))], axis=1), weight_error_
+
+
+def _jacobian(question: Any) -> Prepared:
+    scene, fast = _scene(question), _compiled(_derivatives)
+    rows, columns = _pattern(scene, question["n"], question["m"])
+    values = np.empty(columns.shape)
+    block_values = values[: -len(scene.weights)].reshape(-1, 2, 15)
+
+    def evaluate() -> tuple[Any, Any, Any]:
+        block_values[:], values[-len(scene.weights) :] = fast(*scene.observations())
+        return rows, columns, values
+
+    def output(found: Any) -> Any:
+        names = ("rows", "cols", "vals")
+        return {
+            name: [*part[:BLOCK].tolist(), part[-1].item()]
+            for name, part in zip(names, found, strict=True)
+        }
+
+    return Prepared(evaluate, output)
+
+
+def _pattern(scene: _Scene, n: int, m: int) -> tuple[Any, Any]:
+    """Return the starts of the compressed rows and the columns: all reprojections, then weights."""
+    p = len(scene.weights)
+    weights = np.arange(p)[:, None] + (11 * n + 3 * m)
+    cameras = 11 * scene.camera[:, None] + np.arange(11)
+    points = 11 * n + 3 * scene.point[:, None] + np.arange(3)
+    columns = np.concatenate([cameras, points, weights], axis=1)
+    rows = np.concatenate([15 * np.arange(2 * p), BLOCK * p + np.arange(p + 1)])
+    return rows, np.concatenate([np.repeat(columns, 2, axis=0).ravel(), weights.ravel()])
+
+
+FUNCTIONS: FunctionsByName = {"objective": _objective, "jacobian": _jacobian}

@@ -1,0 +1,56 @@
+r"""ode: the gradient of an initial value problem's solution by its coefficients.
+
+.. math:: y_0' = x_0, \quad y_i' = x_i y_{i-1}, \quad y(0) = 0
+
+up to t = 2, by s steps of the classical Runge–Kutta method: one loop, whose derivative is one
+loop. The gradient is that of these steps; GradBench's own is that of the exact solution.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import difflab as dl
+from difflab.gradbench.repeats import FunctionsByName, Prepared, compiled
+
+__all__ = ["FUNCTIONS", "solution"]
+
+END = 2.0
+
+
+def solution(x: Any, *, steps: int) -> Any:
+    """Return y at the end, for the coefficients `x`."""
+    h = END / steps
+
+    def slope(y: Any) -> Any:
+        return x * np.concatenate([np.ones(1), y[:-1]])
+
+    def step(y: Any, _: Any) -> tuple[Any, None]:
+        k1 = slope(y)
+        k2 = slope(y + (h / 2) * k1)
+        k3 = slope(y + (h / 2) * k2)
+        k4 = slope(y + h * k3)
+        return y + (h / 6) * (k1 + 2 * k2 + 2 * k3 + k4), None
+
+    y, _ = dl.scan(step, np.zeros(len(x)), length=steps)
+    return y
+
+
+def _last(x: Any, *, steps: int) -> Any:
+    return solution(x, steps=steps)[-1]
+
+
+def _primal(question: Any) -> Prepared:
+    f = partial(solution, steps=question["s"])
+    return compiled(f, np.array(question["x"]), output=np.ndarray.tolist)
+
+
+def _gradient(question: Any) -> Prepared:
+    f = dl.grad(partial(_last, steps=question["s"]))
+    return compiled(f, np.array(question["x"]), output=np.ndarray.tolist)
+
+
+FUNCTIONS: FunctionsByName = {"primal": _primal, "gradient": _gradient}

@@ -1,0 +1,112 @@
+"""Preparation, repetition and timing of a function, the same for every eval."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from time import perf_counter_ns
+from typing import Any
+
+import difflab as dl
+
+__all__ = ["FunctionsByName", "Prepared", "compiled", "repeated"]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A function that is ready to be evaluated at its input.
+
+    Attributes
+    ----------
+    evaluate : callable
+        The timed call, without arguments. It computes everything each time.
+    output : callable
+        From the result of `evaluate` to values of JSON; not timed, as in GradBench's own tools.
+    """
+
+    evaluate: Callable[[], Any]
+    output: Callable[[Any], Any]
+
+
+FunctionsByName = Mapping[str, Callable[[Any], Prepared]]
+"""The functions of an eval: each prepares one for an input."""
+
+
+def compiled(
+    f: Callable[..., Any],
+    *arguments: Any,
+    output: Callable[[Any], Any],
+    target: str = "native",
+) -> Prepared:
+    """Trace a function at its arguments and compile it, on one thread.
+
+    Parameters
+    ----------
+    f : callable
+        Python code written with NumPy, a derivative of such code for example.
+    *arguments : floats, arrays and trees of them
+        The values of its inputs. Everything else that it reads is constant.
+    output : callable
+        From its result to values of JSON.
+    target : str
+        The target of `difflab.compile`.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> prepared = compiled(dl.grad(lambda x: x * x), 3.0, output=float, target="python")
+    >>> prepared.output(prepared.evaluate())
+    6.0
+    """
+    fast = dl.compile(dl.trace(f, *arguments), target, threads=1)
+    return Prepared(partial(fast, *arguments), output)
+
+
+def repeated(prepare: Callable[[Any], Prepared], question: Any) -> dict[str, Any]:
+    """Prepare a function, evaluate it as often as its input asks, and report all times.
+
+    Parameters
+    ----------
+    prepare : callable
+        From the input of an evaluation to the function, ready.
+    question : JSON value
+        The input. With ``min_runs`` and ``min_seconds`` it is repeated until both are reached.
+
+    Returns
+    -------
+    dict
+        The ``output``, and the ``timings`` in nanoseconds: one ``prepare``, which is all that
+        precedes the first evaluation (conversion to arrays, tracing, compilation), and one
+        ``evaluate`` for each evaluation.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> square = lambda x: compiled(lambda x: x * x, x, output=float, target="python")
+    >>> found = repeated(square, 3.0)
+    >>> found["output"], [timing["name"] for timing in found["timings"]]
+    (9.0, ['prepare', 'evaluate'])
+    """
+    limits = question if isinstance(question, Mapping) else {}
+    least, seconds = limits.get("min_runs", 1), limits.get("min_seconds", 0)
+    start = perf_counter_ns()
+    prepared = prepare(question)
+    timings = [_timing("prepare", perf_counter_ns() - start)]
+    gc.collect()
+    total = 0
+    for runs in count(1):
+        start = perf_counter_ns()
+        result = prepared.evaluate()
+        elapsed = perf_counter_ns() - start
+        timings.append(_timing("evaluate", elapsed))
+        total += elapsed
+        if runs >= least and total >= seconds * 1e9:
+            break
+    return {"output": prepared.output(result), "timings": timings}
+
+
+def _timing(name: str, nanoseconds: int) -> dict[str, Any]:
+    return {"name": name, "nanoseconds": nanoseconds}
