@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import difflab as dl
-from difflab.gradbench.repeats import FunctionsByName, Prepared
+from difflab.gradbench.repeats import FASTEST, FunctionsByName, Prepared
 
 __all__ = ["FUNCTIONS", "errors"]
 
@@ -88,7 +88,7 @@ def _scene(question: Any) -> _Scene:
 
 def _compiled(f: Any) -> Any:
     example = (np.ones(11), np.ones(3), 1.0, np.ones(2))
-    return dl.compile(dl.trace(f, *example), "native", threads=1)
+    return dl.compile(dl.trace(f, *example), FASTEST, threads=1)
 
 
 def _objective(question: Any) -> Prepared:

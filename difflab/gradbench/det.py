@@ -7,7 +7,7 @@ the same with equal minors shared, which is another algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 import difflab as dl
 from difflab.gradbench.repeats import FunctionsByName, Prepared, compiled
 
-__all__ = ["FUNCTIONS", "determinant"]
+__all__ = ["FUNCTIONS", "determinant", "functions_of"]
 
 ARRAYS = 6
 """The largest matrix whose minors are expanded by arrays."""
@@ -69,13 +69,19 @@ def _matrix(question: Any) -> Any:
     return np.reshape(question["A"], (question["ell"], question["ell"]))
 
 
-def _primal(question: Any) -> Prepared:
-    return compiled(determinant, _matrix(question), output=float)
+def functions_of(determinant: Callable[[Any], Any]) -> FunctionsByName:
+    """Return the eval's functions, for one way to compute a determinant."""
+
+    def primal(question: Any) -> Prepared:
+        return compiled(determinant, _matrix(question), output=float)
+
+    def gradient(question: Any) -> Prepared:
+        def flat(found: Any) -> Any:
+            return found.ravel().tolist()
+
+        return compiled(dl.grad(determinant), _matrix(question), output=flat)
+
+    return {"primal": primal, "gradient": gradient}
 
 
-def _gradient(question: Any) -> Prepared:
-    gradient = dl.grad(determinant)
-    return compiled(gradient, _matrix(question), output=lambda found: found.ravel().tolist())
-
-
-FUNCTIONS: FunctionsByName = {"primal": _primal, "gradient": _gradient}
+FUNCTIONS: FunctionsByName = functions_of(determinant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any, TextIO
 
 from difflab.errors import DifflabError, InputError
@@ -27,10 +28,19 @@ EVALS = (
     "saddle",
 )
 """The evals, each a module of this package."""
+SHARED_MINORS = {"det": "shared_det"}
+"""The modules of evals that are answered by another algorithm, on request."""
 
 
-def functions(module: str) -> FunctionsByName:
+def functions(module: str, instead: Mapping[str, str] = MappingProxyType({})) -> FunctionsByName:
     """Return the functions of an eval.
+
+    Parameters
+    ----------
+    module : str
+        The eval.
+    instead : mapping of str to str
+        Modules of this package that answer evals instead of those of their names.
 
     Raises
     ------
@@ -44,12 +54,16 @@ def functions(module: str) -> FunctionsByName:
     """
     if module not in EVALS:
         raise InputError(f"there is no eval {module!r}", hint=f"one of {', '.join(EVALS)}")
-    found: FunctionsByName = import_module(f"difflab.gradbench.{module}").FUNCTIONS
+    found: FunctionsByName = import_module(
+        f"difflab.gradbench.{instead.get(module, module)}"
+    ).FUNCTIONS
     return found
 
 
-def respond(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the response to a message, without its ``id``.
+def respond(
+    message: Mapping[str, Any], instead: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return the response to a message, without its ``id``; `instead` is that of `functions`.
 
     An evaluation that fails is a response as well: ``success`` is false and ``error`` says why.
 
@@ -66,21 +80,21 @@ def respond(message: Mapping[str, Any]) -> dict[str, Any]:
     if kind not in ("define", "evaluate"):
         return {}
     try:
-        return {"success": True, **_RESPONSES[kind](message)}
+        return {"success": True, **_RESPONSES[kind](message, instead)}
     except DifflabError as error:
         return {"success": False, "error": str(error)}
     except (ArithmeticError, LookupError, MemoryError, TypeError, ValueError) as error:
         return {"success": False, "error": f"{type(error).__name__}: {error}"}
 
 
-def _defined(message: Mapping[str, Any]) -> dict[str, Any]:
-    functions(_required(message, "module"))
+def _defined(message: Mapping[str, Any], instead: Mapping[str, str]) -> dict[str, Any]:
+    functions(_required(message, "module"), instead)
     return {}
 
 
-def _evaluated(message: Mapping[str, Any]) -> dict[str, Any]:
+def _evaluated(message: Mapping[str, Any], instead: Mapping[str, str]) -> dict[str, Any]:
     module, name = _required(message, "module"), _required(message, "function")
-    known = functions(module)
+    known = functions(module, instead)
     if name not in known:
         raise InputError(
             f"the eval {module!r} has no function {name!r}", hint=f"one of {', '.join(known)}"
@@ -107,7 +121,12 @@ def _written(response: Any) -> str:
         raise InputError("the result is not finite, which JSON cannot express") from error
 
 
-def serve(lines: Iterable[str], output: TextIO, errors: TextIO) -> int:
+def serve(
+    lines: Iterable[str],
+    output: TextIO,
+    errors: TextIO,
+    instead: Mapping[str, str] = MappingProxyType({}),
+) -> int:
     """Answer messages until the input ends.
 
     Parameters
@@ -118,6 +137,8 @@ def serve(lines: Iterable[str], output: TextIO, errors: TextIO) -> int:
         Gets the responses; flushed after each.
     errors : file
         Gets the reason why a line cannot be answered.
+    instead : mapping of str to str
+        Modules of this package that answer evals instead of those of their names.
 
     Returns
     -------
@@ -135,6 +156,6 @@ def serve(lines: Iterable[str], output: TextIO, errors: TextIO) -> int:
         if not isinstance(message, dict) or "id" not in message:
             print(f"line {number} is not a message: it has no 'id'", file=errors)
             return 2
-        output.write(_written({"id": message["id"]} | respond(message)) + "\n")
+        output.write(_written({"id": message["id"]} | respond(message, instead)) + "\n")
         output.flush()
     return 0

@@ -11,8 +11,13 @@ from time import perf_counter_ns
 from typing import Any
 
 import difflab as dl
+from difflab.core.optional import installed
 
-__all__ = ["FunctionsByName", "Prepared", "compiled", "repeated"]
+__all__ = ["FASTEST", "FunctionsByName", "Prepared", "compiled", "repeated"]
+
+
+FASTEST = "native" if installed("llvmlite") else "auto"
+"""The target of code that is called often: `auto` considers a single call."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ def compiled(
     f: Callable[..., Any],
     *arguments: Any,
     output: Callable[[Any], Any],
-    target: str = "native",
+    target: str = FASTEST,
 ) -> Prepared:
     """Trace a function at its arguments and compile it, on one thread.
 
