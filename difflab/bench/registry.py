@@ -98,6 +98,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "difflab.bench.adbench.bench",
         ),
         Benchmark(
+            "gradbench",
+            "GradBench's evals, answered by difflab and by the tools of a checkout.",
+            "difflab.bench.gradbench.bench",
+        ),
+        Benchmark(
             "peers",
             "Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios.",
             "difflab.bench.peers.bench",

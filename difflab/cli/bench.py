@@ -124,6 +124,45 @@ def adbench(
         raise typer.Exit(1)
 
 
+def gradbench(
+    checkout: Annotated[
+        Path, typer.Option("--gradbench", metavar="DIR", help="A checkout of GradBench.")
+    ],
+    evals: Annotated[
+        str | None, typer.Option(metavar="gmm,ba,…", help="Only these; by default all.")
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="jax,…", help="Only these; by default all that can run."),
+    ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="GradBench's branch ci/refs/heads/nightly, to draw."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one answer.")
+    ] = 600.0,
+) -> int:
+    from difflab.bench.gradbench import bench as module
+    from difflab.bench.gradbench.checkout import EVALS, Checkout
+    from difflab.bench.gradbench.drawing import text
+
+    if quick and published is not None:
+        raise InputError("published figures are those of full sizes: leave out --quick")
+    names = parse_names(evals) or list(EVALS)
+    found = Checkout.of(checkout, names)
+    chosen = module.chosen_tools(found, parse_names(tools))
+    tasks = module.tasks(found, names, chosen, published, quick=quick, timeout=timeout)
+    rows = _rows(output / "gradbench.csv", module, tasks)
+    emit(text(rows, **screen(usual=110)))
+    _draw(output / f"gradbench.{form}", module, rows)
+    own = [row for row in rows if row["tool"] == "difflab" and row["origin"] == "measured"]
+    return int(any(row["status"] != "ok" for row in own))
+
+
 def peers(
     expression: Annotated[
         str, typer.Argument(metavar="[EXPR]", help="By default the seed, ln(x1)+x1*x2-sin(x2).")
@@ -285,6 +324,7 @@ def _untimed_command(benchmark: Benchmark) -> Callable[..., None]:
 _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
     "accuracy": (accuracy, ExpressionCommand),
     "adbench": (adbench, None),
+    "gradbench": (gradbench, None),
     "peers": (peers, ExpressionCommand),
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""
