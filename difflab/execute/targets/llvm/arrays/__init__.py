@@ -22,9 +22,8 @@ from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.control import INTERRUPTED, NO_MEMORY
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.arrays.groups import NestLayout
+from difflab.execute.targets.llvm.arrays.groups import arranged
 from difflab.execute.targets.llvm.arrays.instructions import Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
@@ -63,7 +62,7 @@ class NativeArrays(PointTarget):
         self.program = instructions(schedule)
         function = schedule.function
         super().__init__(function.input_shapes, len(function.outputs))
-        self.layout = NestLayout(self.program, segmented(self.program))
+        self.layout = arranged(self.program)
         if self.layout.operations > LARGEST:
             raise UnsupportedError(f"it takes more than {LARGEST:,} different operations")
         self.module = Module(self.layout, host(), checked=checked())

@@ -18,9 +18,8 @@ from difflab.execute.lower.ops import BOOL, FLOAT, Op, OpForm
 from difflab.execute.lower.record import RecordedValue
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.lower.ufuncs import spelled_form
-from difflab.execute.targets.llvm.arrays.groups import NestLayout
+from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.strides import contiguous, reshaped, runs, seen
 from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 from difflab.execute.targets.llvm.spelling import SPELLINGS
@@ -28,6 +27,7 @@ from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Control
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
+from difflab.primitives import is_maximum
 
 __all__ = ["instructions"]
 
@@ -40,6 +40,19 @@ class _MachineLowering(ArrayLowering):
     def _masked(self, condition: Any, value: Any) -> Any:
         zero = np.float64(0.0)
         return self.add(OpForm.SELECT, value.shape, [condition, value, zero], value.shape, FLOAT)
+
+    def _recorded(self, row: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if row is is_maximum:
+            return self._last_maximum(*args, **params)
+        return super()._recorded(row, args, params)
+
+    def _last_maximum(self, x: Any, *, axes: tuple[int, ...], rank: int) -> Any:
+        """Mark the last maximum by comparisons; nan is larger than any number."""
+        sizes = [size if a - rank in axes else 1 for a, size in enumerate(x.shape)]
+        places = np.reshape(np.arange(float(math.prod(sizes))), sizes)
+        largest = np.logical_or(x == np.max(x, axis=axes, keepdims=True), x != x)
+        found = np.where(largest, places, np.float64(-1.0))
+        return places == np.max(found, axis=axes, keepdims=True)
 
     def scalar(self, row: Primitive, args: Sequence[Any], dtype: np.dtype[Any]) -> RecordedValue:
         """Apply an elementwise row to scalars."""
@@ -85,7 +98,7 @@ def _routine(function: Function) -> NestLayout:
         place = Ref(number, 0, contiguous(shape))
         program.add(Instruction(COPY, shape, place, (ref,)))
     program.outputs.clear()
-    return NestLayout(program, segmented(program))
+    return arranged(program)
 
 
 class _Expansion:

@@ -8,21 +8,28 @@ other, so that an address is an offset plus a step per iteration.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from difflab.errors import ConsistencyError
-from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions, Ref
-from difflab.execute.targets.llvm.arrays.loop_detection import Segment, Segments, ValuePosition
+from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Instructions, Ref
+from difflab.execute.targets.llvm.arrays.loop_detection import (
+    Segment,
+    Segments,
+    ValuePosition,
+    segmented,
+)
 from difflab.graph.ir import Shape
 
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.subprograms import Subprograms
 
-__all__ = ["Address", "Group", "NestLayout", "squeezed"]
+__all__ = ["Address", "Group", "NestLayout", "arranged", "squeezed"]
 
 _LARGEST = 400  # instructions in a nest: more would not fit in registers anyway
+
+_STRAIGHT = 1000  # instructions that are written without loops: LLVM takes a second for them
 
 
 class Address(NamedTuple):
@@ -103,10 +110,15 @@ class NestLayout:
         written: list[dict[int, Way | None]] = [{} for _ in variants]
         domain: tuple[int, ...] = ()
         for place in range(segment.period):
+            if steps and all(
+                self._opens(piece[place], out) for piece, out in zip(variants, written, strict=True)
+            ):
+                groups.append(Group((place,)))  # before the open nest, which stays open
+                continue
             own = squeezed(variants[0][place].domain)
             fits = bool(steps) and own == domain and len(steps) < _LARGEST
             fits = fits and not any(
-                step.control for step in (variants[0][place], variants[0][place - 1])
+                step.control for step in (variants[0][place], variants[0][steps[-1]])
             )
             fits = fits and all(
                 _shares(piece[place], out) for piece, out in zip(variants, written, strict=True)
@@ -122,6 +134,15 @@ class NestLayout:
                 out[step.out.root] = None if step.into else _way(step.out, step)
         groups.append(Group(tuple(steps)))
         return groups
+
+    def _opens(self, step: Instruction, written: Mapping[int, Way | None]) -> bool:
+        """Whether an instruction only writes constants, as the neutral element of a sum.
+
+        Nothing in the open nest has written the same value before.
+        """
+        constant = all(ref.root in self.program.known for ref in step.args)
+        own = step.out.root >= self.program.inputs and step.out.root not in written
+        return step.name == COPY and not step.into and constant and own
 
     def _piece(self, segment: Segment, turn: int) -> list[Instruction]:
         start = segment.start + turn * segment.period
@@ -205,6 +226,34 @@ class NestLayout:
         place: ValuePosition = self.cut.places[ref.root]
         starts, step = self.starts[place.segment]
         return Address("values", starts[place.value] + place.piece * step + ref.offset, 0)
+
+
+def arranged(program: Instructions) -> NestLayout:
+    """Return the layout of a program: with loops, or straight where that needs less memory.
+
+    A loop keeps the values of all its turns; a nest of the same instructions, one turn after the
+    other, keeps them in registers.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab.execute.lower.schedule import Schedule
+    >>> from difflab.execute.targets.llvm.arrays.expansion import instructions
+    >>> def power(x):
+    ...     y = x
+    ...     for _ in range(20):
+    ...         y = y * x
+    ...     return y
+    >>> import numpy as np
+    >>> arranged(instructions(Schedule.of(dl.trace(power, np.ones(1000))))).room
+    1000
+    """
+    looped = NestLayout(program, segmented(program))
+    repeats = any(segment.count > 1 for segment in looped.cut.segments)
+    if not repeats or len(program.code) > _STRAIGHT:
+        return looped
+    straight = NestLayout(program, segmented(program, loops=False))
+    return straight if 2 * straight.room <= looped.room else looped
 
 
 def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:

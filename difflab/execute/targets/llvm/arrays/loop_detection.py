@@ -60,8 +60,8 @@ class Segments:
     sizes: list[list[int]]
 
 
-def segmented(program: Instructions) -> Segments:
-    """Return the instructions cut into segments.
+def segmented(program: Instructions, *, loops: bool = True) -> Segments:
+    """Return the instructions cut into segments; one straight segment without `loops`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def segmented(program: Instructions) -> Segments:
     >>> [(segment.start, segment.period, segment.count) for segment in found.segments]
     [(0, 1, 1), (1, 2, 19), (39, 1, 1)]
     """
-    return _Segmenter(program).result()
+    return _Segmenter(program).result(loops)
 
 
 class _Segmenter:
@@ -130,12 +130,12 @@ class _Segmenter:
         written = (new, back, self.program.sizes[out.root], out.strides, result)
         return step.name, step.domain, step.into, step.truth, step.control, written, tuple(slots)
 
-    def result(self) -> Segments:
+    def result(self, loops: bool) -> Segments:
         """Cut."""
         segments: list[Segment] = []
         self.roots = list(self.ordinal)
         straight = place = 0
-        stretches = self._stretches()
+        stretches = self._stretches() if loops else []
         while place < len(self.code):
             found = self._loop(place, stretches, len(segments) + (place > straight))
             if found is None:

@@ -17,7 +17,7 @@ pytest.importorskip("llvmlite")
 
 from difflab.execute.targets.llvm import NativeArrays
 from difflab.execute.targets.llvm.arrays.expansion import instructions
-from difflab.execute.targets.llvm.arrays.groups import NestLayout
+from difflab.execute.targets.llvm.arrays.groups import NestLayout, arranged
 from difflab.execute.targets.llvm.arrays.loop_detection import segmented
 from difflab.execute.targets.llvm.arrays.strides import reshaped
 
@@ -177,6 +177,55 @@ def test_steps_are_turns_of_loops_forward_and_backward() -> None:
     assert long < 1.2 * short
     assert long < many / 20
     assert more - room < 150 * 5 * 20
+
+
+def test_a_sum_of_a_long_chain_is_one_nest_without_memory() -> None:
+    """Horner's scheme on a thousand points: a number for each coefficient's derivative."""
+
+    def loss(x: Any, t: Any) -> Any:
+        y = x[-1]
+        for j in range(len(x) - 2, -1, -1):
+            y = y * t + x[j]
+        return np.sum(y**2)
+
+    x, t = RNG.normal(size=30), np.linspace(-1, 1, 1000)
+    f = dl.trace(loss, x, t)
+    assert arranged(instructions(Schedule.of(f))).room < 10
+    slope = dl.trace(dl.grad(loss), x, t)
+    layout = arranged(instructions(Schedule.of(slope)))
+    assert layout.room < 4 * 30
+    nests = [group for group in layout.groups[0] if len(group.steps) > 20]
+    assert len(nests) == 1
+    held(f, (x, t))
+    held(slope, (x, t))
+
+
+def test_a_constant_part_stays_after_what_fills_the_gaps() -> None:
+    def squares_first(x: Any) -> Any:
+        return 0.5 * np.sum(x[3:5] ** 2) + np.sum(x[:2])
+
+    def squares_last(x: Any) -> Any:
+        return np.sum(x[:2]) + 0.5 * np.sum(x[3:5] ** 2)
+
+    x = RNG.normal(size=8)
+    for f in (squares_first, squares_last):
+        held(dl.trace(dl.grad(f), x), (x,))
+    ones = dl.trace(lambda x: np.concatenate([np.ones(4), np.sin(x), np.full(2, 3.0)]), x)
+    held(ones, (x,))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, (0, 2), None])
+def test_the_derivative_of_an_extreme_picks_the_last_one(axis: Any) -> None:
+    x = np.round(RNG.normal(size=(3, 5, 4)), 0)  # ties
+    for extreme in (np.max, np.min):
+        f = dl.trace(
+            lambda x, extreme=extreme: dl.grad(lambda x: np.sum(extreme(x, axis) ** 2))(x), x
+        )
+        instructions(Schedule.of(f))  # has machine code
+        held(f, (x,))
+        lost = x.copy()
+        lost[1, 2, 3] = lost[1, 0, 3] = np.nan
+        held(f, (lost,))
 
 
 def test_a_turn_that_reads_two_steps_back_and_a_fixed_value() -> None:
