@@ -17,7 +17,7 @@ from difflab.gradbench.repeats import FunctionsByName, Prepared, compiled
 
 __all__ = ["FUNCTIONS", "determinant", "functions_of"]
 
-ARRAYS = 6
+ARRAYS = 8
 """The largest matrix whose minors are expanded by arrays."""
 DIRECT = 3
 """The largest matrix whose minors are expanded one by one."""
