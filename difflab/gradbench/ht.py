@@ -13,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import difflab as dl
-from difflab.gradbench.repeats import FunctionsByName, Prepared, compiled
+from difflab.gradbench.repeats import FASTEST, FunctionsByName, Prepared, compiled
 
 __all__ = ["FUNCTIONS", "Hand"]
 
 SMALL_ANGLE = 1e-4
 """Length of the global rotation's vector below which it is no rotation."""
 FINGERS = 5
+FEW = 600
+"""Vertices of all points up to which none is shared."""
 
 
 class Hand:
@@ -41,8 +43,13 @@ class Hand:
         vertices = np.array(data["correspondences"])
         if places.size:
             vertices = np.array(model["triangles"])[vertices]
-        used, found = np.unique(vertices, return_inverse=True)
-        self.corners: NDArray[np.intp] = found.reshape(vertices.shape).T
+        # Few points have a column for each of their vertices; many share one for each vertex.
+        used, found = vertices.T.ravel(), np.arange(vertices.size)
+        self.target = FASTEST
+        if vertices.size > FEW:
+            used, found = np.unique(used, return_inverse=True)
+            self.target = "numpy"  # machine code does not gather columns
+        self.corners: NDArray[np.intp] = found.reshape(vertices.T.shape)
         # A vertex in the frame of each bone, times its weight: one product poses all vertices.
         positions = np.array(model["base_positions"])[used]
         framed = np.array(model["inverse_base_absolutes"]) @ positions.T
@@ -129,7 +136,7 @@ def _objective(question: Any) -> Prepared:
     def output(found: Any) -> Any:
         return found.T.ravel().tolist()
 
-    return compiled(hand.residuals, *arguments, output=output, target=TARGET)
+    return compiled(hand.residuals, *arguments, output=output, target=hand.target)
 
 
 def _jacobian(question: Any) -> Prepared:
@@ -143,8 +150,7 @@ def _jacobian(question: Any) -> Prepared:
     def output(found: Any) -> Any:
         return found.transpose(1, 0, 2).reshape(-1, found.shape[-1]).tolist()
 
-    return compiled(derivatives, theta, shift, places, output=output, target=TARGET)
+    return compiled(derivatives, theta, shift, places, output=output, target=hand.target)
 
 
-TARGET = "numpy"
 FUNCTIONS: FunctionsByName = {"objective": _objective, "jacobian": _jacobian}

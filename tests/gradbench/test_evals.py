@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from difflab.gradbench import ht
 from difflab.gradbench.descent import GRADIENTS, argmax, argmin
 from difflab.gradbench.particle import miss
 from difflab.gradbench.protocol import functions
@@ -140,9 +141,17 @@ def hand_model(rng: np.random.Generator, mirrored: bool) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("mirrored", [False, True])
-@pytest.mark.parametrize("inside", [False, True])
-def test_ht(rng: np.random.Generator, mirrored: bool, inside: bool) -> None:
+@pytest.mark.parametrize(
+    ("mirrored", "inside", "few"), [(False, True, 600), (True, False, 600), (True, True, 0)]
+)
+def test_ht(
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    mirrored: bool,
+    inside: bool,
+    few: int,
+) -> None:
+    monkeypatch.setattr(ht, "FEW", few)
     places = rng.random((5, 2)) / 2 if inside else np.zeros((0, 2))
     chosen = [3, 0, 1, 3, 2] if inside else [10, 0, 4, 4, 7]
     data = {"model": hand_model(rng, mirrored), "correspondences": chosen}
