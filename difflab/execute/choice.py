@@ -9,7 +9,7 @@ from difflab.core.optional import installed, require
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.targets.llvm import NativeArrays, NativeTarget
+from difflab.execute.targets.llvm import NativeArrays, NativeBatch, NativeTarget
 from difflab.execute.targets.llvm.libraries import available, fault, llvm
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
@@ -68,6 +68,8 @@ class Choice:
         Whether CuPy computes every call.
     point : NativeArrays or None
         Machine code for one point of a function of arrays.
+    batch : NativeBatch or None
+        Machine code that is called for each point of a batch.
     """
 
     reason: str
@@ -76,6 +78,7 @@ class Choice:
     native: NativeTarget | None = None
     device: bool = False
     point: NativeArrays | None = None
+    batch: NativeBatch | None = None
 
     def of(self, points: int) -> str:
         """Return the target for n points.
@@ -140,16 +143,31 @@ def choose(
     most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO
     native, why_not = _native(schedule, program, most, threads)
     if target == "native":
-        return _requested(schedule, program, arrays, native, why_not)
+        return _requested(schedule, program, arrays, native, why_not, threads)
     if program is not None:
         return _automatic(len(program.steps), native, why_not)
-    point = _point(schedule)[0] if _controls(schedule) and available() else None
-    where = "numpy" if point is None else "native for one point, since it has loops; numpy"
+    if _controls(schedule) and available():
+        point, fault = _point(schedule)
+        if point is not None:
+            return _looping("native: it has loops or branches", schedule, point, native, threads)
+        arrays = f"{arrays}, and {fault}"
     if native is None:
-        return Choice(f"{where}: {arrays}", point=point)
+        return Choice(f"numpy: {arrays}")
     least, count = _least(native, WORTH_COMPILING_ARRAYS, FEW_POINTS + 1), native.operations
-    reason = f"{where}: {arrays}; native from {least} points, with {count} scalar operations"
-    return Choice(reason, native_from=least, native=native, point=point)
+    reason = f"numpy: {arrays}; native from {least} points, with {count} scalar operations"
+    return Choice(reason, native_from=least, native=native)
+
+
+def _looping(
+    reason: str,
+    schedule: Schedule,
+    point: NativeArrays,
+    native: NativeTarget | None,
+    threads: int,
+) -> Choice:
+    """Choose machine code; a batch of few operations computes vectors of points, others each."""
+    batch = NativeBatch(schedule.function, point.truths, threads) if native is None else None
+    return Choice(reason, native_from=0, native=native, point=point, batch=batch)
 
 
 def _controls(schedule: Schedule) -> bool:
@@ -186,9 +204,12 @@ def _requested(
     arrays: str,
     native: NativeTarget | None,
     why_not: str,
+    threads: int,
 ) -> Choice:
     """Choose where machine code was requested."""
     point, reason = _point(schedule) if program is None else (None, "")
+    if point is not None and _controls(schedule):
+        return _looping("native: as requested", schedule, point, native, threads)
     if native is not None:
         return Choice("native: as requested", native_from=0, native=native, point=point)
     if point is not None:

@@ -285,8 +285,9 @@ class Compiled:
             return self._arrays.memory_plan()
         if chosen == "numpy":
             return self._numpy.memory_plan(count)
-        if self._native is not None and chosen == "native" and points is not None:
-            return self._native.memory_plan(points)
+        native = self._native or self._choice.batch
+        if native is not None and chosen == "native" and points is not None:
+            return native.memory_plan(points)
         return MemoryPlan(len(self.function.outputs), (), 1, 8 * count * self.function.m)
 
     def specialised(self) -> Compiled:
@@ -376,8 +377,8 @@ class Compiled:
             results = self._python(values, batch)
         elif self._arrays is not None and batch == ():
             results = self._arrays(values)
-        elif chosen == "native" and self._native is not None:
-            results = self._native(values, batch)
+        elif chosen == "native" and (native := self._native or self._choice.batch) is not None:
+            results = native(values, batch)
         else:
             results = self._numpy(values, batch)
             if batch == ():

@@ -3,10 +3,12 @@
 `execute.lower.ufuncs` lowers a program to NumPy's universal functions, `spelling` has the LLVM IR
 of each, `operations` and `writer` write the module, `libraries` finds the mathematical functions,
 `engine` compiles and loads, `store` caches compiled code between runs, and `target` calls it.
-`arrays` does the same for one point of a function of arrays, as loop nests.
+`arrays` does the same for one point of a function of arrays, as loop nests, and for each point of
+a batch.
 """
 
 from difflab.execute.targets.llvm.arrays import NativeArrays
+from difflab.execute.targets.llvm.arrays.batch import NativeBatch
 from difflab.execute.targets.llvm.target import NativeTarget
 
-__all__ = ["NativeArrays", "NativeTarget"]
+__all__ = ["NativeArrays", "NativeBatch", "NativeTarget"]

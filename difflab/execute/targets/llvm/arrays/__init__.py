@@ -7,7 +7,6 @@ function and one for each function that its `control` instructions call, all mad
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.errors import ConsistencyError, ResourceError, UnsupportedError
+from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.point import PointTarget, Workspace
 from difflab.execute.lower.schedule import Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
-from difflab.execute.targets.llvm.arrays.control import INTERRUPTED, NO_MEMORY
 from difflab.execute.targets.llvm.arrays.expansion import instructions
+from difflab.execute.targets.llvm.arrays.failures import FAULT, raise_fault
 from difflab.execute.targets.llvm.arrays.groups import arranged
 from difflab.execute.targets.llvm.arrays.instructions import Ref
 from difflab.execute.targets.llvm.arrays.module import Module
@@ -74,6 +73,11 @@ class NativeArrays(PointTarget):
         )
 
     @property
+    def truths(self) -> list[bool]:
+        """Which outputs are truth values."""
+        return [ref.root in self.program.truths for ref in self.program.outputs]
+
+    @property
     def source(self) -> str:
         """The LLVM IR."""
         return self.text
@@ -98,7 +102,7 @@ class _NativeWorkspace:
     def __init__(self, target: NativeArrays) -> None:
         program = target.program
         self.target = target
-        self.table = np.zeros(program.inputs + 4, dtype=np.intp)  # the last four report a fault
+        self.table = np.zeros(program.inputs + FAULT, dtype=np.intp)
         self.memory = np.zeros(target.layout.room + 1)
         self.boxes = [np.zeros(1) if shape == () else None for shape in target.input_shapes]
         parts = (self.table, target.constants, self.memory)
@@ -118,29 +122,14 @@ class _NativeWorkspace:
             arrays.append(array)
             self.table[place] = array.ctypes.data
         self.target.entry_point.run(*self.addresses)
-        if self.table[-4]:
-            self._failed()
+        if self.table[-FAULT]:
+            raise_fault(self.table, self.target.module.accesses)
         return tuple(
             [
                 self._owned(place, arrays if view is None else None)
                 for place, view in enumerate(self.results)
             ]
         )
-
-    def _failed(self) -> None:
-        """Raise what ended the run."""
-        fault, *raised = self.table[-4:].tolist()
-        if fault == INTERRUPTED:
-            restore = ctypes.pythonapi.PyErr_Restore
-            restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
-            restore(*raised)  # raises the exception of the signal's handler
-        if fault == NO_MEMORY:
-            raise ResourceError(
-                "there is not enough memory for the values of all steps of a while_loop",
-                hint="reverse mode keeps them; forward mode keeps one",
-            )
-        user = self.target.module.accesses[fault - 1]
-        raise ConsistencyError(f"machine code would leave its arrays: {user}")
 
     def _owned(self, place: int, arrays: Sequence[Array] | None) -> Any:
         """Return a result that shares no memory."""

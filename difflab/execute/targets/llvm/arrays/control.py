@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from difflab.errors import ConsistencyError
+from difflab.execute.targets.llvm.arrays.failures import INTERRUPTED, NO_MEMORY
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.instructions import Instruction
 from difflab.execute.targets.llvm.arrays.strides import sizes
@@ -21,14 +22,10 @@ from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLo
 if TYPE_CHECKING:
     from difflab.execute.targets.llvm.arrays.routine import Routine
 
-__all__ = ["INTERRUPTED", "NO_MEMORY", "ControlWriter"]
+__all__ = ["ControlWriter"]
 
 FIRST = 64
 """Steps of a loop whose values are kept, before more memory is asked for."""
-NO_MEMORY = -1
-"""The fault of a run for which there was not enough memory."""
-INTERRUPTED = -2
-"""The fault of a run in which a signal handler raised an exception, which lies behind the fault."""
 UNASKED = 1 << 21
 """Operations between two looks for signals: some milliseconds."""
 ASKING = "\n".join(
@@ -253,15 +250,7 @@ class ControlWriter:
 
     def _call(self, layout: NestLayout, pointers: Sequence[str]) -> None:
         """Call a routine, and leave if it failed."""
-        routine = self.routine
-        target = routine.module.routine(layout)
-        constants = routine.moved("%y", target.constants - routine.constants)
-        memory = routine.moved(self.memory, self.called.room)
-        arguments = ", ".join(f"ptr {name}" for name in (*pointers, constants, memory, "%fault"))
-        routine.add(f"call void @{target.symbol}({arguments})")
-        if routine.checked or layout.controls:
-            fault = routine.assigned("load i64, ptr %fault, align 8")
-            routine.leave_if(routine.assigned(f"icmp ne i64 {fault}, 0"))
+        self.routine.call(layout, pointers, self.routine.moved(self.memory, self.called.room))
 
     def _tested(self, test: NestLayout, operands: Sequence[str]) -> str:
         """Return whether a routine says that its operands pass."""

@@ -29,7 +29,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.primitives import is_maximum
 
-__all__ = ["instructions"]
+__all__ = ["instructions", "routine_layout"]
 
 _NEUTRAL = {"add": 0.0, "maximum": -math.inf, "minimum": math.inf}
 
@@ -87,7 +87,7 @@ def instructions(schedule: Schedule) -> Instructions:
     return _Expansion(lowering).result
 
 
-def _routine(function: Function) -> NestLayout:
+def routine_layout(function: Function) -> NestLayout:
     """Return a function as a routine: its last inputs are the places of its outputs."""
     count, shapes = len(function.inputs), [*function.input_shapes, *function.output_shapes]
     whole = composed(lambda nodes: inlined(function, nodes[:count]), shapes)
@@ -330,7 +330,7 @@ class _Expansion:
         called = self.called.get(control)
         if called is None:
             called = self.called[control] = Subprograms(
-                control, tuple(map(_routine, control.functions))
+                control, tuple(map(routine_layout, control.functions))
             )
         args = [
             self._contiguous(number, shape)

@@ -69,6 +69,11 @@ class NestLayout:
         for number, segment in enumerate(self.cut.segments):
             self._arrange(number, segment)
 
+    @classmethod
+    def empty(cls) -> NestLayout:
+        """Return the layout of nothing."""
+        return cls(Instructions(0), Segments([], {}, []))
+
     def _arrange(self, number: int, segment: Segment) -> None:
         """Give the kept values of a segment their memory."""
         places: dict[int, int] = {}

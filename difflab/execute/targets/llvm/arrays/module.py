@@ -1,9 +1,11 @@
 """Groups of instructions as an LLVM module: ``run(x, y, v, n)``.
 
-x is the table of the inputs' addresses, y the constants, v the memory of all values.
+x is a table of addresses, y the constants, v the memory of all values.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from difflab.execute.targets.llvm.arrays.groups import NestLayout
 from difflab.execute.targets.llvm.arrays.routine import Routine
@@ -46,14 +48,41 @@ class Module:
         self._routines: dict[NestLayout, Routine] = {}
 
     def text(self) -> str:
-        """Return the module."""
+        """Return the module; x is the table of the inputs' addresses, and n means nothing."""
         main = Routine(self, self.layout, "run")
-        inputs = range(self.layout.program.inputs)
-        loads = [f"%fault = getelementptr i64, ptr %x, i64 {len(inputs)}"]
-        for number in inputs:
-            loads.append(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")
-            loads.append(f"%p{number} = load ptr, ptr %q{number}, align 8")
         main.write()
+        return self._with(main, self._addresses(self.layout.program.inputs, 0))
+
+    def batch_text(self) -> str:
+        """Return the module for n points, whose layout is that of a routine.
+
+        x is the table of the addresses of the inputs and outputs, and then of their steps from
+        point to point.
+        """
+        pointers = range(self.layout.program.inputs)
+        main = Routine(self, NestLayout.empty(), "run")
+        for counter in main.loop(0, "%n", 1):
+            places = [
+                main.moved(f"%p{number}", main.assigned(f"mul i64 {counter}, %s{number}"))
+                for number in pointers
+            ]
+            main.call(self.layout, places, "%v")
+        steps = []
+        for number in pointers:
+            steps.append(f"%r{number} = getelementptr i64, ptr %x, i64 {len(pointers) + number}")
+            steps.append(f"%s{number} = load i64, ptr %r{number}, align 8")
+        return self._with(main, [*self._addresses(len(pointers), len(pointers)), *steps])
+
+    def _addresses(self, count: int, others: int) -> list[str]:
+        """Return the lines that read a number of addresses; the fault lies behind them all."""
+        lines = [f"%fault = getelementptr i64, ptr %x, i64 {count + others}"]
+        for number in range(count):
+            lines.append(f"%q{number} = getelementptr ptr, ptr %x, i64 {number}")
+            lines.append(f"%p{number} = load ptr, ptr %q{number}, align 8")
+        return lines
+
+    def _with(self, main: Routine, loads: Sequence[str]) -> str:
+        """Return the module with its main function."""
         bits = max(64 * self.host.width, 128)
         return "\n".join(
             [

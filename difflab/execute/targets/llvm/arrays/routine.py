@@ -103,7 +103,7 @@ class Routine:
         self.lines.append(f"{name} = {text}")
         return name
 
-    def loop(self, start: int, stop: int, step: int) -> Iterator[str]:
+    def loop(self, start: int, stop: int | str, step: int) -> Iterator[str]:
         """Yield the counter of a loop while its body is written."""
         number = self.label()
         before = f"%in{number}"
@@ -197,6 +197,16 @@ class Routine:
             self.add(f"store i64 {fault}, ptr %fault, align 8")
         self.add("ret void")
         self.add(f"fine{label}:")
+
+    def call(self, layout: NestLayout, pointers: Sequence[str], memory: str) -> None:
+        """Call the routine of a function, and leave if it failed."""
+        target = self.module.routine(layout)
+        constants = self.moved("%y", target.constants - self.constants)
+        arguments = ", ".join(f"ptr {name}" for name in (*pointers, constants, memory, "%fault"))
+        self.add(f"call void @{target.symbol}({arguments})")
+        if self.checked or layout.controls:
+            fault = self.assigned("load i64, ptr %fault, align 8")
+            self.leave_if(self.assigned(f"icmp ne i64 {fault}, 0"))
 
     def copied(self, source: str, target: str, size: int) -> None:
         """Write numbers side by side from one place to another."""

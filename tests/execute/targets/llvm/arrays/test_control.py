@@ -18,9 +18,9 @@ from difflab.execute.lower.schedule import Schedule
 from difflab.execute.targets.llvm import NativeArrays
 
 
-def native(f: dl.Function) -> Any:
-    fast = dl.compile(f, "native")
-    assert fast.reason.startswith("native for one point")
+def native(f: dl.Function, threads: int | None = None) -> Any:
+    fast = dl.compile(f, "native", threads=threads)
+    assert fast.reason == "native: as requested"
     return fast
 
 
@@ -78,7 +78,7 @@ def test_a_million_steps_of_the_logistic_map_are_one_loop() -> None:
     for _ in range(1_000_000):
         y = 4 * y * (1 - y)
     assert dl.compile(deep)(0.3) == y
-    assert dl.compile(deep).reason.startswith("native for one point, since it has loops")
+    assert dl.compile(deep).reason == "native: it has loops or branches"
 
 
 def test_code_and_graph_do_not_grow_with_the_steps() -> None:
@@ -179,3 +179,31 @@ def test_accesses_of_routines_are_checked_where_asked(monkeypatch: pytest.Monkey
     assert "store i64 1, ptr %fault" in fast.source
     for one, other in zip(fast(*point), f(*point), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("bounds", ["", "bounds"])
+def test_each_point_of_a_batch_takes_its_own_steps(
+    threads: int, bounds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DIFFLAB_CHECK", bounds)
+
+    def root(a: Any, w: Any) -> Any:
+        step = lambda v: (0.5 * (v[0] + a / v[0]), v[1] * w)  # noqa: E731
+        x, weights = dl.while_loop(lambda v: abs(v[0] * v[0] - a) > 1e-12, step, (a, w))
+        return x, weights, x > 3.0
+
+    rng = np.random.default_rng(0)
+    fast = native(dl.trace(root, 2.0, np.ones(3)), threads)
+    a, w = rng.uniform(1, 50, (5, 4)), rng.uniform(0.1, 0.9, (5, 4, 3))
+    for points in ((a, w), (a[0, 0], w), (a, w[0, 0]), (a[:0], w[:0]), (a[:1, :1], w[:1, :1])):
+        x, weights, large = fast(*points)
+        assert np.all(np.abs(x * x - np.broadcast_to(points[0], x.shape)) <= 1e-12)
+        assert weights.shape == (*x.shape, 3)
+        assert large.dtype == bool
+        np.testing.assert_array_equal(large, x > 3.0)
+    slope = native(dl.gradient(dl.trace(lambda a: root(a, 1.0)[0], 2.0)), threads)
+    # the slope of the last iterate is behind by what the step before it was off: √(1e-12)
+    np.testing.assert_allclose(slope(a)[..., 0], 0.5 / np.sqrt(a), rtol=1e-5)
+    plan = fast.memory_plan(100)
+    assert (plan.spaces, plan.results) == (threads, 8 * 100 * 5)
