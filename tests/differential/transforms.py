@@ -228,10 +228,21 @@ def on_tensors(program: Program, point: tuple[Any, ...], expected: Any) -> None:
     """Hold the results for tensors to those for arrays, in every third program."""
     if program.seed % 3 != 1:
         return
-    found = function_of(program, OURS)(*mapped(dl.tensor, point))
+    fun = function_of(program, OURS)
+    tensors = mapped(lambda leaf: dl.tensor(leaf, requires_grad=True), point)
+    found = fun(*tensors)
     arrays = mapped(lambda leaf: np.asarray(getattr(leaf, "_data", leaf), float)[()], found)
     sizes = [np.max(np.abs(leaf), initial=1.0) for leaf in leaves(expected)]
     same(arrays, expected, float(max(sizes, default=1.0)), "on tensors")
+    total: Any = sum((np.sum(leaf) for leaf in leaves(found)), 0.0)
+    if program.seed % 2 or not getattr(total, "requires_grad", False):
+        return
+    total.backward()
+    slopes = mapped(lambda t: np.zeros(t.shape) if t.grad is None else t.grad.numpy(), tensors)
+    numbers = tuple(range(len(point)))
+    wanted = dl.jacrev(lambda *a: sum(np.sum(leaf) for leaf in leaves(fun(*a))), numbers)(*point)
+    scale = max((np.max(np.abs(leaf), initial=1.0) for leaf in leaves(wanted)), default=1.0)
+    same(slopes, wanted, float(scale), "backward")
 
 
 def check(program: Program) -> None:

@@ -40,13 +40,15 @@ def grad(fun: AnyCallable, argnums: Argnums = 0, has_aux: bool = False) -> AnyCa
     """Return the function whose value is the gradient of `fun`.
 
     ``grad(f)(x)`` is ∂f/∂x by one reverse sweep, shaped like x. The function is traced once
-    per call; values it captures besides its arguments are constants.
+    per call, at the point of the call, so it may branch and loop on values; values it captures
+    besides its arguments are constants.
 
     Parameters
     ----------
     fun : callable or Function
         With a real scalar result. A callable is written with NumPy; its arguments and
-        results may be tuples, lists and dicts of float64 scalars and arrays.
+        results may be tuples, lists and dicts of float64 scalars and arrays, or of tensors:
+        the gradient of a tensor is a tensor, recorded if the tensor requires grad.
     argnums : int or sequence of int
         Which positional arguments (or inputs) to differentiate by; negative ones count from
         the last. Other arguments, and keyword arguments, are passed unchanged.
