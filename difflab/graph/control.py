@@ -18,7 +18,7 @@ from difflab.graph.evaluate import ArrayInterpreter, Fold, Interpreter
 from difflab.graph.function import Function
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
-from difflab.primitives import where
+from difflab.primitives import constant_array, where
 
 __all__ = ["Branches", "Checkpoint", "Control", "Loop", "WhileLoop", "WhileLoopVjp", "as_nodes"]
 
@@ -311,11 +311,19 @@ def chosen(
 
 
 def as_nodes(builder: Builder, values: Sequence[Any]) -> list[Node]:
-    """Return values as nodes of their shapes."""
+    """Return values as nodes of their shapes; numbers and arrays become constants."""
     return [
-        value if isinstance(value, Node) else Node(builder, builder.constant(float(value)))
+        value if isinstance(value, Node) else Node(builder, _constant(builder, value))
         for value in values
     ]
+
+
+def _constant(builder: Builder, value: Any) -> int:
+    if not np.ndim(value):
+        return builder.constant(float(value))
+    array = np.ascontiguousarray(value, dtype=np.float64)
+    params = (("shape", array.shape), ("values", array.tobytes()))
+    return builder.emit(constant_array, (), params)
 
 
 def _stacked(parts: Sequence[Any], shape: Shape, batch: Shape) -> Any:

@@ -11,6 +11,7 @@ from difflab.autodiff.recording import Contents
 from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed, inlined
 from difflab.graph.control import Loop
+from difflab.graph.counts import operation_count
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.node import Node
 
@@ -94,5 +95,5 @@ def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], li
 def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: bool) -> Primitive:
     """Return the row of a loop; equal loops have one row, so that they become one node."""
     loop = Loop(contents.function, carries, arrays, steps, reverse)
-    unrolls = steps * len(loop.body.graph) <= MOST_UNROLLED
-    return function_row("scan", loop, _jvp, _vjp, unrolls=unrolls)
+    turn = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
+    return function_row("scan", loop, _jvp, _vjp, unrolls=steps * turn <= MOST_UNROLLED)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from difflab.core.primitive import Custom, Params, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.expansion import expand
 from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW
 from difflab.graph.rewrite import Args
 from difflab.graph.rewritten import rewritten
 
@@ -28,12 +31,27 @@ def expanded(function: Function, *, customs: bool = True) -> Function:
     >>> expanded(dl.gradient(dl.parse("ln(x)"))).graph.primitives[0]
     <primitive divide>
     """
-    if not any(row.expansion for row in function.graph.primitives):
-        return function
-    return rewritten(function, expand if customs else _expand_companion)
+    rule = expand if customs else _expand_companion
+    while any(row.expansion and (customs or not _custom(row)) for row in _rows(function)):
+        function = rewritten(function, rule)  # an expansion may have operations with expansions
+    return function
+
+
+def _rows(function: Function) -> list[Primitive]:
+    """Return the rows that the graph applies."""
+    graph = function.graph
+    return [
+        graph.primitives[code - FIRST_ROW]
+        for code in np.unique(graph.opcode).tolist()
+        if code >= FIRST_ROW
+    ]
+
+
+def _custom(row: Primitive) -> bool:
+    return isinstance(row.rule, Custom)
 
 
 def _expand_companion(
     builder: Builder, node: int, row: Primitive, args: Args, params: Params
 ) -> int | None:
-    return None if isinstance(row.rule, Custom) else expand(builder, node, row, args, params)
+    return None if _custom(row) else expand(builder, node, row, args, params)
