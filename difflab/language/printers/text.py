@@ -43,8 +43,9 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
     function : Function
         A function, parsed, traced or derived.
     whole : bool
-        Whether a single output that lists its elements is one array, with the output's name.
-        Otherwise the list is the program's last line, which lists outputs.
+        Whether a single output that lists its elements is one array, with the output's name, and
+        comments name what the language cannot spell. Otherwise such a list is the program's last
+        line, which lists outputs.
     calls : bool
         Whether loops, branches and custom functions are printed as calls, for reading, although
         they could be written out.
@@ -59,9 +60,8 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
     -----
     `parse` reads the text back, as a function of the same values. Exceptions are arrays without
     elements, and operations that consist of functions or of Python code and cannot be written out
-    (a `while_loop`, a long `scan`): the text begins with a comment that names those, and they are
-    printed as calls. Names that the language reserves get an underscore, and the inputs are read
-    in natural order.
+    (a `while_loop`, a long `scan`), which are printed as calls. Names that the language reserves
+    get an underscore, and the inputs are read in natural order.
 
     Examples
     --------
@@ -96,7 +96,8 @@ class _Text(ExpressionPrinter):
 
     def program(self) -> str:
         """Return declarations, named lines and the outputs."""
-        self._warn()
+        if self.whole:
+            self._warn()
         self._declare()
         variables = self._variables()
         named = self._claimed(variables)
