@@ -18,6 +18,8 @@ __all__ = ["FUNCTIONS", "errors"]
 
 BLOCK = 2 * 15
 """Derivatives of an observation's reprojection error."""
+PART = 32_768
+"""Observations of a batch."""
 
 
 def errors(camera: Any, point: Any, weight: Any, feature: Any) -> tuple[Any, Any]:
@@ -63,10 +65,15 @@ class _Scene(NamedTuple):
     camera: NDArray[np.intp]
     point: NDArray[np.intp]
 
-    def observations(self) -> tuple[Any, ...]:
-        """Return the parameters of each observation, contiguous over observations."""
-        cameras, points = self.cameras[:, self.camera], self.points[:, self.point]
-        return cameras.T, points.T, self.weights, self.features.T
+    def observations(self, part: slice) -> tuple[Any, ...]:
+        """Return the parameters of some observations, contiguous over observations."""
+        cameras = np.take(self.cameras, self.camera[part], axis=1)
+        points = np.take(self.points, self.point[part], axis=1)
+        return cameras.T, points.T, self.weights[part], self.features[:, part].T
+
+    def parts(self) -> list[slice]:
+        """Return the observations in parts, whose memory is used again."""
+        return [slice(start, start + PART) for start in range(0, len(self.weights), PART)]
 
 
 def _scene(question: Any) -> _Scene:
@@ -93,15 +100,20 @@ def _compiled(f: Any) -> Any:
 
 def _objective(question: Any) -> Prepared:
     scene, fast = _scene(question), _compiled(errors)
+    p = len(scene.weights)
+    reprojection, weight = np.empty((p, 2)), np.empty(p)
 
-    def output(found: Any) -> Any:
-        reprojection, weight = found
+    def evaluate() -> None:
+        for part in scene.parts():
+            reprojection[part], weight[part] = fast(*scene.observations(part))
+
+    def output(_: None) -> Any:
         return {
-            "reproj_error": {"elements": reprojection[0].tolist(), "repeated": len(reprojection)},
-            "w_err": {"element": float(weight[0]), "repeated": len(weight)},
+            "reproj_error": {"elements": reprojection[0].tolist(), "repeated": p},
+            "w_err": {"element": float(weight[0]), "repeated": p},
         }
 
-    return Prepared(lambda: fast(*scene.observations()), output)
+    return Prepared(evaluate, output)
 
 
 def _derivatives(camera: Any, point: Any, weight: Any, feature: Any) -> Any:
@@ -116,10 +128,12 @@ def _jacobian(question: Any) -> Prepared:
     scene, fast = _scene(question), _compiled(_derivatives)
     rows, columns = _pattern(scene, question["n"], question["m"])
     values = np.empty(columns.shape)
-    block_values = values[: -len(scene.weights)].reshape(-1, 2, 15)
+    blocks, slopes = np.split(values, [-len(scene.weights)])
+    blocks = blocks.reshape(-1, 2, 15)
 
     def evaluate() -> tuple[Any, Any, Any]:
-        block_values[:], values[-len(scene.weights) :] = fast(*scene.observations())
+        for part in scene.parts():
+            blocks[part], slopes[part] = fast(*scene.observations(part))
         return rows, columns, values
 
     def output(found: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from difflab.gradbench import ht
+from difflab.gradbench import ba, ht
 from difflab.gradbench.descent import GRADIENTS, argmax, argmin
 from difflab.gradbench.particle import miss
 from difflab.gradbench.protocol import functions
@@ -97,7 +97,10 @@ def test_kmeans_where_every_point_is_a_centroid(rng: np.random.Generator) -> Non
 
 
 @pytest.mark.parametrize("rotation", [(0.1, -0.4, 0.3), (0.0, 0.0, 0.0)])
-def test_ba(rng: np.random.Generator, rotation: tuple[float, ...]) -> None:
+def test_ba(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, rotation: tuple[float, ...]
+) -> None:
+    monkeypatch.setattr(ba, "PART", 4)
     camera = [*rotation, *rng.random(3), 1.7, *rng.random(2), 0.01, -0.02]
     point, feature, weight = [0.3, -0.2, 3.5], rng.random(2).tolist(), 0.6
     question = {"n": 2, "m": 3, "p": 7, "cam": camera, "x": point, "w": weight, "feat": feature}

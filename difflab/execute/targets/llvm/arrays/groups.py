@@ -258,7 +258,7 @@ def arranged(program: Instructions) -> NestLayout:
     if not repeats or len(program.code) > _STRAIGHT:
         return looped
     straight = NestLayout(program, segmented(program, loops=False))
-    return straight if 2 * straight.room <= looped.room else looped
+    return straight if straight.room < 0.75 * looped.room else looped
 
 
 def squeezed(domain: tuple[int, ...]) -> tuple[int, ...]:
