@@ -110,15 +110,13 @@ def _measured(checkout: Checkout, name: str, tool: str, quick: bool, timeout: fl
     if absent is not None:
         return Session(error=absent)
     asking = checkout.eval_command(name, quick=quick)
-    answers = checkout.tool_command(tool), checkout.root, timeout
-    if not EVALS[name].golden:
-        return session(asking, *answers)
     with closing(GoldenAnswers(asking, checkout.root)) as golden:
 
         def expected(function: str, question: Any) -> Any:
             return None if (name, function) == ANOTHER_FUNCTION else golden(function, question)
 
-        return session(asking, *answers, expected)
+        command = checkout.tool_command(tool)
+        return session(asking, command, checkout.root, timeout, expected)
 
 
 def _row(measure: Callable[[], Session], function: str) -> dict[str, Cell]:
