@@ -91,6 +91,7 @@ REST = (
     "parse",
     "scan",
     "stabilise",
+    "stop_gradient",
     "tensor",
     "trace",
     "while_loop",
@@ -98,7 +99,7 @@ REST = (
 WALKED = (*CALLABLES, *ONCE, *DIRECT, *REST)
 ELSEWHERE = {
     *("CustomFunction", "DifflabError", "Function", "Tensor", "__version__", "arrays", "compare"),
-    *("detect_anomaly", "enable_grad", "methods", "no_grad"),
+    *("detect_anomaly", "enable_grad", "inference_mode", "methods", "no_grad"),
 }
 """Classes, contexts and what takes no arguments; `compare` is tested by the laboratory's tests."""
 
