@@ -133,11 +133,16 @@ class Custom:
     None where no derivative flows. A missing rule is replaced by a message that says
     why, and what to do. A `selective` vjp also takes ``wanted``, a truth value for every
     argument: no other cotangent is needed.
+
+    ``batched(size, args)`` gives the values of `size` examples along a new first axis, for each
+    argument from a pair: a node, and whether it is such a stack. Without it, each example is
+    computed on its own.
     """
 
     jvp: Map | str
     vjp: Map | str
     selective: bool = False
+    batched: Map | None = None
 
 
 Rule = Elementwise | Select | Linear | ByArgument | Custom
@@ -171,9 +176,11 @@ def tangent(*entries: Map | Transpose | None) -> ByArgument:
     return ByArgument(entries)
 
 
-def custom(jvp: Map | str, vjp: Map | str, *, selective: bool = False) -> Custom:
+def custom(
+    jvp: Map | str, vjp: Map | str, *, selective: bool = False, batched: Map | None = None
+) -> Custom:
     """State user-defined forward and reverse rules, or why there is none."""
-    return Custom(jvp, vjp, selective)
+    return Custom(jvp, vjp, selective, batched)
 
 
 DEFAULT: Any = "default"

@@ -220,6 +220,7 @@ def check(program: Program) -> None:
     same(f(*point), value, "the node")
     for mode in ("forward", "reverse"):
         same(dl.jacobian(f, mode=mode)(*point), slopes, mode, tolerance)
+    check_stacks(program, f, point)
     target = program.target
     if target == "native" and find_spec("llvmlite") is None:
         target = "numpy"
@@ -233,6 +234,33 @@ def check(program: Program) -> None:
             found, rows = fast(*batch), [function(*[part[k] for part in batch]) for k in range(3)]
             same(found, np.stack(rows), f"{target}: {what} of a batch ({fast.reason})")
             same(function(*batch), np.stack(rows), f"{what} of a batch")
+
+
+def check_stacks(program: Program, f: dl.Function, point: list[Any]) -> None:
+    """Hold `vmap` in a trace, and the gradients of what it returns, to the examples."""
+    batch = [np.stack([part, -part, 0.5 * part]) for part in point]
+    mapped = [0 if program.seed >> place & 1 else None for place in range(3)]
+    if mapped == [None] * 3:
+        mapped[0] = 0
+    given = [stack if axis == 0 else stack[0] for stack, axis in zip(batch, mapped, strict=True)]
+    over = dl.vmap(function_of(program, InGraphs), tuple(mapped))
+    examples = [
+        [part[k] if axis == 0 else part for part, axis in zip(given, mapped, strict=True)]
+        for k in range(3)
+    ]
+    rows = [f(*example) for example in examples]
+    same(dl.trace(over, *given)(*given), np.stack(rows), "vmap")
+    summed = lambda *args: np.sum(function_of(program, InGraphs)(*args))  # noqa: E731
+    total = dl.gradient(dl.trace(summed, *point))
+    slopes = np.stack([total(*example) for example in examples])
+    if program.seed & 8:
+        found = dl.vmap(dl.grad(summed, (0, 1, 2)), tuple(mapped))(*given)
+        same(np.concatenate(found, axis=-1), slopes, "vmap of the gradient")
+        return
+    found = dl.grad(lambda *args: np.sum(over(*args)), (0, 1, 2))(*given)
+    for place, (axis, one) in enumerate(zip(mapped, found, strict=True)):
+        parts = np.split(slopes, 3, axis=-1)[place]
+        same(one, parts if axis == 0 else np.sum(parts, axis=0), f"gradient of vmap, {place}")
 
 
 def expected_slopes(program: Program, plain: State, point: list[Any]) -> tuple[Any, float]:

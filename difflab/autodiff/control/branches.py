@@ -7,12 +7,14 @@ from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.rows import (
+    chosen_stacks,
     cotangents_of,
     function_row,
     is_traced,
     shapes_of,
     tangents_of,
 )
+from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, Recording, record
 from difflab.core.primitive import Primitive
 from difflab.errors import ShapeError
@@ -113,7 +115,18 @@ def _vjp(branches: Branches, y_bar: Node, y: Node, *args: Node) -> list[Node | N
     return [None, *append_branches(both, args[0], [*args[1:], *bars])]
 
 
+def _batched(branches: Branches, size: int, args: list[Arg]) -> list[Node]:
+    """Return the outputs of a stack of examples, each of which may choose the other function."""
+    (pred, differs), *operands = args
+    mapped = [is_mapped for _, is_mapped in operands]
+    both = Branches(*(batched(function, mapped, size) for function in branches.functions))
+    values = [node for node, _ in operands]
+    if not differs:
+        return append_branches(both, pred, values)
+    return chosen_stacks(pred, inlined(both.true, values), inlined(both.false, values))
+
+
 @lru_cache(maxsize=512)
 def _row(true: Contents, false: Contents) -> Primitive:
     """Return the row of a choice; equal choices have one row."""
-    return function_row("cond", Branches(true.function, false.function), _jvp, _vjp)
+    return function_row("cond", Branches(true.function, false.function), _jvp, _vjp, _batched)

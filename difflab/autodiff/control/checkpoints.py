@@ -10,6 +10,7 @@ import numpy as np
 
 from difflab.autodiff.control.rows import function_row, tangents_of
 from difflab.autodiff.engine.argnums import pulled
+from difflab.autodiff.engine.batching import Arg, batched
 from difflab.autodiff.recording import Contents, record
 from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed, inlined
@@ -95,6 +96,12 @@ def _vjp(
     return [found.get(place) for place in range(len(args))]
 
 
+def _batched(checkpoint: Checkpoint, size: int, args: list[Arg]) -> list[Node]:
+    """Return the outputs of a stack of examples: a checkpoint of the function on stacks."""
+    whole = batched(checkpoint.function, [is_mapped for _, is_mapped in args], size)
+    return _append_checkpoint(Checkpoint(whole), [node for node, _ in args])
+
+
 def _with_zeros(push: Function, count: int, moving: Sequence[int]) -> Function:
     """Return a tangent map of `count` arguments whose tangents are zero unless they are moving."""
     shapes = push.input_shapes
@@ -118,6 +125,7 @@ def _row(contents: Contents) -> Primitive:
         checkpoint,
         _jvp,
         _vjp,
+        _batched,
         unrolls=len(function.graph) <= MOST_INLINED,
         single=checkpoint.single,
         selective=True,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from difflab.autodiff.control.rows import cotangents_of, function_row, tangents_of, zeros
+from difflab.autodiff.engine.batching import Arg, batched, stacks, with_axis_at
 from difflab.autodiff.recording import Contents
 from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed, inlined
@@ -79,6 +80,20 @@ def _vjp(loop: Loop, y_bar: Node, y: Node, *args: Node) -> list[Node]:
     return [*found[:c], *found[sums_end:], *found[c:sums_end]]
 
 
+def _batched(loop: Loop, size: int, args: list[Arg]) -> list[Node]:
+    """Return the outputs of a stack of examples: one loop that carries stacks."""
+    c, end = loop.carries, loop.carries + loop.arrays
+    mapped = [place < c or is_mapped for place, (_, is_mapped) in enumerate(args)]
+    body = batched(loop.body, mapped, size)
+    values = [
+        *stacks(size, args[:c]),
+        *[with_axis_at(node, 0, 1) if is_mapped else node for node, is_mapped in args[c:end]],
+        *[node for node, _ in args[end:]],
+    ]
+    found = append_loop(Loop(body, c, loop.arrays, loop.steps, loop.reverse), values)
+    return [*found[:c], *[with_axis_at(stack, 1, 0) for stack in found[c:]]]
+
+
 def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], list[Node]]:
     """Divide groups of values, each with its tangents behind it, into values and tangents."""
     values: list[Node] = []
@@ -96,4 +111,4 @@ def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: boo
     """Return the row of a loop; equal loops have one row, so that they become one node."""
     loop = Loop(contents.function, carries, arrays, steps, reverse)
     turn = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
-    return function_row("scan", loop, _jvp, _vjp, unrolls=steps * turn <= MOST_UNROLLED)
+    return function_row("scan", loop, _jvp, _vjp, _batched, unrolls=steps * turn <= MOST_UNROLLED)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from difflab.autodiff.engine.argnums import pulled, pushed
+from difflab.autodiff.engine.batching import Arg, packed_stacks
 from difflab.core.primitive import Primitive, custom
 from difflab.errors import ShapeError
 from difflab.graph.builder import Builder
@@ -22,8 +23,10 @@ from difflab.graph.function import Function
 from difflab.graph.interpreters import CarrierInterpreter, MpmathInterpreter
 from difflab.graph.ir import Shape
 from difflab.graph.node import Node
+from difflab.primitives import where
 
 __all__ = [
+    "chosen_stacks",
     "cotangents_of",
     "function_row",
     "is_traced",
@@ -76,11 +79,20 @@ def zeros(builder: Builder, shapes: Sequence[Shape]) -> list[Node]:
     return [Node(builder, builder.spread(builder.constant(0), shape)) for shape in shapes]
 
 
+def chosen_stacks(truth: Node, new: Sequence[Node], old: Sequence[Node]) -> list[Node]:
+    """Return for each example `new` where its truth value holds, else `old`."""
+    return [
+        where(truth.reshape(truth.shape + (1,) * (one.ndim - 1)), one, other)
+        for one, other in zip(new, old, strict=True)
+    ]
+
+
 def function_row(
     name: str,
     control: Control,
     jvp: Rule,
     vjp: Rule,
+    batched: Rule,
     *,
     unrolls: bool = True,
     single: bool = False,
@@ -98,6 +110,8 @@ def function_row(
     jvp, vjp : callable
         Its derivatives: ``jvp(control, dots, y, *args)`` returns the tangent of the packed outputs
         and ``vjp(control, y_bar, y, *args)`` the cotangents of all arguments.
+    batched : callable
+        ``batched(control, size, args)`` returns the outputs of a stack of examples; see `Custom`.
     unrolls : bool
         Whether its steps can be recorded.
     single : bool
@@ -137,11 +151,17 @@ def function_row(
         whole: Node = packed(results, single)
         return whole
 
+    def stacked(size: int, args: list[Arg]) -> Node:
+        results = batched(control, size, args)
+        return results[0] if single else packed_stacks(results, list(map(len, output_shapes)))
+
     return Primitive(
         name=name,
         arity=len(input_shapes),
         kernel=kernel,
-        rule=custom(partial(jvp, control), partial(vjp, control), selective=selective),
+        rule=custom(
+            partial(jvp, control), partial(vjp, control), selective=selective, batched=stacked
+        ),
         mpmath=exact,
         expansion=expansion if unrolls else None,
         analytic=all(row.analytic for f in control.functions for row in f.graph.primitives),

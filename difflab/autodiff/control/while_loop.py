@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from difflab.autodiff.control.rows import cotangents_of, function_row, tangents_of, zeros
+import numpy as np
+
+from difflab.autodiff.control.rows import (
+    chosen_stacks,
+    cotangents_of,
+    function_row,
+    tangents_of,
+    zeros,
+)
+from difflab.autodiff.engine.batching import Arg, batched, stacks
 from difflab.autodiff.recording import Contents
 from difflab.core.primitive import Primitive
 from difflab.graph.composition import composed, inlined
@@ -14,6 +23,7 @@ from difflab.graph.control import WhileLoop, WhileLoopVjp
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.function import Function
 from difflab.graph.node import Node
+from difflab.primitives import where
 
 __all__ = ["append_while_loop"]
 
@@ -68,6 +78,36 @@ def _vjp_vjp(sweep: WhileLoopVjp, y_bar: Node, y: Node, *args: Node) -> list[Nod
     return [*_values_of(loop, found), *pushed]
 
 
+def _batched(loop: WhileLoop, size: int, args: list[Arg]) -> list[Node]:
+    """Return the last values of a stack of examples: one loop, until no example goes on."""
+    count = len(loop.output_shapes)
+    mapped = [place < count or is_mapped for place, (_, is_mapped) in enumerate(args)]
+    values = [*stacks(size, args[:count]), *[node for node, _ in args[count:]]]
+    return append_while_loop(_of_stacks(loop, mapped, size), values)
+
+
+def _vjp_batched(sweep: WhileLoopVjp, size: int, args: list[Arg]) -> list[Node]:
+    """Return the cotangents of a stack of examples: constants have one for each as well."""
+    whole = _of_stacks(sweep.loop, [True] * len(sweep.loop.input_shapes), size)
+    return _append_vjp(whole, stacks(size, args))
+
+
+def _of_stacks(loop: WhileLoop, mapped: Sequence[bool], size: int) -> WhileLoop:
+    """Return the loop on stacks, in which examples that have ended keep their values."""
+    test, body = (batched(function, mapped, size) for function in loop.functions)
+    count = len(loop.output_shapes)
+
+    def going(nodes: list[Node]) -> list[Node]:
+        (truths,) = inlined(test, nodes)
+        return [np.sum(where(truths, 1.0, 0.0)) > 0]
+
+    def step(nodes: list[Node]) -> list[Node]:
+        (truths,) = inlined(test, nodes)
+        return chosen_stacks(truths, inlined(body, nodes), nodes[:count])
+
+    return WhileLoop(composed(going, body.input_shapes), composed(step, body.input_shapes))
+
+
 def _back(loop: WhileLoop) -> Function:
     """Return one step back, as `WhileLoopVjp` needs it."""
     count, constants = len(loop.output_shapes), len(loop.constants)
@@ -119,7 +159,7 @@ def _values_of(loop: WhileLoop, merged: Sequence[Node]) -> list[Node]:
 def _row(test: Contents, body: Contents) -> Primitive:
     """Return the row of a loop; equal loops have one row."""
     loop = WhileLoop(test.function, body.function)
-    return function_row("while_loop", loop, _jvp, _vjp, unrolls=False)
+    return function_row("while_loop", loop, _jvp, _vjp, _batched, unrolls=False)
 
 
 @lru_cache(maxsize=512)
@@ -127,4 +167,4 @@ def _vjp_row(test: Contents, body: Contents) -> Primitive:
     """Return the row of a loop's reverse sweep."""
     loop = WhileLoop(test.function, body.function)
     sweep = WhileLoopVjp(loop, _back(loop))
-    return function_row("while_loop_vjp", sweep, _vjp_jvp, _vjp_vjp, unrolls=False)
+    return function_row("while_loop_vjp", sweep, _vjp_jvp, _vjp_vjp, _vjp_batched, unrolls=False)

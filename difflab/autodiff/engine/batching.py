@@ -1,7 +1,8 @@
 """A function of one example as a function of a stack of examples, graph to graph.
 
 Elementwise rows take stacks as they are, and rows of arrays, which count their axes from the
-end, get parameters for one more leading axis. A custom row is applied to the examples one by one.
+end, get parameters for one more leading axis. A custom row has a rule, or is applied to the
+examples one by one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from difflab.core.primitive import Primitive
+from difflab.core.primitive import Custom, Primitive
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.ir import Params, Shape
@@ -28,7 +29,7 @@ from difflab.primitives import (
     transpose,
 )
 
-__all__ = ["batched", "with_axis_at"]
+__all__ = ["Arg", "batched", "packed_stacks", "stacks", "with_axis_at"]
 
 Arg = tuple[Node, bool]
 BatchingRule = Callable[[int, list[Arg], dict[str, Any]], Node]
@@ -98,8 +99,11 @@ def _applied(row: Primitive, size: int, args: list[Arg], params: dict[str, Any])
     rule = _RULES.get(row)
     if rule is not None:
         return rule(size, args, params)
+    if isinstance(row.rule, Custom) and row.rule.batched is not None:
+        stack: Node = row.rule.batched(size, args)
+        return stack
     if row in _LEADING:
-        whole: Node = row(*_stacks(size, args), **_deeper(row, size, params))
+        whole: Node = row(*stacks(size, args), **_deeper(row, size, params))
         return whole
     return _stacked(
         [
@@ -132,7 +136,7 @@ def _copied(node: Node, size: int, shape: Shape) -> Node:
     return result
 
 
-def _stacks(size: int, args: list[Arg]) -> list[Node]:
+def stacks(size: int, args: list[Arg]) -> list[Node]:
     """Return every operand as a stack."""
     return [node if is_mapped else _copied(node, size, node.shape) for node, is_mapped in args]
 
@@ -155,7 +159,7 @@ def _deeper(row: Primitive, size: int, params: dict[str, Any]) -> dict[str, Any]
 
 def _matmul(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
     """Multiply matrices; a vector is a matrix of one row or column."""
-    a, b = _stacks(size, args)
+    a, b = stacks(size, args)
     row, column = (rank == 1 for rank in params["ranks"])
     a = a.reshape(size, 1, *a.shape[1:]) if row else a
     b = b.reshape(*b.shape, 1) if column else b
@@ -175,7 +179,7 @@ def _opened(node: Node, size: int, depth: int) -> Node:
 
 
 def _solve(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
-    a, b = _stacks(size, args)
+    a, b = stacks(size, args)
     depth = a.ndim
     if params["ranks"][1] > 1:
         whole: Node = solve(a, b, ranks=(depth, b.ndim))
@@ -196,11 +200,15 @@ def _broadcast(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
 
 
 def _pack(size: int, args: list[Arg], params: dict[str, Any]) -> Node:
+    return packed_stacks(stacks(size, args), params["ranks"])
+
+
+def packed_stacks(values: Sequence[Node], ranks: Sequence[int]) -> Node:
+    """Return stacks of values of these ranks as one stack of packed vectors."""
     parts: list[Node] = []
     keys: list[tuple[Any, ...]] = []
-    start = 0
-    for (node, is_mapped), rank in zip(args, params["ranks"], strict=True):
-        stack = node if is_mapped else _copied(node, size, node.shape)
+    size, start = values[0].shape[0], 0
+    for stack, rank in zip(values, ranks, strict=True):
         count = math.prod(stack.shape[1:])
         if rank == 0:
             keys.append(((0, size, 1), start))

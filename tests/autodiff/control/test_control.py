@@ -280,3 +280,20 @@ class TestRefusals:
 
 def flat(tree: Any) -> Any:
     return tree[0] if isinstance(tree, tuple) else tree
+
+
+def test_the_graph_of_a_stack_does_not_grow_with_the_examples() -> None:
+    def root(a: Any, w: Any) -> Any:
+        x = dl.while_loop(lambda v: v < a * a, lambda v: v * (1.0 + w) + a, a * w)
+        x = dl.cond(x > 2.0, lambda x: x * w, lambda x: x - w, x)
+        return dl.scan(lambda c, t: (np.tanh(c * t + w), c), x, np.arange(1.0, 5.0))[0]
+
+    sizes = set()
+    for count in (3, 30):
+        a, w = np.linspace(1.0, 9.0, count), 0.5
+        stack = dl.trace(dl.vmap(dl.grad(root, (0, 1)), (0, None)), a, w)
+        sizes.add(len(stack.graph))
+        slopes = np.stack(stack(a, w), axis=-1)
+        own = [dl.grad(root, (0, 1))(a[k], w) for k in range(count)]
+        np.testing.assert_allclose(slopes, own, rtol=1e-12)
+    assert len(sizes) == 1
