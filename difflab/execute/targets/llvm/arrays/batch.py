@@ -15,7 +15,7 @@ from difflab.execute.lower.schedule import batch_first, point_by_point
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import routine_layout
-from difflab.execute.targets.llvm.arrays.failures import FAULT, raise_fault
+from difflab.execute.targets.llvm.arrays.failures import FAULT, STOPPED, raise_fault
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
@@ -87,10 +87,12 @@ class NativeBatch:
         workers = min(self.threads, points)
         blocks = 1 if workers == 1 else min(SHARED * workers, points)
         turns = count()
+        tables: list[Array] = []
         stopped: list[bool] = []
 
         def work() -> None:
             table = np.concatenate([starts, steps, np.zeros(FAULT, np.intp)])
+            tables.append(table)
             memory = np.zeros(self._module.layout.room + 1)
             try:
                 for turn in turns:
@@ -102,7 +104,9 @@ class NativeBatch:
                     entry.run(x, y, v, last - first)
                     raise_fault(table, self._module.accesses)
             except BaseException:
-                stopped.append(True)  # stops the other threads
+                stopped.append(True)
+                for other in tables:  # loops of other threads look there
+                    other[-FAULT] = STOPPED
                 raise
 
         share_out(work, workers)

@@ -31,6 +31,12 @@ UNASKED = 1 << 21
 ASKING = "\n".join(
     [
         "define internal i1 @interrupted(ptr %fault) noinline {",
+        "%before = load i64, ptr %fault, align 8",
+        "%stopped = icmp ne i64 %before, 0",
+        "br i1 %stopped, label %leave, label %look",
+        "leave:",
+        "ret i1 true",
+        "look:",
         "%state = call i32 @PyGILState_Ensure()",
         "%found = call i32 @PyErr_CheckSignals()",
         "%raised = icmp ne i32 %found, 0",
@@ -46,7 +52,7 @@ ASKING = "\n".join(
         "}",
     ]
 )
-"""Whether a signal handler raised an exception, such as KeyboardInterrupt."""
+"""Whether another thread stopped this run, or a signal handler raised an exception."""
 
 
 class ControlWriter:
@@ -143,7 +149,7 @@ class ControlWriter:
     def _reverse_sweep(self, sweep: WhileLoopVjp) -> None:
         """Keep the value before each step in memory that grows, and go back over it."""
         routine, values = self.routine, sizes(sweep.loop.output_shapes)
-        count, kept = len(values), sum(values)
+        count, kept = len(values), max(sum(values), 1)
         test, body, back = self.called.layouts
         constants = self.args[count : len(sweep.loop.input_shapes)]
         bars = self.args[len(sweep.loop.input_shapes) :]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from difflab.errors import ConsistencyError, ResourceError
 
-__all__ = ["FAULT", "INTERRUPTED", "NO_MEMORY", "raise_fault"]
+__all__ = ["FAULT", "INTERRUPTED", "NO_MEMORY", "STOPPED", "raise_fault"]
 
 FAULT = 4
 """The places at the end of a table of addresses: the fault, 0 for none, and an exception."""
@@ -18,6 +18,8 @@ NO_MEMORY = -1
 """The fault of a run for which there was not enough memory."""
 INTERRUPTED = -2
 """The fault of a run in which a signal handler raised an exception, which lies behind the fault."""
+STOPPED = -3
+"""The fault of a run that ends because another thread's run has failed."""
 
 
 def raise_fault(table: NDArray[Any], accesses: Sequence[str]) -> None:
@@ -31,7 +33,7 @@ def raise_fault(table: NDArray[Any], accesses: Sequence[str]) -> None:
         The accesses that checked code names as faults, counted from 1.
     """
     fault, *raised = table[-FAULT:].tolist()
-    if not fault:
+    if fault in (0, STOPPED):
         return
     if fault == INTERRUPTED:
         restore = ctypes.pythonapi.PyErr_Restore

@@ -97,8 +97,9 @@ def test_code_and_graph_do_not_grow_with_the_steps() -> None:
 ENDLESS = """
     import os, signal, threading, time
     import difflab as dl
+    import numpy as np
     endless = dl.trace(lambda x: dl.while_loop(lambda v: v > 0, lambda v: v * 1.0, x), 1.0)
-    fast = dl.compile(endless, "native")
+    fast = dl.compile(endless, "native", threads=2)
     class Stop(Exception):
         pass
     def stop(*_):
@@ -106,7 +107,7 @@ ENDLESS = """
     {handler}
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     try:
-        fast(1.0)
+        fast({point})
     except {wanted} as error:
         print("ended by", repr(error))
     print(fast(-1.0))
@@ -114,6 +115,7 @@ ENDLESS = """
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+@pytest.mark.parametrize("point", ["1.0", "np.ones(8)"])
 @pytest.mark.parametrize(
     ("handler", "wanted", "said"),
     [
@@ -121,8 +123,8 @@ ENDLESS = """
         ("signal.signal(signal.SIGINT, stop)", "Stop", "Stop('from a handler')"),
     ],
 )
-def test_an_endless_loop_ends_by_ctrl_c(handler: str, wanted: str, said: str) -> None:
-    program = textwrap.dedent(ENDLESS).format(handler=handler, wanted=wanted)
+def test_an_endless_loop_ends_by_ctrl_c(handler: str, wanted: str, said: str, point: str) -> None:
+    program = textwrap.dedent(ENDLESS).format(handler=handler, wanted=wanted, point=point)
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
@@ -207,3 +209,15 @@ def test_each_point_of_a_batch_takes_its_own_steps(
     np.testing.assert_allclose(slope(a)[..., 0], 0.5 / np.sqrt(a), rtol=1e-5)
     plan = fast.memory_plan(100)
     assert (plan.spaces, plan.results) == (threads, 8 * 100 * 5)
+
+
+def test_a_value_without_elements_is_carried() -> None:
+    def empty(x: Any, none: Any) -> Any:
+        return dl.while_loop(lambda v: v[0] < 3.0, lambda v: (2.0 * v[0], v[1]), (x, none))
+
+    f = dl.jacobian(dl.trace(empty, 1.0, np.zeros(0)), mode="reverse")
+    assert native(f)(1.0, np.zeros(0)).tolist() == [[4.0]]
+    only = dl.trace(
+        lambda none, x: dl.while_loop(lambda v: x < 0, lambda v: v, none), np.zeros(0), 1.0
+    )
+    assert native(only)(np.zeros(0), 1.0).shape == (0,)
