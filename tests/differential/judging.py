@@ -27,7 +27,9 @@ __all__ = ["FORMULAS", "agree", "noise"]
 
 CLOSE = 32
 """Units in the last place that a few operations of 4 units each come to."""
-MOVES = (2.0**-36, 2.0**-50)
+MOVES = (0.0, 2.0**-36, 2.0**-50)
+"""By 0 nothing is moved, and only the order changes: what cancels exactly in one order leaves
+something in another, and nothing if each term is moved."""
 ROUNDINGS = 64
 """Roundings of 2⁻⁵² that one operation may err by: a sum of 64 terms, a row of 4 units and more."""
 SAMPLES, MANY_SAMPLES = 4, 64
@@ -99,7 +101,8 @@ def noise(
                 far = np.abs(np.subtract(result, right, dtype=np.float64))
                 same = np.equal(result, right) | (np.isnan(result) & np.isnan(right))
                 far = np.where(same, 0.0, np.where(np.isnan(far), np.inf, far))
-                found[place] = np.maximum(found[place], ROUNDINGS * (2.0**-52 / move) * far)
+                scale = ROUNDINGS * (2.0**-52 / move) if move else 1.0
+                found[place] = np.maximum(found[place], scale * far)
     return found
 
 
