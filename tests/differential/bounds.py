@@ -32,6 +32,8 @@ ARGUMENT_ULPS = 8.0
 """By which SciPy's special functions may take another argument, on the negative axis above all."""
 ROUNDED = {"add", "subtract", "multiply", "divide", "sqrt"}
 SPECIAL = {"gamma", "loggamma", "digamma", "polygamma", "erfc", "dpower_exponent"}
+PERIOD, PART = 0.4, 0.382
+"""A larger error is tried in part as well: some functions have the period 1."""
 TOGETHER = 2
 """Moves of all operands at once: all up, and all down."""
 SUMS = {"logaddexp"}
@@ -155,6 +157,8 @@ def _moved(value: Any, error: Array) -> Array:
     if np.asarray(value).dtype == bool:
         return (value ^ error)[None]
     shifts = [value + error, value - error]
+    if np.any(error > PERIOD):
+        shifts.append(value + PART * error)
     near = (np.abs(value) <= error) | (value == 0)
     if np.any(near):
         shifts.append(np.where(near, np.where(value == 0, -value, 0.0), value))
