@@ -15,7 +15,7 @@ import difflab as dl
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.language.printers import text
-from difflab.primitives import add, divide, exp, log, pack, power, subtract
+from difflab.primitives import add, divide, exp, log, power, subtract
 from difflab.referee.referee import Referee
 from difflab.referee.ulp import ulp_distance
 from difflab.stabilisation.rewriting import stabilised
@@ -116,8 +116,6 @@ def test_rewriting_again_changes_nothing(rule: Rule) -> None:
 @EVERY
 def test_text_of_the_result_is_a_program(rule: Rule) -> None:
     stable, _ = stabilised(plain_of(rule))
-    if pack in stable.graph.primitives:
-        pytest.skip("the language has no word for a vector of numbers inside a call")
     again = dl.parse(text(stable))
     point = [value / 2 for value in point_of(rule)]
     np.testing.assert_array_equal(again(*point), stable(*point))
@@ -146,8 +144,8 @@ def test_text_of_the_result_is_a_program(rule: Rule) -> None:
         ("x*x - 4", "square_difference(x, 2)"),
         ("sqrt(x^2)", "abs(x)"),
         # any number of terms
-        ("sqrt(x^2 + y*y + 4 + z^2)", "norm([x, y, 2, z])"),
-        ("log(1 + exp(x) + exp(y))", "logsumexp([0, x, y])"),
+        ("sqrt(x^2 + y*y + 4 + z^2)", "t1 = [x, y, 2, z]\nnorm(t1)"),
+        ("log(1 + exp(x) + exp(y))", "t1 = [0, x, y]\nlogsumexp(t1)"),
         ("log(y + 1 + x)", "log1p(y + x)"),
         ("log(1 + x - y/2)", "log1p(x - y/2)"),
         ("sqrt(x + 1 + y) - 1", "(x + y)/(sqrt(1 + (x + y)) + 1)"),
@@ -155,7 +153,7 @@ def test_text_of_the_result_is_a_program(rule: Rule) -> None:
         ("-1 + y + exp(x)", "y + expm1(x)"),
         ("1 + y - cos(x) + z", "y + versine(x) + z"),
         ("x^2 + z - y^2", "z + square_difference(x, y)"),
-        ("exp(y)/(exp(x) + exp(y) + 1)", "softmax([x, y, 0])[1]"),
+        ("exp(y)/(exp(x) + exp(y) + 1)", "t1 = [x, y, 0]\nsoftmax(t1)[1]"),
         # logarithms of products, quotients and powers of exponentials
         ("log(1 + exp(x))", "softplus(x)"),
         ("log(exp(x) + exp(-x))", "logaddexp(x, -x)"),
