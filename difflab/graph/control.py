@@ -279,18 +279,22 @@ class Checkpoint:
 
     def run(self, on: Interpreter, values: Sequence[Any], batch: Shape) -> list[Any]:
         """Compute the outputs; values may have batch axes in front."""
-        if not isinstance(on, ArrayInterpreter):
-            return prepared(self.function, on)(values)
-        cache, key = self.function.derived_cache, f"evaluation with {on.xp.__name__}"
-        step: Step | None = cache.get(key)
-        if step is None:
-            step = cache[key] = prepared(self.function, on)
-        return step(values)
+        return prepared(self.function, on)(values)
 
 
-def prepared(function: Function, interpreter: Interpreter) -> Step:
-    """Return a function for many evaluations on values of one kind."""
-    fold = Fold(function.graph, function.outputs, interpreter)
+def prepared(function: Function, on: Interpreter) -> Step:
+    """Return a function for many evaluations on values of one kind; on arrays it is kept."""
+    if not isinstance(on, ArrayInterpreter):
+        return _prepared(function, on)
+    cache, key = function.derived_cache, f"evaluation with {on.xp.__name__}"
+    step: Step | None = cache.get(key)
+    if step is None:
+        step = cache[key] = _prepared(function, on)
+    return step
+
+
+def _prepared(function: Function, on: Interpreter) -> Step:
+    fold = Fold(function.graph, function.outputs, on)
     nodes = function.input_nodes
 
     def step(values: Sequence[Any]) -> list[Any]:

@@ -1,9 +1,9 @@
-"""Random nests of loops and choices, against Python's own loops and JAX.
+"""Random nests of loops, choices and checkpoints, against Python's own loops and JAX.
 
-A program changes a vector by operations, `scan`, `fori_loop`, `while_loop` and `cond`, three
-deep. The node's value is held to the same program in Python; its derivatives in both modes, every
-target's code (its accesses checked in some) and batches are held to JAX's forward mode, or without
-JAX to differences of values.
+A program changes a vector by operations, `scan`, `fori_loop`, `while_loop`, `cond` and
+`checkpoint`, three deep. The node's value is held to the same program in Python; its derivatives
+in both modes, every target's code (its accesses checked in some), batches and stacks are held to
+JAX's forward mode, or without JAX to differences of values.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Part:
     Attributes
     ----------
     name : str
-        Of `OPERATIONS`, or ``"scan"``, ``"fori"``, ``"while"``, ``"cond"``.
+        Of `OPERATIONS`, or ``"scan"``, ``"fori"``, ``"while"``, ``"cond"``, ``"checkpoint"``.
     inside : tuple
         The changes of a step, or of each branch.
     steps : int
@@ -96,7 +96,8 @@ def nested(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
         st.integers(0, MOST_STEPS),
         st.booleans(),
     )
-    return loop | st.builds(lambda one, other: Part("cond", (one, other)), body, body)
+    choice = st.builds(lambda one, other: Part("cond", (one, other)), body, body)
+    return loop | choice | body.map(lambda inside: Part("checkpoint", (inside,)))
 
 
 PARTS = st.recursive(PLAIN, lambda inner: PLAIN | nested(inner), max_leaves=6)
@@ -144,12 +145,18 @@ class InPython:
         """Choose."""
         return one(value) if truth else other(value)
 
+    @staticmethod
+    def checkpoint(f: State) -> State:
+        """Keep the values inside."""
+        return f
+
 
 class InGraphs(InPython):
     """difflab's nodes."""
 
     scan = staticmethod(lambda f, init, xs, reverse: dl.scan(f, init, xs, reverse=reverse))
     fori_loop, while_loop, cond = map(staticmethod, (dl.fori_loop, dl.while_loop, dl.cond))
+    checkpoint = staticmethod(lambda f: partial(dl.checkpoint, f))
 
 
 def changed(lib: Library, parts: tuple[Part, ...], c: Any, x: Any, w: Any) -> Any:
@@ -168,6 +175,8 @@ def change(lib: Library, part: Part, c: Any, x: Any, w: Any) -> Any:
     if part.name == "cond":
         one, other = (partial(changed, lib, inside, x=x, w=w) for inside in part.inside)
         return lib.cond(xp.sum(c) > 0.3, one, other, c)
+    if part.name == "checkpoint":
+        return lib.checkpoint(lambda c, x, w: changed(lib, body, c, x, w))(c, x, w)
     if part.name == "scan":
         if not part.steps:
             return c

@@ -86,10 +86,8 @@ def _vjp(
     checkpoint: Checkpoint, y_bar: Node, y: Node, *args: Node, wanted: Sequence[bool]
 ) -> list[Node | None]:
     """Return the cotangents of the arguments, from values that are computed again."""
-    count, sources = (
-        len(checkpoint.function.outputs),
-        [k for k, flows in enumerate(wanted) if flows],
-    )
+    count = len(checkpoint.function.outputs)
+    sources = [place for place, flows in enumerate(wanted) if flows]
     pull = pulled(checkpoint.function, tuple(sources), tuple(range(count)), joins=True)
     bars = unpacked(y_bar, checkpoint.function.output_shapes, checkpoint.single)
     found = dict(zip(sources, inlined(pull, [*args, *bars])[count:], strict=True))
