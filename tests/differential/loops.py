@@ -34,7 +34,8 @@ TOLERANCE = 1e-9
 the first digits."""
 DIFFERENCED = 1e-6
 """What differences with a step of 1e-6 leave."""
-MOST_STEPS = 4
+STEPS = (3, 4, 2, 3, 2, 1, 0)
+"""Of a loop: faults of order are seen from two steps on."""
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "affine": lambda np, c, x, w: 0.5 * w * c + x,
@@ -89,21 +90,20 @@ PLAIN = st.sampled_from(sorted(OPERATIONS)).map(Part)
 def nested(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
     """Return loops and choices over changes."""
     body = st.lists(inner, min_size=1, max_size=3).map(tuple)
-    loop = st.builds(
-        lambda name, body, steps, flag: Part(name, (body,), steps, flag),
-        st.sampled_from(("scan", "fori", "while")),
-        body,
-        st.integers(0, MOST_STEPS),
-        st.booleans(),
+
+    def part(name: str, one: Any, other: Any, steps: int, flag: bool) -> Part:
+        return Part(name, (one, other) if name == "cond" else (one,), steps, flag)
+
+    kinds = st.sampled_from(
+        ("scan", "scan", "scan", "fori", "while", "while", "cond", "checkpoint")
     )
-    choice = st.builds(lambda one, other: Part("cond", (one, other)), body, body)
-    return loop | choice | body.map(lambda inside: Part("checkpoint", (inside,)))
+    return st.builds(part, kinds, body, body, st.sampled_from(STEPS), st.booleans())
 
 
 PARTS = st.recursive(PLAIN, lambda inner: PLAIN | nested(inner), max_leaves=6)
 PROGRAMS = st.builds(
     Program,
-    parts=st.lists(nested(PARTS), min_size=1, max_size=2).map(tuple),
+    parts=st.lists(nested(PARTS), min_size=2, max_size=3).map(tuple),
     size=st.integers(1, 3),
     seed=st.integers(0, 2**16),
     target=st.sampled_from(("native", "native", "auto", "numpy")),
