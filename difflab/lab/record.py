@@ -1,4 +1,4 @@
-"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/1``."""
+"""A comparison as typed, immutable rows, and its JSON schema ``difflab.comparison/2``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
     "read_samples",
 ]
 
-SCHEMA = "difflab.comparison/1"
+SCHEMA = "difflab.comparison/2"
 SAMPLES = "samples"
 """Key of a record's environment that holds the raw samples."""
 TIMING = ("repetitions", "spread", SAMPLES)
@@ -77,12 +77,18 @@ class ReferenceRow:
         The referee's bound on its error.
     status : str
         The worst regularity of an element, or the reason of a failure.
+    proved : bool
+        Whether ball arithmetic encloses every element, so that `error_bound` is rigorous.
+    contradiction : str
+        Where the enclosures and the differences of values exclude each other; else empty.
     """
 
     jacobian: Matrix | None
     digits: int
     error_bound: float | None
     status: str
+    proved: bool = False
+    contradiction: str = ""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -174,7 +180,7 @@ class Comparison:
         return all(row.verdict != "disagree" for row in self.methods)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the comparison in the schema ``difflab.comparison/1``.
+        """Return the comparison in the schema ``difflab.comparison/2``.
 
         The result is strict JSON: numbers that JSON cannot represent are the strings
         ``"nan"``, ``"inf"`` and ``"-inf"``; sizes are exact integers. For order 2 the values

@@ -1,4 +1,4 @@
-"""Reader of saved comparisons: the schema ``difflab.comparison/1`` to its record.
+"""Reader of saved comparisons: the schemas ``difflab.comparison/1`` and ``/2`` to their record.
 
 A file may come from an untrusted source, so the type and the size of every part are checked before
 use; an error message names the path of the invalid part.
@@ -33,6 +33,9 @@ from difflab.lab.record import (
 from difflab.methods.protocol import Family, Size
 
 __all__ = ["from_dict", "from_json"]
+
+_READ = ("difflab.comparison/1", SCHEMA)
+"""The schemas that can be read; the first has no proofs."""
 
 _NUMBERS = (
     "max_abs_error",
@@ -75,12 +78,13 @@ def from_dict(record: Any) -> Comparison:
     InputError
         The dictionary does not follow the schema; the message names the invalid part.
     """
-    if not isinstance(record, Mapping) or record.get("schema") != SCHEMA:
-        raise InputError(f"its schema is not {SCHEMA!r}")
+    schema = record.get("schema") if isinstance(record, Mapping) else None
+    if not isinstance(schema, str) or schema not in _READ:
+        raise InputError(f"its schema is neither {_READ[0]!r} nor {_READ[1]!r}")
     try:
         return _comparison(_RecordPart(record, ""))
     except _FaultError as error:
-        raise InputError(f"it does not follow the schema {SCHEMA!r}: {error}") from error
+        raise InputError(f"it does not follow the schema {schema!r}: {error}") from error
 
 
 class _FaultError(Exception):
@@ -119,6 +123,11 @@ class _RecordPart:
     def text(self) -> str:
         if not isinstance(self.value, str):
             raise self.fault("text")
+        return self.value
+
+    def flag(self) -> bool:
+        if not isinstance(self.value, bool):
+            raise self.fault("true or false")
         return self.value
 
     def one_of(self, allowed: Sequence[str]) -> str:
@@ -196,7 +205,7 @@ def _comparison(record: _RecordPart) -> Comparison:
         point={name: part.array() for name, part in record["point"].items()},
         order=order,
         value=record["value"].array(rank=1),
-        reference=_reference(record["reference"]),
+        reference=_reference(record["reference"], proofs=record["schema"].value == SCHEMA),
         methods=tuple(_with_samples(map(_method, record["methods"].each()), record)),
         environment={k: v for k, v in environment.items() if k not in TIMING},
     )
@@ -232,12 +241,14 @@ def _matrix(record: _RecordPart) -> NDArray[float64]:
     return record.array(rank=2) if record.value != [] else np.zeros((0, 0))
 
 
-def _reference(record: _RecordPart) -> ReferenceRow:
+def _reference(record: _RecordPart, *, proofs: bool) -> ReferenceRow:
     return ReferenceRow(
         jacobian=record["jacobian"].maybe(_matrix),
         digits=record["digits"].integer(),
         error_bound=record["error_bound"].maybe(_RecordPart.size),
         status=record["status"].text(),
+        proved=proofs and record["proved"].flag(),
+        contradiction=record["contradiction"].text() if proofs else "",
     )
 
 

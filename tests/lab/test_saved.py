@@ -3,12 +3,15 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from difflab.errors import InputError
+from difflab.lab.compare import compare
 from difflab.lab.saved import from_dict, from_json
 
 SEED = Path(__file__).parents[1] / "report" / "seed.json"
+"""Of the schema ``difflab.comparison/1``."""
 
 
 @pytest.fixture
@@ -16,7 +19,32 @@ def record():
     return json.loads(SEED.read_text(encoding="utf-8"))
 
 
+def proved(record):
+    """Return the record in the schema ``difflab.comparison/2``."""
+    reference = record["reference"] | {"proved": True, "contradiction": "f by x1"}
+    return record | {"schema": "difflab.comparison/2", "reference": reference}
+
+
+def test_the_first_schema_is_read_as_one_without_proofs(reference):
+    record = compare("x^2", {"x": 3}, methods=["reverse"], timing=False).to_dict()
+    record["schema"] = "difflab.comparison/1"
+    del record["reference"]["proved"], record["reference"]["contradiction"]
+    jsonschema.validate(record, reference("comparison-1.schema"))
+    found = from_dict(record)
+    assert (found.reference.proved, found.reference.contradiction) == (False, "")
+    assert found.methods[0].jacobian.tolist() == [[6.0]]
+
+
+@pytest.mark.parametrize("part", ["proved", "contradiction"])
+def test_the_second_schema_states_what_is_proved(record, part):
+    record = proved(record)
+    del record["reference"][part]
+    with pytest.raises(InputError, match=rf"reference\.{part} is missing"):
+        from_dict(record)
+
+
 def test_there_and_back(record):
+    record = proved(record)
     record["methods"][0].update(max_abs_error="inf", max_ulp_error="nan", jacobian=[["-inf", 1.0]])
     record["methods"][0]["size"]["tree"] = 10**5000
     empty = dict.fromkeys(("tree", "dag", "simplified_tree", "simplified_dag"))
@@ -61,6 +89,7 @@ def test_wrong_parts_are_refused(record):
         (("value",), [10**400], "value[0] is an integer, not within the range of float64"),
         (("reference", "jacobian"), [[1.0], [1.0, 2.0]], "reference.jacobian[1] has 2 elements"),
         (("reference", "digits"), 10**400, "reference.digits is an integer"),
+        (("reference", "proved"), 1, "reference.proved is an integer, not true or false"),
         (("point", "x1"), [1.0, [2.0]], "point.x1[1] is a list"),
         (("expression", "inputs", 0, "shape"), [-1], "expression.inputs[0].shape[0]"),
         (("expression", "text"), None, "expression.text is null"),
@@ -70,7 +99,7 @@ def test_wrong_parts_are_refused(record):
 )
 def test_a_part_of_another_type_is_named(record, path, value, named):
     *way, last = path
-    part = record
+    part = record = proved(record)
     for key in way:
         part = part[key]
     part[last] = value
