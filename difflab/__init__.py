@@ -30,6 +30,7 @@ Comparing
     compare              every method on one function: what is right, what it costs
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
+    enclose              proved bounds of value and derivatives, at a point or over a box
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
+    from difflab.proof import enclose
     from difflab.report.comparison.result import compare
     from difflab.stabilisation.proof import stabilise
 
@@ -119,6 +121,7 @@ __all__ = [
     "detect_anomaly",
     "differentiate",
     "enable_grad",
+    "enclose",
     "evaluate",
     "explain",
     "fori_loop",
@@ -167,6 +170,7 @@ _HOMES = {
     "detect_anomaly": "difflab.eager",
     "differentiate": "difflab.methods.differentiate",
     "enable_grad": "difflab.eager",
+    "enclose": "difflab.proof",
     "evaluate": "difflab.graph.function",
     "explain": "difflab.diagnose",
     "fori_loop": "difflab.autodiff.control.loops",

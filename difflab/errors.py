@@ -223,10 +223,13 @@ class MissingDependencyError(UnsupportedError):
     llvmlite is not installed; add it with: pip install 'difflab[native]'
     >>> print(MissingDependencyError("llvmlite", extra="native", fault="broken: OSError"))
     llvmlite is installed and broken: OSError; mend it with: pip install --force-reinstall llvmlite
+    >>> print(MissingDependencyError("python-flint"))
+    python-flint is not installed; add it with: pip install python-flint
     """
 
-    def __init__(self, package: str, *, extra: str, fault: str = "") -> None:
-        absent = f"is not installed; add it with: pip install 'difflab[{extra}]'"
+    def __init__(self, package: str, *, extra: str = "", fault: str = "") -> None:
+        source = f"'difflab[{extra}]'" if extra else package
+        absent = f"is not installed; add it with: pip install {source}"
         mend = f"is installed and {fault}; mend it with: pip install --force-reinstall {package}"
         super().__init__(f"{package} {mend if fault else absent}")
         self.package = package

@@ -17,7 +17,7 @@ import difflab
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "difflab"
-HEAVY = ("numpy", "scipy", "sympy", "mpmath", "matplotlib")
+HEAVY = ("numpy", "scipy", "sympy", "mpmath", "matplotlib", "flint")
 
 # Where the name to import is not the name to install.
 DISTRIBUTION = {"cupy": "cupy-cuda12x"}

@@ -81,8 +81,17 @@ def fault(*names: str) -> str:
     return next((_broken[name] for name in names if name in _broken), "")
 
 
-def require(name: str, extra: str) -> ModuleType:
+def require(name: str, extra: str = "", distribution: str = "") -> ModuleType:
     """Return an optional module.
+
+    Parameters
+    ----------
+    name : str
+        The module.
+    extra : str
+        The extra of difflab that installs it; empty for a dependency of every installation.
+    distribution : str
+        The name to install it by, where that is not the package's.
 
     Raises
     ------
@@ -91,7 +100,7 @@ def require(name: str, extra: str) -> ModuleType:
     """
     found = load(name)
     if found.module is None:
-        package = name.partition(".")[0]
+        package = distribution or name.partition(".")[0]
         fault = "" if found.reason == "missing" else found.reason
         raise MissingDependencyError(package, extra=extra, fault=fault)
     return found.module

@@ -217,6 +217,9 @@ class Primitive:
         The name on that library, or ``(library, *args)``; None where it has no such function
         and there is no `expansion`. By default `sympy` is `name` for functions of numbers, and
         `mpmath` is the same as `sympy`.
+    flint : str, callable or None
+        The name of a function of `difflab.balls`, or ``(elementary, *args)``, which computes with
+        Taylor expansions of balls; by default the same as `mpmath`.
     c, python : str
         Templates over ``{0}``, ``{1}``, …, which call functions of C99 and `math` and those
         that rows define; empty where there is no function. By default `c` calls `name`, and
@@ -278,6 +281,7 @@ class Primitive:
     infix: str = ""
     sympy: str | Callable[..., Any] | None = DEFAULT
     mpmath: str | Callable[..., Any] | None = DEFAULT
+    flint: str | Callable[..., Any] | None = DEFAULT
     c: str = DEFAULT
     c_function: str = ""
     python: str = DEFAULT
@@ -315,6 +319,7 @@ class Primitive:
         self._default("names", (name,) if of_numbers and not self.infix else ())
         self._default("sympy", name if of_numbers else None)
         self._default("mpmath", self.sympy)
+        self._default("flint", self.mpmath)
         self._default("c", f"{name}({operands})" if self.shape is None else "")
         self._default("python", self.c)
         self._default("latex", upright if of_numbers else "")

@@ -38,6 +38,7 @@ exp2: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * (y * math.log(2))),
     sympy=lambda sympy, x: 2**x,
     mpmath=lambda mp, x: mp.mpf(2) ** x,
+    flint=lambda fl, x: fl.power(2, x),
     latex="2^{{{0}}}",
     samples=(REAL,),
 )
@@ -137,6 +138,7 @@ softplus: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * sigmoid(x)),
     sympy=lambda sympy, x: sympy.log(1 + sympy.exp(x)),
     mpmath=lambda mp, x: mp.log1p(mp.exp(x)),
+    flint="softplus",
     latex="\\ln\\left(1 + e^{{{0}}}\\right)",
     python_function="""\
 def softplus(x):
@@ -159,6 +161,7 @@ logaddexp: Primitive = Primitive(
     ),
     sympy=lambda sympy, a, b: sympy.log(sympy.exp(a) + sympy.exp(b)),
     mpmath=lambda mp, a, b: max(a, b) + mp.log1p(mp.exp(-abs(a - b)) if a != b else 1),
+    flint="logaddexp",
     python="(max({0}, {1}) + log1p(exp(-fabs({0} - ({1})))) if {0} != {1} else {0} + log(2.0))",
     latex="\\ln\\left(e^{{{0}}} + e^{{{1}}}\\right)",
     c_function="""\
@@ -175,6 +178,7 @@ log1mexp: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * dlog1mexp(x)),
     sympy=lambda sympy, x: sympy.log(1 - sympy.exp(x)),
     mpmath=lambda mp, x: mp.log(-mp.expm1(x)) if x > -1 else mp.log1p(-mp.exp(x)),
+    flint=lambda fl, x: fl.log(-fl.expm1(x)),
     c="({0} > -0.6931471805599453 ? log(-expm1({0})) : log1p(-exp({0})))",
     python="(log(-expm1({0})) if {0} > -0.6931471805599453 else log1p(-exp({0})))",
     latex="\\ln\\left(1 - e^{{{0}}}\\right)",

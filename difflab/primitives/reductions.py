@@ -250,6 +250,7 @@ max_: Primitive = Primitive(
     rule=tangent(_largest),
     sympy=_folded("Max"),
     mpmath=None,
+    flint="largest",
     convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
@@ -260,6 +261,7 @@ min_: Primitive = Primitive(
     rule=tangent(_smallest),
     sympy=_folded("Min"),
     mpmath=None,
+    flint="smallest",
     convention="of one array: at a tie the derivative of its last number",
     analytic=False,
     shape=reduced_shape,
@@ -269,6 +271,7 @@ is_maximum: Primitive = Primitive(
     name="is_maximum",
     kernel=_is_maximum,
     rule=elementwise(None),
+    flint="is_maximum",
     analytic=False,
     boolean=True,
     shape=lambda shapes, *, axes, rank: shapes[0],
@@ -277,6 +280,7 @@ argmax: Primitive = Primitive(
     name="argmax",
     kernel=lambda xp, x, *, axes, rank: xp.argmax(x, axis=axes[0]) * 1.0,
     rule=elementwise(None),
+    flint="argmax",
     convention="derivative 0",
     analytic=False,
     shape=reduced_shape,
@@ -286,6 +290,7 @@ norm: Primitive = Primitive(
     kernel=_norm,
     rule=tangent(_weighted(_direction)),
     sympy=_exact_norm,
+    flint="norm",
     convention="derivative 0 at the origin",
     shape=reduced_shape,
 )
@@ -294,6 +299,7 @@ logsumexp: Primitive = Primitive(
     kernel=_logsumexp,
     rule=tangent(_weighted(lambda y, x, axes: softmax(x, axes=axes, rank=len(x.shape)))),
     sympy=_exact_logsumexp,
+    flint="logsumexp",
     shape=reduced_shape,
 )
 softmax: Primitive = Primitive(
@@ -301,6 +307,7 @@ softmax: Primitive = Primitive(
     kernel=_softmax,
     rule=tangent(_softmax_slope),
     sympy=_exact_softmax,
+    flint="softmax",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 log_softmax: Primitive = Primitive(
@@ -308,6 +315,7 @@ log_softmax: Primitive = Primitive(
     kernel=_log_softmax,
     rule=tangent(_log_softmax_slope),
     sympy=_exact_log_softmax,
+    flint="log_softmax",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )
 cumsum: Primitive = Primitive(

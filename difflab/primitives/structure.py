@@ -252,6 +252,7 @@ sum_: Primitive = Primitive(
     name="sum",
     kernel=lambda xp, x, *, axes, rank: xp.sum(x, axis=axes),
     rule=linear(lambda t, position, shapes, *, axes, rank: spread_over(t, shapes[0], axes)),
+    flint="total",
     names=("sum",),
     glyph="Σ",
     shape=reduced_shape,

@@ -1,0 +1,350 @@
+"""Elementary functions of expansions, under mpmath's names: the series are FLINT's.
+
+Where FLINT has no series of a function, it is made of others by operations on whole series:
+exponentials, a quotient, the reversion of the inverse function's series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from difflab.balls.jets import (
+    Fault,
+    Jet,
+    Kind,
+    composed,
+    integer_power,
+    jet,
+    sign_of,
+    terms,
+    worse,
+)
+from difflab.balls.library import LONGEST, Ball, arb, arb_series, shown, whole
+from difflab.balls.series import Series, expanded, hull, on_ball
+
+__all__ = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "derf",
+    "dhypot",
+    "digamma",
+    "dpower",
+    "dpower_exponent",
+    "erf",
+    "erfc",
+    "exp",
+    "expm1",
+    "gamma",
+    "hypot",
+    "log",
+    "log1p",
+    "log10",
+    "logaddexp",
+    "loggamma",
+    "mpf",
+    "polygamma",
+    "power",
+    "sech",
+    "sin",
+    "sinh",
+    "softplus",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+mpf = jet
+
+
+def _function(
+    series: Series,
+    value: Callable[[Ball], Ball],
+    name: str,
+    kind: Kind = "undecided",
+    domain: str = "",
+    more: int = 0,
+) -> Callable[[Any], Jet]:
+    """Return a function of an expansion.
+
+    Parameters
+    ----------
+    series : callable
+        Its series at ``arb_series([value, 1])``.
+    value : callable
+        Its value.
+    name, domain : str
+        For messages: the function, and where it is analytic.
+    kind : str
+        What there is where it is not.
+    more : int
+        How many terms `series` loses.
+    """
+
+    def function(argument: Any) -> Jet:
+        x = jet(argument)
+        at = arb(x.value)
+        found = [on_ball(value, at)]
+        if x.slopes:
+            found += expanded(series, at, terms(x), more)[1:]
+        if all(entry.is_finite() for entry in found):
+            return composed(x, found)
+        where = f"{name} is analytic for {domain}" if domain else f"{name} could not be bounded"
+        fault = Fault(kind, f"{where}; its argument is {shown(at)}", at.is_exact())
+        if not at.is_finite():
+            fault = Fault("undecided", f"the argument of {name} is not known")
+        return Jet(found[0], fault=worse(x.fault, fault))
+
+    return function
+
+
+def _by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
+    """Return the series of a function by reversion of its inverse function's."""
+
+    def series(s: Any) -> Any:
+        at = backward(s[0])
+        found = forward(arb_series([at, 1], s.prec))
+        if found[1].contains(0):
+            return arb_series([at, arb.nan(), arb.nan()], s.prec)
+        shifted = arb_series([0, *(found[k] for k in range(1, s.prec))], s.prec)
+        return shifted.reversion() + at
+
+    return series
+
+
+def _sinh(s: Any) -> Any:
+    return (s.exp() - (-s).exp()) / 2
+
+
+def _cosh(s: Any) -> Any:
+    return (s.exp() + (-s).exp()) / 2
+
+
+def _tanh(s: Any) -> Any:
+    return 1 - 2 * ((2 * s).exp() + 1).inv()
+
+
+def _softplus(s: Any) -> Any:
+    return s + (1 + (-s).exp()).log() if s[0].mid() > 0 else (1 + s.exp()).log()
+
+
+def _softplus_value(v: Ball) -> Ball:
+    return v + (-v).exp().log1p() if v.mid() > 0 else v.exp().log1p()
+
+
+def _log_gamma(s: Any) -> Any:
+    """The series of ln|Γ|."""
+    if s[0] > 0:
+        return s.lgamma()
+    reciprocal = s.rgamma()
+    return -(reciprocal if reciprocal[0] > 0 else -reciprocal).log()
+
+
+def _polygamma(order: int) -> Callable[[Any], Jet]:
+    more = order + 1
+
+    def series(s: Any) -> Any:
+        found = _log_gamma(s)
+        for _ in range(more):
+            found = found.derivative()
+        return found
+
+    return _function(
+        series, lambda v: expanded(series, v, 1, more)[0], "polygamma", "pole", POLES, more
+    )
+
+
+POLES = "x not 0, -1, -2, …"
+UNIT = "-1 < x < 1"
+
+exp = _function(lambda s: s.exp(), lambda v: v.exp(), "exp")
+expm1 = _function(lambda s: s.exp() - 1, lambda v: v.expm1(), "expm1")
+natural = _function(lambda s: s.log(), lambda v: v.log(), "ln", "edge", "x > 0")
+log1p = _function(lambda s: (1 + s).log(), lambda v: v.log1p(), "log1p", "edge", "x > -1")
+sqrt = _function(lambda s: s.sqrt(), lambda v: v.sqrt(), "sqrt", "edge", "x > 0")
+sin = _function(lambda s: s.sin(), lambda v: v.sin(), "sin")
+cos = _function(lambda s: s.cos(), lambda v: v.cos(), "cos")
+tan = _function(lambda s: s.tan(), lambda v: v.tan(), "tan", "pole", "cos(x) ≠ 0")
+asin = _function(lambda s: s.asin(), lambda v: v.asin(), "asin", "edge", UNIT)
+acos = _function(lambda s: s.acos(), lambda v: v.acos(), "acos", "edge", UNIT)
+atan = _function(lambda s: s.atan(), lambda v: v.atan(), "atan")
+sinh = _function(_sinh, lambda v: v.sinh(), "sinh")
+cosh = _function(_cosh, lambda v: v.cosh(), "cosh")
+tanh = _function(_tanh, lambda v: v.tanh(), "tanh")
+sech = _function(lambda s: _cosh(s).inv(), lambda v: v.sech(), "sech")
+asinh = _function(_by_inverse(_sinh, lambda v: v.asinh()), lambda v: v.asinh(), "asinh")
+acosh = _function(
+    _by_inverse(_cosh, lambda v: v.acosh()), lambda v: v.acosh(), "acosh", "edge", "x > 1"
+)
+atanh = _function(
+    _by_inverse(_tanh, lambda v: v.atanh()), lambda v: v.atanh(), "atanh", "edge", UNIT
+)
+softplus = _function(_softplus, _softplus_value, "softplus")
+erf = _function(lambda s: s.erf(), lambda v: v.erf(), "erf")
+erfc = _function(lambda s: s.erfc(), lambda v: v.erfc(), "erfc")
+derf = _function(
+    lambda s: s.erf().derivative(), lambda v: arb_series([v, 1], 2).erf()[1], "derf", more=1
+)
+gamma = _function(lambda s: s.gamma(), lambda v: v.gamma(), "gamma", "pole", POLES)
+loggamma = _function(
+    _log_gamma, lambda v: _log_gamma(arb_series([v], 1))[0], "loggamma", "pole", POLES
+)
+digamma = _function(
+    lambda s: _log_gamma(s).derivative(), lambda v: v.digamma(), "digamma", "pole", POLES, 1
+)
+
+
+def log(x: Any, base: int | None = None) -> Jet:
+    """Return the logarithm, the natural one unless a base is given."""
+    found = natural(x)
+    return found if base is None else found / natural(base)
+
+
+def log10(x: Any) -> Jet:
+    """Return the decimal logarithm."""
+    return log(x, 10)
+
+
+def logaddexp(one: Any, two: Any) -> Jet:
+    """Return log(eᵃ + eᵇ)."""
+    a, b = jet(one), jet(two)
+    if arb(a.value).mid() < arb(b.value).mid():
+        a, b = b, a
+    return a + softplus(b - a)
+
+
+def polygamma(order: Any, x: Any) -> Jet:
+    """Return the derivative of digamma of a constant order."""
+    constant = jet(order)
+    k = None if constant.varies else whole(constant.value)
+    if k is None or not 0 <= k <= LONGEST - 5:
+        reason = f"the order of polygamma is {shown(constant.value)}"
+        return Jet(arb.nan(), fault=Fault("undecided", reason))
+    return digamma(x) if k == 0 else _polygamma(k)(x)
+
+
+def power(x: Any, exponent: Any) -> Jet:
+    """Return xᵖ on x > 0; for an integer constant p for every x, without a pole."""
+    x, p = jet(x), jet(exponent)
+    count = None if p.varies else whole(p.value)
+    if count is not None:
+        return integer_power(x, count)
+    base, at = arb(x.value), arb(p.value)
+    if base > 0:
+        if p.varies:
+            return exp(p * natural(x))
+        return _function(lambda s: s**at, lambda v: v**at, "power")(x)
+    value, integer = arb.nan(), whole(p.value)
+    if integer is not None and (base < 0 or at > 0):
+        value = base**integer
+    elif base == 0 and at > 0:
+        value = arb(0)
+    fault = Fault(
+        "edge",
+        f"a power is analytic for a base above 0; its base is {shown(base)}",
+        base.is_exact() and at.is_exact(),
+    )
+    if not value.is_finite() or x.varies or p.varies:
+        return Jet(value, fault=worse(worse(x.fault, p.fault), fault))
+    return Jet(value)
+
+
+def dpower(x: Any, exponent: Any) -> Jet:
+    """Return p xᵖ⁻¹, and 0 for p = 0."""
+    p = jet(exponent)
+    if whole(p.value) == 0 and not p.varies:
+        return Jet(arb(0))
+    return p * power(x, p - 1)
+
+
+def dpower_exponent(base: Any, exponent: Any) -> Jet:
+    """Return xᵖ log x, and its limit 0 at x = 0 for p > 0."""
+    x, p = jet(base), jet(exponent)
+    found = power(x, p)
+    if x.value == 0 and p.value > 0:
+        return found
+    return found * natural(x)
+
+
+def dhypot(one: Any, two: Any) -> Jet:
+    """Return a/√(a² + b²), and 0 at the origin."""
+    a = jet(one)
+    root = hypot(a, two)
+    if root.value == 0:
+        fault = Fault("jump", "the slope of hypot jumps at the origin", True)
+        return Jet(arb(0), fault=fault if root.varies else None)
+    return a / root
+
+
+def cbrt(argument: Any) -> Jet:
+    """Return the real cube root."""
+    x = jet(argument)
+    sign = sign_of(x)
+    if sign == -1:
+        return -cbrt(-x)
+    if sign == 1:
+        third = arb(1) / 3
+        return _function(lambda s: s**third, lambda v: v.root(3), "cbrt")(x)
+    at = arb(x.value)
+    value = hull([-_cube_root(-at.lower()), _cube_root(at.upper())])
+    fault = Fault(
+        "edge", f"cbrt has an infinite slope at 0; its argument is {shown(at)}", sign == 0
+    )
+    return Jet(value, fault=worse(x.fault, fault) if x.varies else None)
+
+
+def _cube_root(v: Ball) -> Ball:
+    return v.root(3) if v > 0 else arb(0) if v == 0 else -((-v).root(3))
+
+
+def hypot(a: Any, b: Any) -> Jet:
+    """Return √(a² + b²)."""
+    return root_of_squares(jet(a) ** 2 + jet(b) ** 2)
+
+
+def root_of_squares(squares: Jet) -> Jet:
+    """Return the square root of a sum of squares, which has a kink at 0."""
+    sign = sign_of(squares)
+    if sign == 1:
+        return sqrt(squares)
+    at = arb(squares.value)
+    value = arb(0) if sign == 0 else arb(0).union(at.upper().sqrt())
+    if not at.is_finite():
+        return Jet(arb.nan(), fault=squares.fault)
+    fault = Fault("kink", f"the root of a sum of squares, which is {shown(at)}", sign == 0)
+    return Jet(value, fault=worse(squares.fault, fault) if squares.varies else None)
+
+
+def atan2(y: Any, x: Any) -> Jet:
+    """Return the angle of (x, y) between -π and π."""
+    y, x = jet(y), jet(x)
+    above, right = sign_of(y), sign_of(x)
+    if right == 1:
+        return atan(y / x)
+    if above in (1, -1):
+        return half_turn() * above - atan(x / y)
+    if right == -1 and above == 0 and not y.varies:
+        return half_turn() * 2
+    known = above == 0 and right is not None
+    value = arb(0) if known and right == 0 else arb.pi() * arb(0, 1)
+    if known and right == -1:
+        value = arb.pi()
+    fault = Fault(
+        "kink" if known and right == 0 else "jump",
+        f"atan2 jumps at y = 0 for x ≤ 0; y is {shown(y.value)} and x is {shown(x.value)}",
+        known,
+    )
+    return Jet(value, fault=worse(worse(x.fault, y.fault), fault))
+
+
+def half_turn() -> Jet:
+    """Return π/2."""
+    return Jet(arb.pi() / 2)

@@ -1,0 +1,317 @@
+"""Bounds of a function and its derivatives at a point, over a box, and over a divided box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.balls.enclosure import Enclosure, Interval, Obstacle
+from difflab.balls.evaluation import PRECISIONS, evaluated, fault_nodes
+from difflab.balls.jets import Jet
+from difflab.balls.library import Ball, arb, below, between, precision, upward
+from difflab.graph.function import Function
+
+__all__ = ["enclosed"]
+
+Array = NDArray[np.float64]
+Box = Sequence[tuple[float, float]]
+
+MOST_PIECES = 4096
+"""Boxes into which a box is divided at most."""
+
+FEW_PIECES = 64
+"""The same where no width is given, to exclude obstacles that are not there."""
+
+BOX_BITS = PRECISIONS[0]
+
+
+@dataclass(frozen=True)
+class _Flat:
+    """Bounds of the flattened outputs: values, Jacobian and Hessians side by side.
+
+    ``lower`` and ``upper`` have the shape ``(m, 1 + n + n²)``, less what the order leaves out.
+    """
+
+    lower: Array
+    upper: Array
+    outputs: Sequence[Jet]
+    bits: int
+
+
+def enclosed(function: Function, box: Box, order: int = 1, width: float | None = None) -> Enclosure:
+    """Return proved bounds of the values and derivatives on a box.
+
+    Parameters
+    ----------
+    function : Function
+        The function, of n flattened inputs.
+    box : sequence of (float, float)
+        The lower and the upper end of each input; equal for a point.
+    order : int
+        How many derivatives: 0, 1 or 2.
+    width : float, optional
+        The box is divided until no bound exceeds the range by more than this.
+
+    Returns
+    -------
+    Enclosure
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(enclosed(dl.parse("x^2"), [(3.0, 3.0)]))
+    value [9.0, 9.0]
+    jacobian [6.0, 6.0]
+    >>> enclosed(dl.parse("abs(x)"), [(-1.0, 1.0)]).obstacles[0].kind
+    'kink'
+    """
+    if all(low == high for low, high in box):
+        found, sharp = _at_point(function, [low for low, _ in box], order)
+        return _enclosure(function, box, order, found, sharp=sharp)
+    with precision(BOX_BITS):
+        found = _on_box(function, box, order)
+        if width is not None:
+            return _divided(function, box, order, found, width, MOST_PIECES)
+        if any(output.fault is not None for output in found.outputs):
+            return _divided(function, box, order, found, math.inf, FEW_PIECES)
+        return _enclosure(function, box, order, found, sharp=True)
+
+
+# --- a point ----------------------------------------------------------------------------------
+
+
+def _at_point(function: Function, x: Sequence[float], order: int) -> tuple[_Flat, bool]:
+    """Raise the precision until the bounds are adjacent."""
+    balls = [arb(number) for number in x]
+    for bits in PRECISIONS:
+        found = _flat(function, evaluated(function, balls, bits, order), order, bits)
+        if _adjacent(found):
+            return found, True
+    return found, False
+
+
+def _adjacent(found: _Flat) -> bool:
+    """Whether nothing is undecided, and each bound is a number beside the exact one."""
+    if any(output.fault and not output.fault.certain for output in found.outputs):
+        return False
+    above = np.nextafter(np.nextafter(found.lower, np.inf), np.inf)
+    return bool(np.all((found.upper <= above) | np.isnan(found.upper)))
+
+
+def _flat(function: Function, outputs: Sequence[Jet], order: int, bits: int) -> _Flat:
+    """Return the bounds of expansions, rounded outward."""
+    with precision(bits):
+        lower, upper = (
+            np.array([_row(output, function.n, order, end) for output in outputs], dtype=np.float64)
+            for end in (below, upward)
+        )
+    return _Flat(lower, upper, outputs, bits)
+
+
+def _row(output: Jet, n: int, order: int, end: Callable[[Ball], float]) -> list[float]:
+    """Return one end of the value, the gradient and the Hessian of an output."""
+    row = [end(output.value)]
+    blank = 0.0 if output.fault is None else math.nan
+    if order >= 1:
+        slopes = [blank] * n
+        for place, slope in output.slopes.items():
+            slopes[place] = end(slope)
+        row += slopes
+    if order == 2:
+        curves = [blank] * (n * n)
+        for (i, j), curve in (output.curves or {}).items():
+            curves[i * n + j] = curves[j * n + i] = end(curve)
+        row += curves
+    return row
+
+
+# --- a box ------------------------------------------------------------------------------------
+
+
+def _on_box(function: Function, box: Box, order: int) -> _Flat:
+    """Return the natural enclosure, intersected with the mean-value form where it is smooth."""
+    balls = [between(low, high) for low, high in box]
+    found = _flat(function, evaluated(function, balls, BOX_BITS, order), order, BOX_BITS)
+    if order == 0:
+        return found
+    middle = [arb(_middle(low, high)) for low, high in box]
+    steps = [ball - center for ball, center in zip(balls, middle, strict=True)]
+    centers = evaluated(function, middle, BOX_BITS, order - 1)
+    lower, upper = found.lower.copy(), found.upper.copy()
+    for row, (output, center) in enumerate(zip(found.outputs, centers, strict=True)):
+        if output.fault is not None or center.fault is not None:
+            continue
+        for place, ball in _mean_values(output, center, steps, order).items():
+            low, high = below(ball), upward(ball)
+            if math.isfinite(low) and math.isfinite(high):
+                lower[row, place] = np.fmax(lower[row, place], low)
+                upper[row, place] = np.fmin(upper[row, place], high)
+    return replace(found, lower=lower, upper=upper)
+
+
+def _middle(low: float, high: float) -> float:
+    return low + (high - low) / 2 if high - low < math.inf else low / 2 + high / 2
+
+
+def _mean_values(output: Jet, center: Jet, steps: Sequence[Ball], order: int) -> dict[int, Ball]:
+    """Return f(c) + f′(X)(X - c), and the same for the gradient if the order is 2."""
+    value = arb(center.value)
+    for place, slope in output.slopes.items():
+        value += slope * steps[place]
+    found = {0: value}
+    if order == 2:
+        for place in output.slopes:
+            found[1 + place] = arb(center.slopes.get(place, arb(0)))
+        for (i, j), curve in (output.curves or {}).items():
+            found[1 + i] += curve * steps[j]
+            if i != j:
+                found[1 + j] += curve * steps[i]
+    return found
+
+
+# --- a divided box ----------------------------------------------------------------------------
+
+
+@dataclass
+class _Piece:
+    box: list[tuple[float, float]]
+    found: _Flat
+    inner: _Flat
+
+
+def _divided(
+    function: Function, box: Box, order: int, whole: _Flat, width: float, most: int
+) -> Enclosure:
+    """Divide the pieces whose bounds exceed by more than `width` what the function takes on."""
+    pieces = [_piece(function, list(box), order, whole)]
+    wide = _too_wide(pieces, box, width)
+    while wide and len(pieces) + len(wide) <= most:
+        halves = [half for index in wide for half in _halves(pieces[index])]
+        pieces += [_piece(function, half, order, _on_box(function, half, order)) for half in halves]
+        dropped = set(wide)
+        pieces = [piece for index, piece in enumerate(pieces) if index not in dropped]
+        wide = _too_wide(pieces, box, width)
+    lower = np.min([piece.found.lower for piece in pieces], axis=0)
+    upper = np.max([piece.found.upper for piece in pieces], axis=0)
+    worst = max(pieces, key=_telling)
+    found = replace(worst.found, lower=lower, upper=upper)
+    return _enclosure(function, worst.box, order, found, sharp=not wide, pieces=len(pieces))
+
+
+def _telling(piece: _Piece) -> int:
+    """Return how much the obstacle on a piece says: 0 if there is none."""
+    kinds = [output.fault.kind for output in piece.found.outputs if output.fault is not None]
+    return 1 + any(kind != "undecided" for kind in kinds) if kinds else 0
+
+
+def _piece(function: Function, box: list[tuple[float, float]], order: int, found: _Flat) -> _Piece:
+    middle = [arb(_middle(low, high)) for low, high in box]
+    outputs = evaluated(function, middle, BOX_BITS, order)
+    return _Piece(box, found, _flat(function, outputs, order, BOX_BITS))
+
+
+def _halves(piece: _Piece) -> list[list[tuple[float, float]]]:
+    """Divide the side that matters most: its length times the largest slope along it."""
+    sides = np.array([high - low for low, high in piece.box])
+    n = len(sides)
+    slopes = np.abs(piece.inner.lower[:, 1 : 1 + n])
+    weights = np.max(np.where(np.isfinite(slopes), slopes, 0.0), axis=0, initial=0.0)
+    matter = sides * (weights if slopes.shape[1] == n and np.any(sides * weights) else 1.0)
+    place = int(np.argmax(matter))
+    low, high = piece.box[place]
+    cut = _middle(low, high)
+    first, second = list(piece.box), list(piece.box)
+    first[place], second[place] = (low, cut), (cut, high)
+    return [first, second]
+
+
+def _too_wide(pieces: Sequence[_Piece], box: Box, width: float) -> list[int]:
+    """Return the pieces whose bounds exceed values that the function takes on, or may be smooth."""
+    lower = np.array([piece.found.lower for piece in pieces])
+    upper = np.array([piece.found.upper for piece in pieces])
+    lowest = np.fmin.reduce([piece.inner.upper for piece in pieces], axis=0)
+    highest = np.fmax.reduce([piece.inner.lower for piece in pieces], axis=0)
+    with np.errstate(invalid="ignore"):
+        beyond = (lower < lowest - width) | (upper > highest + width)
+    found = set(np.flatnonzero(beyond.reshape(len(pieces), -1).any(axis=1)).tolist())
+    for index, piece in enumerate(pieces):
+        if any(output.fault is not None for output in piece.found.outputs):
+            found.add(index)
+    return [index for index in sorted(found) if _divisible(pieces[index], box, width)]
+
+
+def _divisible(piece: _Piece, box: Box, width: float) -> bool:
+    """Whether a piece is longer than a thousandth of the box, or bounded and longer than rounding.
+
+    A kink stays in some piece, however small: its neighbourhood is not divided for ever.
+    """
+    faulty = any(output.fault is not None for output in piece.found.outputs)
+    least = 2.0**-10 if faulty else 2.0**-40
+    whole = [high - low for low, high in box]
+    return any(
+        high - low > least * side and low < _middle(low, high) < high
+        for (low, high), side in zip(piece.box, whole, strict=True)
+    )
+
+
+# --- the result -------------------------------------------------------------------------------
+
+
+def _enclosure(
+    function: Function, box: Box, order: int, found: _Flat, *, sharp: bool, pieces: int = 1
+) -> Enclosure:
+    n, m = function.n, function.m
+    single = len(function.outputs) == 1
+    lower, upper = found.lower, found.upper
+    blocks = [(slice(0, 1), function.output_shapes[0] if single else (m,))]
+    blocks.append((slice(1, 1 + n), (m, n)))
+    blocks.append((slice(1 + n, None), (n, n) if m == 1 else (m, n, n)))
+    parts = [
+        Interval(lower[:, cut].reshape(shape), upper[:, cut].reshape(shape))
+        for cut, shape in blocks[: order + 1]
+    ]
+    return Enclosure(
+        value=parts[0],
+        jacobian=parts[1] if order >= 1 else None,
+        hessian=parts[2] if order == 2 else None,
+        obstacles=_obstacles(function, box, order, found),
+        bits=found.bits,
+        pieces=pieces,
+        sharp=sharp,
+    )
+
+
+def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[Obstacle, ...]:
+    """Return why derivatives are missing, and where that was written."""
+    if all(output.fault is None for output in found.outputs):
+        return ()
+    balls = [between(low, high) for low, high in box]
+    nodes = fault_nodes(function, balls, found.bits, order)
+    names = _output_names(function)
+    return tuple(
+        Obstacle(
+            name,
+            entry.fault.kind,
+            entry.fault.reason,
+            entry.node,
+            function.graph.place(entry.node),
+            entry.fault.certain,
+        )
+        for name, entry in zip(names, nodes, strict=True)
+        if entry is not None
+    )
+
+
+def _output_names(function: Function) -> list[str]:
+    """Return a name for each flattened output: ``y``, or ``y[1, 2]`` for elements."""
+    found = []
+    for name, shape in zip(function.output_names, function.output_shapes, strict=True):
+        if not shape:
+            found.append(name)
+        else:
+            found += [f"{name}[{', '.join(map(str, at))}]" for at in np.ndindex(shape)]
+    return found

@@ -1,0 +1,135 @@
+"""A function on balls, at a working precision, with derivatives up to order 2.
+
+The derivatives are those of the function's values: a rule that a user gave is not called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from difflab.balls.interpreter import BallInterpreter
+from difflab.balls.jets import Fault, Jet, Truth, jet
+from difflab.balls.library import Ball, arb, exactly, precision
+from difflab.graph.evaluate import Fold, fold_all
+from difflab.graph.function import Function
+
+__all__ = ["PRECISIONS", "FaultNode", "evaluated", "fault_nodes"]
+
+PRECISIONS = (80, 160, 320, 640, 1280, 2560, 5120)
+"""Bits to compute with, one after the other, until a result is as sharp as asked for."""
+
+FRACTIONS_FROM = 320
+"""Bits from which rational operations are exact: a cancellation may be complete."""
+
+PREPARED = 10_000
+"""Nodes of a graph up to which its evaluation is prepared for further points."""
+
+
+def _seeds(balls: Sequence[Ball], order: int, exact: bool) -> list[Jet]:
+    """Return the inputs as expansions of an order, the balls as fractions if they are exact."""
+    one = exactly(arb(1)) if exact else arb(1)
+    values = [exactly(ball) for ball in balls] if exact else balls
+    return [
+        Jet(value, {place: one} if order else None, {} if order == 2 else None)
+        for place, value in enumerate(values)
+    ]
+
+
+def evaluated(function: Function, balls: Sequence[Ball], bits: int, order: int = 0) -> list[Jet]:
+    """Return the flattened outputs as expansions about all points of a box.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    balls : sequence of arb, length n
+        The flattened inputs.
+    bits : int
+        The working precision; from `FRACTIONS_FROM`, rational operations are exact.
+    order : int
+        How many derivatives: 0, 1 or 2.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> (y,) = evaluated(dl.parse("x*exp(x)"), [arb(1)], 80, order=1)
+    >>> float(y.value), float(y.slopes[0]), float(y.value.rad()) < 1e-22
+    (2.718281828459045, 5.43656365691809, True)
+    """
+    exact = bits >= FRACTIONS_FROM
+    with precision(bits):
+        step = _prepared(function, bits)
+        environment = _environment(function, _seeds(balls, order, exact))
+        values = step.again(environment) if len(function.graph) < PREPARED else step(environment)
+        return _flattened(function, values)
+
+
+def _prepared(function: Function, bits: int) -> Fold:
+    """Return the evaluation at a precision, whose constants are computed once."""
+    key = f"balls of {bits} bits"
+    found: Fold | None = function.derived_cache.get(key)
+    if found is None:
+        found = Fold(function.graph, function.outputs, BallInterpreter(bits >= FRACTIONS_FROM))
+        function.derived_cache[key] = found
+    return found
+
+
+def _environment(function: Function, inputs: Sequence[Jet]) -> dict[int, Any]:
+    """Return the value of each input node."""
+    found: dict[int, Any] = {}
+    start = 0
+    for node, shape in zip(function.input_nodes, function.input_shapes, strict=True):
+        if not shape:
+            found[node] = inputs[start]
+            start += 1
+            continue
+        stop = start + math.prod(shape)
+        part = np.empty(stop - start, dtype=object)
+        part[:] = inputs[start:stop]
+        found[node] = part.reshape(shape)
+        start = stop
+    return found
+
+
+def _flattened(function: Function, values: Sequence[Any]) -> list[Jet]:
+    found: list[Jet] = []
+    for value, shape in zip(values, function.output_shapes, strict=True):
+        if isinstance(value, Jet):
+            found += [value] * math.prod(shape)
+            continue
+        whole = np.broadcast_to(np.asarray(value, dtype=object), shape)
+        found += map(jet, whole.ravel().tolist())
+    return found
+
+
+@dataclass(frozen=True)
+class FaultNode:
+    """A fault and the node of the graph where it arose."""
+
+    fault: Fault
+    node: int
+
+
+def fault_nodes(
+    function: Function, balls: Sequence[Ball], bits: int, order: int
+) -> list[FaultNode | None]:
+    """Return for each flattened output why it has no derivative, and the node where that arose."""
+    exact = bits >= FRACTIONS_FROM
+    with precision(bits):
+        environment = _environment(function, _seeds(balls, order, exact))
+        values = fold_all(function.graph, environment, BallInterpreter(exact))
+        outputs = _flattened(function, [values[node] for node in function.outputs])
+    first: dict[int, int] = {}
+    for node in range(len(values) - 1, -1, -1):
+        value = values[node]
+        for entry in value.ravel().tolist() if isinstance(value, np.ndarray) else (value,):
+            if isinstance(entry, Jet | Truth) and entry.fault is not None:
+                first[id(entry.fault)] = node
+    return [
+        None if out.fault is None else FaultNode(out.fault, first[id(out.fault)]) for out in outputs
+    ]

@@ -1,0 +1,121 @@
+"""What the rows of the table and the numbers of a graph are on expansions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from difflab.balls import elementary, matrices, piecewise, reductions
+from difflab.balls.jets import Jet, Undecided, constant
+from difflab.balls.library import arb, exactly
+from difflab.core.primitive import Custom, Primitive
+from difflab.errors import UnsupportedError
+from difflab.graph.expansion import expansion_value
+from difflab.graph.interpreters import ElementInterpreter
+from difflab.graph.ir import Number
+from difflab.primitives import constant_array
+
+__all__ = ["BallInterpreter"]
+
+HOMES: tuple[ModuleType, ...] = (elementary, piecewise, reductions, matrices)
+
+
+class BallInterpreter(ElementInterpreter):
+    """Values are expansions whose coefficients are balls, and arrays of them.
+
+    Parameters
+    ----------
+    exact : bool
+        Whether numbers are fractions, so that rational operations are exact.
+
+    Examples
+    --------
+    >>> from difflab.primitives import sin
+    >>> BallInterpreter().operation(sin)(Jet(arb(0)))
+    Jet(0, {}, None, None)
+    """
+
+    def __init__(self, exact: bool = False) -> None:
+        super().__init__()
+        self.exact = exact
+
+    def constant(self, value: Number, name: str | None) -> Jet:
+        """Return the number exactly: ``pi`` and ``e`` at the working precision."""
+        if name:
+            return Jet(arb.pi() if name == "pi" else arb.const_e())
+        found = constant(value)
+        return Jet(exactly(found.value)) if self.exact else found
+
+    def _make(self, primitive: Primitive) -> Callable[..., Any]:
+        if primitive.holds is not None:
+            return partial(_controlled, self, primitive)
+        if isinstance(primitive.rule, Custom):
+            if primitive.expansion is None:
+                raise UnsupportedError(
+                    f"{primitive.name} cannot be recorded, so it can only be evaluated in float64"
+                )
+            return partial(_opened, self, primitive)
+        return super()._make(primitive)
+
+    def _whole(self, primitive: Primitive) -> Callable[..., Any]:
+        if primitive is constant_array:
+            return partial(_constants, self)
+        form = _form(primitive)
+        return super()._whole(primitive) if form is None else form
+
+    def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
+        form = _form(primitive)
+        if form is None:
+            return lambda *args: expansion_value(primitive, args, self)
+        return form
+
+
+def _form(primitive: Primitive) -> Callable[..., Any] | None:
+    """Return the function that the column `flint` of a row states."""
+    stated = primitive.flint
+    if callable(stated):
+        return partial(stated, elementary)
+    if stated is None:
+        return None
+    for home in HOMES:
+        found: Callable[..., Any] | None = getattr(home, stated, None)
+        if found is not None and stated in home.__all__:
+            return found
+    raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+
+
+def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
+    """Return an array of numbers."""
+    numbers = np.frombuffer(values, dtype=np.float64).tolist()
+    found = np.empty(len(numbers), dtype=object)
+    found[:] = [on.constant(number, None) for number in numbers]
+    return found.reshape(shape)
+
+
+def _controlled(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
+    """Compute a loop or a choice, whose predicates must be decided."""
+    control = primitive.holds
+    shapes = control.output_shapes
+    single = bool(getattr(control, "single", False))
+    try:
+        results = control.run(on, args, ())
+    except Undecided as found:
+        results = [_filled(shape, Jet(arb.nan(), fault=found.fault)) for shape in shapes]
+    if single:
+        return results[0]
+    return np.concatenate([np.asarray(result, dtype=object).ravel() for result in results])
+
+
+def _filled(shape: tuple[int, ...], value: Jet) -> Any:
+    found = np.empty(shape, dtype=object)
+    found.fill(value)
+    return found[()]
+
+
+def _opened(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
+    """Compute a custom function from what it was recorded as."""
+    return expansion_value(primitive, args, on)

@@ -1,0 +1,152 @@
+"""FLINT by python-flint, its working precision, and balls from and to float64.
+
+Importing this module raises `MissingDependencyError` if python-flint is missing or broken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from difflab.core.optional import require
+
+__all__ = [
+    "Ball",
+    "arb",
+    "arb_series",
+    "below",
+    "between",
+    "exactly",
+    "fmpq",
+    "fmpq_series",
+    "nearest",
+    "precision",
+    "shown",
+    "upward",
+    "whole",
+]
+
+_flint: Any = require("flint", distribution="python-flint")
+arb: Any = _flint.arb
+arb_series: Any = _flint.arb_series
+fmpq: Any = _flint.fmpq
+fmpq_series: Any = _flint.fmpq_series
+Ball = Any
+"""An `arb`, or an exact `fmpq`."""
+
+LONGEST = 200
+"""Terms of a series that FLINT may return, which bounds the order of `polygamma`."""
+
+
+@contextmanager
+def precision(bits: int) -> Iterator[None]:
+    """Compute with so many bits.
+
+    The precision is FLINT's global state: it affects the radius of a result, never its proof.
+    """
+    context = _flint.ctx
+    before = context.prec, context.cap
+    context.prec, context.cap = bits, LONGEST
+    try:
+        yield
+    finally:
+        context.prec, context.cap = before
+
+
+def between(low: float, high: float) -> Ball:
+    """Return a ball that contains an interval."""
+    return arb(low) if low == high else arb(low).union(arb(high))
+
+
+def below(ball: Ball) -> float:
+    """Return a float64 that is no more than any number of a ball: the largest, if it is normal.
+
+    Examples
+    --------
+    >>> with precision(80):
+    ...     third = arb(1) / 3
+    >>> below(third) == 1 / 3 < upward(third), below(arb(2)), upward(arb(2))
+    (True, 2.0, 2.0)
+    """
+    low = arb(ball).lower()
+    if low.is_nan() or not low.is_finite():
+        return math.nan if low.is_nan() else -math.inf
+    found = float(low)
+    if math.isinf(found):
+        return -math.inf if found < 0 else math.nextafter(found, 0.0)
+    return found if arb(found) <= low else math.nextafter(found, -math.inf)
+
+
+def upward(ball: Ball) -> float:
+    """Return a float64 that is no less than any number of a ball."""
+    return 0.0 - below(-ball)
+
+
+def nearest(ball: Ball) -> float | None:
+    """Return the float64 to which every number of a ball rounds, ties to even; else None.
+
+    Examples
+    --------
+    >>> nearest(arb(1) / 3) is None  # at 53 bits
+    True
+    >>> with precision(100):
+    ...     nearest(arb(1) / 3) == 1 / 3
+    True
+    """
+    ball = arb(ball)
+    if ball.is_exact():
+        return _rounded(ball)
+    if not ball.is_finite():
+        return None
+    low, high = _rounded(ball.lower()), _rounded(ball.upper())
+    return low if low == high else None
+
+
+def _rounded(number: Ball) -> float:
+    """Return an exact number, rounded to the nearest float64."""
+    if number.is_nan():
+        return math.nan
+    if not number.is_finite():
+        return math.inf if number > 0 else -math.inf
+    digits, exponent = map(int, number.man_exp())
+    size = digits.bit_length() + exponent
+    if size > 1025 or size < -1080:
+        return math.copysign(math.inf if size > 0 else 0.0, digits)
+    try:
+        return float(digits << exponent) if exponent >= 0 else digits / (1 << -exponent)
+    except OverflowError:
+        return math.copysign(math.inf, digits)
+
+
+def exactly(ball: Ball) -> Any:
+    """Return a ball of radius zero as a fraction; anything else unchanged."""
+    if type(ball) is fmpq or not ball.is_exact() or not ball.is_finite():
+        return ball
+    digits, exponent = ball.man_exp()
+    shift = int(exponent)
+    if abs(shift) > 10_000:
+        return ball
+    return fmpq(digits) * 2**shift if shift >= 0 else fmpq(digits, 2**-shift)
+
+
+def whole(ball: Ball) -> int | None:
+    """Return the integer that an exact number is; None if it is none.
+
+    Examples
+    --------
+    >>> whole(arb(3)), whole(arb(3.5)), whole(arb(3, 0.1)), whole(fmpq(6, 2))
+    (3, None, None, 3)
+    """
+    if type(ball) is fmpq:
+        return int(ball.numer()) if ball.denom() == 1 else None
+    if not ball.is_exact() or not ball.is_integer():
+        return None
+    return int(ball.unique_fmpz()) if abs(ball) < 2.0**64 else None
+
+
+def shown(ball: Ball) -> str:
+    """Return a ball for a message: its number, or its ends."""
+    low, high = below(ball) + 0.0, upward(ball) + 0.0
+    return f"{low:.6g}" if f"{low:.6g}" == f"{high:.6g}" else f"in [{low:.6g}, {high:.6g}]"
