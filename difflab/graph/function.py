@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ from difflab.core.ownership import owned
 from difflab.core.primitive import Custom
 from difflab.core.wording import counted
 from difflab.errors import InputError, PointError
+from difflab.graph.arguments import Arguments, by_input
 from difflab.graph.builder import Builder
 from difflab.graph.derived import DerivedCache
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter, fold, fold_all
@@ -48,6 +48,9 @@ class Function(Views):
     structure : Structure, optional
         How a call groups the outputs into tuples, lists and dicts; None returns the only
         output, or the tuple of them.
+    arguments : Arguments, optional
+        How a call groups the inputs into trees, where an argument is one; None takes a value for
+        each input. With trees, a call by position may still give a value for each input.
     text : str, optional
         The program that was parsed. A derivative or a rewritten function has none: it is not
         what that text says, though its graph still has locations in that text.
@@ -68,6 +71,7 @@ class Function(Views):
     output_names: tuple[str, ...]
     structure: Structure | None = None
     text: str | None = None
+    arguments: Arguments | None = None
 
     @classmethod
     def build(
@@ -78,12 +82,13 @@ class Function(Views):
         output_names: Sequence[str],
         structure: Structure | None = None,
         text: str | None = None,
+        arguments: Arguments | None = None,
     ) -> Function:
         """Freeze what `outputs` need of `builder` into a function."""
         graph, kept = builder.freeze(outputs)
         by_name = {name: node for node, name in graph.names.items()}
         places = tuple(by_name[builder.names[node]] for node in inputs)
-        return cls(graph, places, kept, tuple(output_names), structure, text)
+        return cls(graph, places, kept, tuple(output_names), structure, text, arguments)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -254,24 +259,9 @@ class Function(Views):
         PointError
             A value is missing, unknown or of the wrong shape.
         """
-        if len(args) > len(self.inputs):
-            raise PointError(
-                f"the function has {len(self.inputs)} inputs ({shortened(self.inputs)}), "
-                f"but {len(args)} values were given"
-            )
-        given = dict(zip(self.inputs, args, strict=False))
-        known = frozenset(self.inputs)
-        for name, value in kwargs.items():
-            if name not in known:
-                near = get_close_matches(str(name), self.inputs[:1000], 1)
-                choice = f"its inputs are {shortened(self.inputs)}"
-                raise PointError(
-                    f"the function has no input '{name}'",
-                    hint=f"did you mean '{near[0]}'?" if near else choice,
-                )
-            if name in given:
-                raise PointError(f"the input '{name}' was given twice")
-            given[name] = value
+        if self.arguments is not None:
+            args, kwargs = self.arguments.flattened(args, kwargs, self.inputs)
+        given = by_input(self.inputs, args, kwargs)
         missing = [name for name in self.inputs if name not in given]
         if missing:
             raise PointError(
@@ -293,6 +283,7 @@ class Function(Views):
             and self.input_shapes == other.input_shapes
             and self.output_names == other.output_names
             and self.structure == other.structure
+            and self.arguments == other.arguments
             and self._same_computation(other)
         )
 

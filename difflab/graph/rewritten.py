@@ -36,7 +36,8 @@ def rewritten(
     copied = rewrite(function.graph, builder, rule, **more)
     inputs = [copied[node] for node in function.input_nodes]
     outputs = [copied[node] for node in function.outputs]
-    return Function.build(builder, inputs, outputs, function.output_names, function.structure)
+    names, structure = function.output_names, function.structure
+    return Function.build(builder, inputs, outputs, names, structure, arguments=function.arguments)
 
 
 def selected(
@@ -48,4 +49,5 @@ def selected(
     """Return the function of the same inputs with other nodes as outputs, and what they need."""
     inputs = function.input_nodes
     graph, kept = function.graph.pruned([*inputs, *outputs])
-    return Function(graph, kept[: len(inputs)], kept[len(inputs) :], tuple(names), structure)
+    nodes, results = kept[: len(inputs)], kept[len(inputs) :]
+    return Function(graph, nodes, results, tuple(names), structure, arguments=function.arguments)

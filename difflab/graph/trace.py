@@ -15,12 +15,14 @@ import numpy as np
 from difflab.core.devices import module_of
 from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
+from difflab.graph.arguments import Arguments
 from difflab.graph.builder import Builder, Span
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
 from difflab.graph.node import AssignedError, Node
 from difflab.graph.point_values import PointValues
+from difflab.graph.pytree import LEAF, Structure, flatten, is_container, unflatten
 from difflab.graph.source import NOWHERE
 
 __all__ = ["TraceBuilder", "trace"]
@@ -32,19 +34,23 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     Parameters
     ----------
     function : callable
-        Python code over numbers and NumPy arrays.
-    *examples : float or array
-        One value per argument; only their shapes matter.
+        Python code over numbers and NumPy arrays, and trees of them: tuples, named tuples, lists,
+        dicts and dataclasses.
+    *examples : tree
+        One per argument; only their shapes and their trees matter. A list or tuple of plain
+        numbers is an array.
 
     Returns
     -------
     Function
-        With an input per argument, named as in the signature.
+        With an input for each leaf of the arguments, named as in the signature: the leaf
+        ``params["w"]`` is the input ``params_w``. A call takes the trees, or the inputs by name.
+        Nested results keep their trees.
 
     Raises
     ------
     InputError
-        An example is neither a number nor an array of numbers.
+        An example is neither a number nor an array of numbers, nor a tree of these.
     TraceError
         The code branches on a value, leaves NumPy, or returns something other than values.
 
@@ -54,20 +60,33 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     >>> f = trace(lambda a, b: np.sin(a) * b, 1.0, 2.0)
     >>> f.inputs, float(f(0.0, 3.0))
     (('a', 'b'), 0.0)
+    >>> line = lambda params, x: params["w"] @ x + params["b"]
+    >>> g = trace(line, {"w": np.ones(2), "b": 0.0}, [1, 2])
+    >>> g.inputs, float(g({"w": np.array([2.0, 3.0]), "b": 1.0}, [1, 2]))
+    (('params_b', 'params_w', 'x'), 9.0)
     """
     if not callable(function):
         raise InputError(
             f"trace takes Python code to run, not {type(function).__name__}",
             hint="text is a function by dl.parse(text)",
         )
-    names = _names(function, len(examples))
-    shapes = [_shape(example) for example in examples]
+    leaves, trees = [], []
+    for example in examples:
+        found, tree = ([example], LEAF) if _is_leaf(example) else flatten(example)
+        leaves += found
+        trees.append(tree)
+    arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
+    shapes = map(_shape, leaves)
     with TraceBuilder() as builder:
+        names = arguments.inputs()
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
-        result = function(*(Node(builder, node) for node in inputs))
-        outputs = _outputs(builder, result)
+        values = [Node(builder, node) for node in inputs]
+        groups = zip(trees, arguments.groups(), strict=True)
+        result = function(*(unflatten(tree, [values[k] for k in group]) for tree, group in groups))
+        outputs, structure = _outputs(builder, result)
     labels = output_names([None] * len(outputs), names)
-    return Function.build(builder, inputs, outputs, labels)
+    grouped = None if set(trees) <= {LEAF} else arguments
+    return Function.build(builder, inputs, outputs, labels, structure, arguments=grouped)
 
 
 _BEGINNINGS = count(1)
@@ -171,6 +190,17 @@ class TraceBuilder(Builder):
         return node
 
 
+def _is_leaf(example: Any) -> bool:
+    """Whether an example is one input: an array, a number, or a list of plain numbers."""
+    if not is_container(example) or example is None:
+        return True
+    return (
+        isinstance(example, tuple | list)
+        and not hasattr(example, "_fields")
+        and all(isinstance(leaf, int | float) for leaf in flatten(example)[0])
+    )
+
+
 def _shape(example: Any) -> Shape:
     if isinstance(example, Node):
         return example.shape
@@ -204,21 +234,35 @@ def _names(function: Callable[..., Any], wanted: int) -> list[str]:
     return [f"x{position + 1}" for position in range(wanted)]
 
 
-def _outputs(builder: Builder, result: Any) -> list[int]:
-    """Return the nodes of what the code returned; numbers become constants."""
-    parts: Sequence[Any] = result if isinstance(result, tuple | list) else [result]
-    nodes = []
-    for part in parts:
-        if isinstance(part, np.ndarray) and part.dtype == object:
-            nodes += _outputs(builder, part.ravel().tolist())
-        elif isinstance(part, Node):
-            if part.builder is not builder:
-                raise TraceError("traced code returned a value of another trace")
-            nodes.append(part.id)
-        elif isinstance(part, int | float | np.number):
-            nodes.append(builder.constant(float(part)))
-        else:
-            raise TraceError(
-                f"traced code returned {type(part).__name__}, not a value of its arguments"
-            )
-    return nodes
+def _outputs(builder: Builder, result: Any) -> tuple[list[int], Structure | None]:
+    """Return the nodes of what the code returned, and its tree unless it is a flat sequence."""
+    plain = isinstance(result, tuple | list) and not hasattr(result, "_fields")
+    parts: Sequence[Any] = result if plain else [result]
+    if not any(is_container(part) and part is not None for part in parts):
+        return [node for part in parts for node in _flat(builder, part)], None
+    leaves, structure = flatten(result)
+    if not leaves:
+        raise _not_a_value(result)
+    return [_node(builder, leaf) for leaf in leaves], structure
+
+
+def _flat(builder: Builder, part: Any) -> list[int]:
+    """Return the node of a result, or those of an array of them."""
+    if isinstance(part, np.ndarray) and part.dtype == object:
+        return [_node(builder, element) for element in part.ravel().tolist()]
+    return [_node(builder, part)]
+
+
+def _node(builder: Builder, part: Any) -> int:
+    """Return the node of one result; a number becomes a constant."""
+    if isinstance(part, Node):
+        if part.builder is not builder:
+            raise TraceError("traced code returned a value of another trace")
+        return part.id
+    if isinstance(part, int | float | np.number):
+        return builder.constant(float(part))
+    raise _not_a_value(part)
+
+
+def _not_a_value(part: Any) -> TraceError:
+    return TraceError(f"traced code returned {type(part).__name__}, not a value of its arguments")

@@ -127,7 +127,10 @@ class _Stabiliser:
         copied = rewrite(graph, builder, self._copy)
         outputs = [copied[node] for node in function.outputs]
         inputs = [copied[node] for node in function.input_nodes]
-        stable = Function.build(builder, inputs, outputs, function.output_names, function.structure)
+        names, structure = function.output_names, function.structure
+        stable = Function.build(
+            builder, inputs, outputs, names, structure, arguments=function.arguments
+        )
         numbers = builder.graph().numbers_after(outputs)
         return stable, tuple(
             Rewrite(found.rule, found.before, int(numbers[found.after]))

@@ -25,6 +25,8 @@ TAKERS: dict[str, Callable[[Any], Any]] = {
 def test_text_is_to_be_parsed_and_code_to_be_traced(name: str) -> None:
     with pytest.raises(InputError, match=f"^{name} takes a Function, not str\nhint: .*dl.parse"):
         TAKERS[name]("x^2")
+    if name == "jacobian":  # also of Python code
+        return
     with pytest.raises(InputError, match=f"^{name} takes a Function, not function\nhint: .*trace"):
         TAKERS[name](lambda x: x**2)
 

@@ -66,13 +66,16 @@ def gradient(function: Function, mode: SweepMode = "reverse") -> Function:
 def _gradient(function: Function, mode: SweepMode) -> Function:
     """Return ∇f, built node by node without rolling up repetition."""
     require_scalar(function, "gradient", "jacobian")
-    return derived(*entries(function, mode), "gradient", fewest=mode == "auto")
+    slope = derived(*entries(function, mode), "gradient", fewest=mode == "auto")
+    return replace(slope, arguments=function.arguments)
 
 
 def _repeating(function: Function, mode: SweepMode) -> Function:
     """Return `function` with its repetition as vectors, where one sweep differentiates it."""
     check_mode(mode)
-    return rolled(function, LARGE) if mode == "reverse" else function
+    if mode != "reverse":
+        return function
+    return replace(rolled(function, LARGE), arguments=function.arguments)
 
 
 def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Function:
@@ -113,6 +116,7 @@ def value_and_gradient(function: Function, mode: SweepMode = "reverse") -> Funct
         sweep.function.input_nodes,
         [value.id, row.id],
         [function.output_names[0], "gradient"],
+        arguments=function.arguments,
     )
 
 
@@ -156,7 +160,8 @@ def jacobian(function: Function, mode: SweepMode = "auto") -> Function:
     require_memory(8 * m * n, f"the matrix of {m:,} × {n:,} derivatives")
     sweep, flat = entries(function, mode)
     matrix: Node = reshape(flat, shape=(m, n), rank=1)
-    return derived(sweep, matrix, "jacobian", fewest=mode == "auto")
+    whole = derived(sweep, matrix, "jacobian", fewest=mode == "auto")
+    return replace(whole, arguments=function.arguments)
 
 
 def hessian(function: Function) -> Function:

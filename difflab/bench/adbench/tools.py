@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.autodiff.callables.grad import grad, jacfwd, jacrev
+from difflab.autodiff.callables.grad import grad
+from difflab.autodiff.callables.jacobian import jacfwd, jacrev
 from difflab.bench.adbench.maths import Maths, autograd_maths, difflab_maths, jax_maths, torch_maths
 from difflab.bench.adbench.problems import AdbenchProblem, JacobianKind
 from difflab.execute import compile
