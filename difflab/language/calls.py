@@ -239,3 +239,11 @@ CALLS: Mapping[str, ArrayCall] = _table(
 
 LIST = ArrayCall("[…]", lambda nodes, _: placing.listed(nodes), 1, None)
 """The list of an array's elements."""
+
+
+def _no_call(nodes: Sequence[Node], static: Statics) -> Node:
+    raise AssertionError("a loop is no function of its operands")
+
+
+ITERATE = ArrayCall("iterate", _no_call, 1, None)
+"""A loop, whose parentheses hold clauses."""

@@ -26,7 +26,7 @@ from difflab.language.operators import COMPARISONS, FLOOR, LEVEL, NEGATE, ROW, U
 from difflab.language.scope import Scope
 from difflab.primitives import by_spelling, index, negative, power
 
-__all__ = ["ExpressionParser", "Handler", "table"]
+__all__ = ["BEFORE_CALL", "ExpressionParser", "Frame", "Handler", "table"]
 
 Handler = Callable[[int, int, int], None]
 
@@ -34,7 +34,8 @@ _OPENERS = frozenset({int(TokenKind.OPEN), int(TokenKind.BRACKET)})
 _DEEPEST = 1_000_000
 """Maximum number of open parentheses, against megabytes of `(`."""
 
-_BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
+BEFORE_CALL = re.compile(r"[ \t\xa0]*\(")
+"""What follows the name of a function that is called."""
 
 # Plain integers: looking a member up on the enumeration costs more than using it.
 _OPEN, _MATMUL = int(TokenKind.OPEN), int(TokenKind.MATMUL)
@@ -145,7 +146,7 @@ class ExpressionParser:
         if node is None:
             name = clean_name(self.text, start, end)
             row: Primitive | ArrayCall | None = by_spelling.get(name)
-            if name in CALLS and (row is not None or _BEFORE_CALL.match(self.text, end)):
+            if name in CALLS and (row is not None or BEFORE_CALL.match(self.text, end)):
                 row = CALLS[name]
             if row is not None:
                 self.function = row, start, end

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflab.errors import ParseError
 from difflab.language import complaints
 from difflab.language.brackets import read_integers, read_place
-from difflab.language.calls import LIST, ArrayCall, Statics
+from difflab.language.calls import ITERATE, LIST, ArrayCall, Statics
 from difflab.language.complaints import TextSpan
 from difflab.language.expression import ExpressionParser, Frame, Handler, table
 from difflab.language.lexer import TokenKind
@@ -46,7 +46,8 @@ class ListParser(ExpressionParser):
     def _list(self, kind: int, start: int, end: int) -> None:
         """Open an array, or read the integers in brackets after the arguments of a call."""
         row = self.frames[-1].row if self.frames else None
-        if not isinstance(row, ArrayCall) or self.operators[-1] != _OPEN:
+        inside = self.operators[-1] == _OPEN and row is not ITERATE
+        if not isinstance(row, ArrayCall) or not inside:
             self.frames.append(Frame(LIST, len(self.nodes), start, start))
             self.prefix(_BRACKET, start, end)
             return

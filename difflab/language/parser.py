@@ -12,7 +12,7 @@ from difflab.language.brackets import read_shape
 from difflab.language.complaints import TextSpan
 from difflab.language.expression import Frame, Handler, table
 from difflab.language.lexer import TokenKind
-from difflab.language.lists import ListParser
+from difflab.language.loops import LoopParser
 
 __all__ = ["parse"]
 
@@ -63,7 +63,7 @@ def parse(text: str) -> Function:
     return parser.result()
 
 
-class _ProgramParser(ListParser):
+class _ProgramParser(LoopParser):
     """Parser of statements: handles tokens at the start and at the end of each."""
 
     def __init__(self, text: str) -> None:
@@ -159,6 +159,9 @@ class _ProgramParser(ListParser):
     def _end_of_expression(self, kind: int, start: int, end: int) -> None:
         self.reduce(1)
         if self.frames:
+            if kind == TokenKind.SEMICOLON:
+                self.semicolon(kind, start, end)
+                return
             raise complaints.unclosed(self.text, self.frames[-1].opener)
         node, left, right = self.nodes[0], self.starts[0], self.ends[0]
         if self.target is None or self.target_span is None:

@@ -16,7 +16,7 @@ from difflab.graph.counts import operation_count
 from difflab.graph.custom.rows import packed, unpacked
 from difflab.graph.node import Node
 
-__all__ = ["append_loop"]
+__all__ = ["append_loop", "loop_value"]
 
 MOST_UNROLLED = 10_000
 """Nodes up to which a loop is unrolled for what has no loops: formulas as text, SymPy, C."""
@@ -24,8 +24,14 @@ MOST_UNROLLED = 10_000
 
 def append_loop(loop: Loop, values: Sequence[Any]) -> list[Node]:
     """Append the loop to the graph of its arguments; return its outputs."""
+    return unpacked(loop_value(loop, values), loop.output_shapes)
+
+
+def loop_value(loop: Loop, values: Sequence[Any]) -> Node:
+    """Append the loop to the graph of its arguments; return its outputs as one vector."""
     row = _row(Contents(loop.body), loop.carries, loop.arrays, loop.steps, loop.reverse)
-    return unpacked(row(*values), loop.output_shapes)
+    value: Node = row(*values)
+    return value
 
 
 def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> Node:

@@ -25,13 +25,18 @@ from difflab.graph.function import Function
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["append_while_loop"]
+__all__ = ["append_while_loop", "while_loop_value"]
 
 
 def append_while_loop(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:
     """Append the loop to the graph of its arguments; return its outputs."""
-    row = _row(Contents(loop.test), Contents(loop.body))
-    return unpacked(row(*values), loop.output_shapes)
+    return unpacked(while_loop_value(loop, values), loop.output_shapes)
+
+
+def while_loop_value(loop: WhileLoop, values: Sequence[Any]) -> Node:
+    """Append the loop to the graph of its arguments; return its outputs as one vector."""
+    value: Node = _row(Contents(loop.test), Contents(loop.body))(*values)
+    return value
 
 
 def _append_vjp(loop: WhileLoop, values: Sequence[Any]) -> list[Node]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from difflab.core.primitive import Custom, Params, Primitive
 from difflab.graph.builder import Builder
+from difflab.graph.control import Loop
 from difflab.graph.expansion import expand
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW
@@ -15,7 +16,7 @@ from difflab.graph.rewritten import rewritten
 __all__ = ["expanded"]
 
 
-def expanded(function: Function, *, customs: bool = True) -> Function:
+def expanded(function: Function, *, customs: bool = True, loops: bool = True) -> Function:
     """Return the function with companions such as ``dlog`` expanded into ordinary operations.
 
     Parameters
@@ -24,6 +25,8 @@ def expanded(function: Function, *, customs: bool = True) -> Function:
         The function to rewrite.
     customs : bool
         Whether custom functions and loops are expanded as well, where that is possible.
+    loops : bool
+        Whether loops are among those.
 
     Examples
     --------
@@ -31,8 +34,15 @@ def expanded(function: Function, *, customs: bool = True) -> Function:
     >>> expanded(dl.gradient(dl.parse("ln(x)"))).graph.primitives[0]
     <primitive divide>
     """
-    rule = expand if customs else _expand_companion
-    while any(row.expansion and (customs or not _custom(row)) for row in _rows(function)):
+
+    def opens(row: Primitive) -> bool:
+        kept = not customs if loops or not isinstance(row.holds, Loop) else True
+        return row.expansion is not None and not (kept and isinstance(row.rule, Custom))
+
+    def rule(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
+        return expand(builder, node, row, args, params) if opens(row) else None
+
+    while any(map(opens, _rows(function))):
         function = rewritten(function, rule)  # an expansion may have operations with expansions
     return function
 
@@ -45,13 +55,3 @@ def _rows(function: Function) -> list[Primitive]:
         for code in np.unique(graph.opcode).tolist()
         if code >= FIRST_ROW
     ]
-
-
-def _custom(row: Primitive) -> bool:
-    return isinstance(row.rule, Custom)
-
-
-def _expand_companion(
-    builder: Builder, node: int, row: Primitive, args: Args, params: Params
-) -> int | None:
-    return None if _custom(row) else expand(builder, node, row, args, params)

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from difflab.core.primitive import Custom, Primitive
+from difflab.graph.control import Loop, WhileLoop
 from difflab.graph.described import length, roles
 from difflab.graph.function import Function
 from difflab.graph.names import FreshNames, output_names
@@ -16,6 +17,7 @@ from difflab.language.lexer import is_name
 from difflab.language.printers.arrays import ArrayForms, written_number
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import ANYTHING, ATOM, NEGATIVE, TemplateForm, make_form
+from difflab.language.printers.loops import LoopForms, Step
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import Part
 from difflab.language.scope import CONSTANTS, KEYWORDS
@@ -47,8 +49,8 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
         comments name what the language cannot spell. Otherwise such a list is the program's last
         line, which lists outputs.
     calls : bool
-        Whether loops, branches and custom functions are printed as calls, for reading, although
-        they could be written out.
+        Whether branches and custom functions are printed as calls, for reading, although they
+        could be written out.
 
     Returns
     -------
@@ -59,8 +61,8 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
     Notes
     -----
     `parse` reads the text back, as a function of the same values. Exceptions are arrays without
-    elements, and operations that consist of functions or of Python code and cannot be written out
-    (a `while_loop`, a long `scan`), which are printed as calls. Names that the language reserves
+    elements, and operations that cannot be written out, which are printed as calls: those that run
+    Python code, and the reverse mode of a `while_loop`. Names that the language reserves
     get an underscore, and the inputs are read in natural order.
 
     Examples
@@ -78,19 +80,29 @@ def text(function: Function, *, whole: bool = False, calls: bool = False) -> str
 
 
 class _Text(ExpressionPrinter):
-    """Printer of one program: the names and the text of each node."""
+    """Printer of one program: the names and the text of each node.
 
-    def __init__(self, function: Function, whole: bool, calls: bool) -> None:
-        super().__init__(PrintedGraph(function, implied={as_number, broadcast}, calls=calls))
+    The step of a loop is another, with `fresh` names of its own and the names of its inputs.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        whole: bool,
+        calls: bool,
+        fresh: FreshNames | None = None,
+        inputs: Sequence[str] = (),
+    ) -> None:
+        implied = {as_number, broadcast}
+        super().__init__(PrintedGraph(function, implied=implied, calls=calls, loops=True))
         self.whole = whole
-        self.fresh = FreshNames(reserved=RESERVED)
-        self.names = {
-            node: self.fresh.fresh(_legal(name))
-            for node, name in zip(
-                self.view.function.input_nodes, self.view.function.inputs, strict=True
-            )
-        }
+        self.calls = calls
+        self.fresh = fresh or FreshNames(reserved=RESERVED)
+        function = self.view.function
+        names = inputs or [self.fresh.fresh(_legal(name)) for name in function.inputs]
+        self.names = dict(zip(function.input_nodes, names, strict=True))
         self.arrays = ArrayForms(self.view)
+        self.loops = LoopForms(self.view, self.names, self._step)
         self.inputs = frozenset(self.names.values())
         self.lines: list[str] = []
 
@@ -104,21 +116,40 @@ class _Text(ExpressionPrinter):
         for name in variables:
             if name is not None and name not in self.inputs:
                 self.fresh.fresh(name)
+        self._define(named)
+        self._finish(variables)
+        return "\n".join(self.lines)
+
+    def _define(self, named: dict[int, str]) -> None:
+        """Write the lines of values that have a name, or need one."""
         used = set(named.values())
         for node, label in self.view.named_values().items():
             if node not in named and label not in used and is_name(label):
                 named[node] = self.fresh.fresh(label)
-        for node in self.view.own_lines(named.keys() | self._lists()):
+        own = named.keys() | self._lists() | self.loops.constants()
+        for node in self.view.own_lines(own, repeats=not self.loops.nodes):
             name = named.get(node) or self.fresh.numbered("t")
             self.lines.append(f"{name} = {self.expression(node)}")
             self.names[node] = name
-        self._finish(variables)
-        return "\n".join(self.lines)
+
+    def _step(self, function: Function, constants: Sequence[str]) -> tuple[list[str], Step]:
+        """Return the names of a loop's other inputs, and the printer of functions of them all."""
+        count = len(function.inputs) - len(constants)
+        fresh = FreshNames(constants, RESERVED)
+        names = [fresh.fresh(_legal(name)) for name in function.inputs[:count]]
+
+        def step(inner: Function, *, lines: bool) -> tuple[list[str], list[str]]:
+            printer = _Text(inner, False, self.calls, fresh, [*names, *constants])
+            if lines:
+                printer._define({})
+            return printer.lines, [printer.expression(node) for node in printer.view.outputs]
+
+        return names, step
 
     def _warn(self) -> None:
         """Name the operations that the language cannot spell, and what they consist of."""
         for row in self.graph.primitives:
-            if not isinstance(row.rule, Custom):
+            if not isinstance(row.rule, Custom) or isinstance(row.holds, Loop | WhileLoop):
                 continue
             nodes = np.flatnonzero(self.graph.applies(row)).tolist()
             if not any(self.view.uses[node] for node in nodes):
@@ -208,6 +239,9 @@ class _Text(ExpressionPrinter):
 
     def describe(self, node: int) -> tuple[Sequence[Part], int]:
         row = self.view.rows[node]
+        found = self.loops.describe(node)
+        if found is not None:
+            return found, ATOM
         if row is not None and row.shape is not None and row is not matmul:
             return self.arrays.describe(node), ATOM
         child = self.view.children[node][0] if row is negative else node

@@ -30,6 +30,8 @@ class PrintedGraph:
         Whether companions such as ``dlog`` are kept, for a language that has templates for them.
     calls : bool
         Whether custom functions and loops are kept, as calls.
+    loops : bool
+        Whether loops are kept.
 
     Attributes
     ----------
@@ -50,8 +52,11 @@ class PrintedGraph:
         *,
         companions: bool = False,
         calls: bool = False,
+        loops: bool = False,
     ) -> None:
-        self.function = function if companions else expanded(function, customs=not calls)
+        if not companions:
+            function = expanded(function, customs=not calls, loops=not loops)
+        self.function = function
         self.graph = self.function.graph
         self.children = [args for _, args in self.graph.rows()]
         self.rows: list[Primitive | None] = [
@@ -76,12 +81,12 @@ class PrintedGraph:
             if self.uses[node] > (node in last) and not self.leaf(node)
         }
 
-    def own_lines(self, named: Container[int]) -> list[int]:
+    def own_lines(self, named: Container[int], *, repeats: bool = True) -> list[int]:
         """Return the nodes that get their own line: those named, and those used repeatedly.
 
-        In a small tree a repeated expression is repeated.
+        In a small tree a repeated expression is repeated, unless `repeats` is False.
         """
-        small = self.tree_is_small()
+        small = repeats and self.tree_is_small()
         return [
             node
             for node, uses in enumerate(self.uses)

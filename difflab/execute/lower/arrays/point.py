@@ -83,7 +83,7 @@ class PointTarget:
                 f"        {', '.join(results)}, = space[0](space[1], {', '.join(names)})",
                 "        spaces.append(space)",
                 f"        return {_grouped(structure, results)}",
-                f"    return self.general(({''.join(f'{name}, ' for name in names)}*rest), named)",
+                f"    return self.general(({''.join(f'{name}, ' for name in names)}*rest,), named)",
             ]
         )
         scope = {
