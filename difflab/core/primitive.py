@@ -270,6 +270,8 @@ class Primitive:
     workspace : callable or None
         Returns the bytes that the kernel holds at one point while it runs, its result included;
         for rows that evaluate functions.
+    holding : callable or None
+        ``holding(other)`` returns a row of the same kind that holds something else.
     """
 
     name: str
@@ -306,6 +308,7 @@ class Primitive:
     unbatched: Callable[..., Callable[..., Any]] | None = None
     holds: Any = None
     workspace: Callable[[], int] | None = None
+    holding: Callable[[Any], Primitive] | None = None
     _computers: dict[Any, Callable[..., Any]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import matmul, put, scatter
 
-__all__ = ["Counts", "count", "operation_count"]
+__all__ = ["Counts", "count", "node_arithmetic", "operation_count"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,14 @@ def operation_count(function: Function) -> int:
         _turns(row) * operation_count(inner) for _, row in holders for inner in row.holds.functions
     )
     return int(np.count_nonzero(counted)) - len(holders) + inside
+
+
+def node_arithmetic(graph: Graph, node: int) -> int:
+    """Return the scalar operations that one operation requires; see `Counts`."""
+    row = graph.primitive(node)
+    if row is None:
+        return 0
+    return _of_arrays(graph, node) if row.shape is not None else math.prod(graph.shape(node))
 
 
 def _holders(graph: Graph, used: NDArray[np.bool_]) -> list[tuple[int, Primitive]]:

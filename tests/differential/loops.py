@@ -37,6 +37,9 @@ DIFFERENCED = 1e-6
 STEPS = (3, 4, 2, 3, 2, 1, 0)
 """Of a loop: faults of order are seen from two steps on."""
 
+SIZES = (1, 2, 3, 9)
+"""Of the vectors: what is kept of a step, and sums that are products, depends on them."""
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "affine": lambda np, c, x, w: 0.5 * w * c + x,
     "cosine": lambda np, c, x, w: np.cos(c + x) * w,
@@ -64,12 +67,15 @@ class Part:
         How many steps a loop takes.
     flag : bool
         Whether a scan goes backwards, or a while loop also ends by the vector's size.
+    product : bool
+        Whether a step of a scan ends with the product of a matrix.
     """
 
     name: str
     inside: tuple[tuple[Part, ...], ...] = ()
     steps: int = 0
     flag: bool = False
+    product: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,20 +97,20 @@ def nested(inner: st.SearchStrategy[Part]) -> st.SearchStrategy[Part]:
     """Return loops and choices over changes."""
     body = st.lists(inner, min_size=1, max_size=3).map(tuple)
 
-    def part(name: str, one: Any, other: Any, steps: int, flag: bool) -> Part:
-        return Part(name, (one, other) if name == "cond" else (one,), steps, flag)
+    def part(name: str, one: Any, other: Any, steps: int, flag: bool, product: bool) -> Part:
+        return Part(name, (one, other) if name == "cond" else (one,), steps, flag, product)
 
     kinds = st.sampled_from(
         ("scan", "scan", "scan", "fori", "while", "while", "cond", "checkpoint")
     )
-    return st.builds(part, kinds, body, body, st.sampled_from(STEPS), st.booleans())
+    return st.builds(part, kinds, body, body, st.sampled_from(STEPS), st.booleans(), st.booleans())
 
 
 PARTS = st.recursive(PLAIN, lambda inner: PLAIN | nested(inner), max_leaves=6)
 PROGRAMS = st.builds(
     Program,
     parts=st.lists(nested(PARTS), min_size=2, max_size=3).map(tuple),
-    size=st.integers(1, 3),
+    size=st.sampled_from(SIZES),
     seed=st.integers(0, 2**16),
     target=st.sampled_from(("native", "native", "auto", "numpy")),
     bounds=st.booleans(),
@@ -181,9 +187,12 @@ def change(lib: Library, part: Part, c: Any, x: Any, w: Any) -> Any:
         if not part.steps:
             return c
         xs = xp.stack([x * (0.5 + k) for k in range(part.steps)])
+        matrix = xp.reshape(x, (-1, 1)) * xp.reshape(w, (1, -1)) / len(x)
 
         def step(c: Any, x: Any) -> Any:
             c = changed(lib, body, c, x, w)
+            if part.product:
+                c = xp.tanh(matrix @ c + x)
             return c, c * x
 
         c, ys = lib.scan(step, c, xs, part.flag)

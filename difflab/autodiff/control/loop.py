@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from difflab.autodiff.control.rows import cotangents_of, function_row, tangents_of, zeros
+from difflab.autodiff.control.backward import Backward
+from difflab.autodiff.control.rows import function_row, tangents_of, zeros
 from difflab.autodiff.engine.batching import Arg, batched, stacks, with_axis_at
 from difflab.autodiff.recording import Contents
 from difflab.core.primitive import Primitive
@@ -29,8 +30,7 @@ def append_loop(loop: Loop, values: Sequence[Any]) -> list[Node]:
 
 def loop_value(loop: Loop, values: Sequence[Any]) -> Node:
     """Append the loop to the graph of its arguments; return its outputs as one vector."""
-    row = _row(Contents(loop.body), loop.carries, loop.arrays, loop.steps, loop.reverse)
-    value: Node = row(*values)
+    value: Node = _row_of(loop)(*values)
     return value
 
 
@@ -52,38 +52,18 @@ def _jvp(loop: Loop, dots: Sequence[Node], y: Node, *args: Node) -> Node:
     return y_dot
 
 
-def _vjp(loop: Loop, y_bar: Node, y: Node, *args: Node) -> list[Node]:
-    """Return the cotangents of all arguments: a loop back over the steps that were taken.
-
-    A first loop returns the carry before each step. The second one goes from the last step
-    to the first; its carries are the cotangents of the carries and the sums of those of the
-    constants (Griewank and Walther, 2008, section 3.2).
-    """
-    body, c, end = loop.body, loop.carries, loop.carries + loop.arrays
-    pull = cotangents_of(body)
-    shapes, constants = body.input_shapes, body.input_shapes[end:]
-    sums_end = c + len(constants)
-
-    def keep(nodes: list[Node]) -> list[Node]:
-        return [*inlined(body, nodes)[:c], *nodes[:c]]
-
-    def back(nodes: list[Node]) -> list[Node]:
-        bars, sums = nodes[:c], nodes[c:sums_end]
-        values, rest = nodes[sums_end : sums_end + end], nodes[sums_end + end :]
-        y_bars, read = rest[: len(body.outputs) - c], rest[len(body.outputs) - c :]
-        found = inlined(pull, [*values, *read, *bars, *y_bars])
-        totals = [one + other for one, other in zip(sums, found[end:], strict=True)]
-        return [*found[:c], *totals, *found[c:end]]
-
-    history = Loop(composed(keep, shapes), c, loop.arrays, loop.steps, loop.reverse)
-    before = append_loop(history, args)[c:]
+def _vjp(
+    loop: Loop, y_bar: Node, y: Node, *args: Node, wanted: Sequence[bool]
+) -> list[Node | None]:
+    """Return the cotangents of arguments: a loop back over the steps that were taken."""
+    back, c = Backward(loop, wanted), loop.carries
     bars = unpacked(y_bar, loop.output_shapes)
-    looped = [*before, *args[c:end], *bars[c:]]
-    inner = [*shapes[:c], *constants, *shapes[:end], *body.output_shapes[c:], *constants]
-    sweep = Loop(composed(back, inner), sums_end, len(looped), loop.steps, not loop.reverse)
-    first = [*bars[:c], *zeros(y_bar.builder, constants)]
-    found = append_loop(sweep, [*first, *looped, *args[end:]])
-    return [*found[:c], *found[sums_end:], *found[c:sums_end]]
+    kept = append_loop(back.history, args)[c:]
+    looped = [*kept, *(args[k] for k in back.read if k >= c), *bars[c:]]
+    sums = [loop.body.input_shapes[k] for k in back.summed]
+    first = [*bars[:c], *zeros(y_bar.builder, sums)]
+    found = append_loop(back.sweep, [*first, *looped, *args[c + loop.arrays :]])
+    return back.cotangents(found, looped)
 
 
 def _batched(loop: Loop, size: int, args: list[Arg]) -> list[Node]:
@@ -112,9 +92,22 @@ def _halves(nodes: Sequence[Node], sizes: Sequence[int]) -> tuple[list[Node], li
     return values, tangents
 
 
+def _row_of(loop: Loop) -> Primitive:
+    return _row(Contents(loop.body), loop.carries, loop.arrays, loop.steps, loop.reverse)
+
+
 @lru_cache(maxsize=512)
 def _row(contents: Contents, carries: int, arrays: int, steps: int, reverse: bool) -> Primitive:
     """Return the row of a loop; equal loops have one row, so that they become one node."""
     loop = Loop(contents.function, carries, arrays, steps, reverse)
     turn = max(len(loop.body.graph), operation_count(loop.body))  # loops in the step unroll, too
-    return function_row("scan", loop, _jvp, _vjp, _batched, unrolls=steps * turn <= MOST_UNROLLED)
+    return function_row(
+        "scan",
+        loop,
+        _jvp,
+        _vjp,
+        _batched,
+        unrolls=steps * turn <= MOST_UNROLLED,
+        selective=True,
+        holding=_row_of,
+    )

@@ -39,7 +39,9 @@ def scan(
         return carry, np.stack(ys)
 
     In a trace the loop is one node, whatever the number of its steps; so is its derivative.
-    Reverse mode keeps the state of every step.
+    Reverse mode keeps of every step the state, and values that take eight operations or more for
+    each of their numbers to compute again, such as products with a matrix. Where the step is a
+    `checkpoint`, it keeps the state alone.
 
     Parameters
     ----------

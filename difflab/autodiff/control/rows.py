@@ -66,10 +66,14 @@ def tangents_of(function: Function) -> Function:
     return composed(lambda nodes: inlined(whole, nodes)[outs:], function.input_shapes * 2)
 
 
-def cotangents_of(function: Function) -> Function:
-    """Return the cotangents of all inputs, from the inputs and then the outputs' cotangents."""
+def cotangents_of(function: Function, sources: Sequence[int] | None = None) -> Function:
+    """Return the cotangents of inputs, from all inputs and then the outputs' cotangents.
+
+    `sources` are the positions of those inputs, all of them where None.
+    """
     count, outs = len(function.inputs), len(function.outputs)
-    whole = pulled(function, tuple(range(count)), tuple(range(outs)))
+    chosen = range(count) if sources is None else sources
+    whole = pulled(function, tuple(chosen), tuple(range(outs)))
     shapes = [*function.input_shapes, *function.output_shapes]
     return composed(lambda nodes: inlined(whole, nodes)[outs:], shapes)
 
@@ -98,6 +102,7 @@ def function_row(
     single: bool = False,
     selective: bool = False,
     workspace: Callable[[], int] | None = None,
+    holding: Callable[[Any], Primitive] | None = None,
 ) -> Primitive:
     """Return a row of several outputs, which form one packed vector.
 
@@ -118,8 +123,8 @@ def function_row(
         Whether the only output is the row's value as it is, not packed.
     selective : bool
         Whether `vjp` also takes which cotangents are wanted.
-    workspace : callable, optional
-        The row's column of this name.
+    workspace, holding : callable, optional
+        The row's columns of these names.
     """
     input_shapes, output_shapes = control.input_shapes, control.output_shapes
     sizes = [math.prod(shape) for shape in output_shapes]
@@ -168,6 +173,7 @@ def function_row(
         shape=lambda _: output_shapes[0] if single else (sum(sizes),),
         workspace=workspace,
         holds=control,
+        holding=holding,
     )
 
 

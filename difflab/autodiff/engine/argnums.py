@@ -24,7 +24,7 @@ from difflab.graph.repetition import LARGE, rolled
 from difflab.graph.rewrite import rewrite
 from difflab.primitives import reshape, scatter
 
-__all__ = ["gradients", "jacobians", "pulled", "pushed", "split", "swept"]
+__all__ = ["gradients", "jacobians", "part_of", "pulled", "pushed", "split", "swept"]
 
 Positions = tuple[int, ...]
 
@@ -167,12 +167,14 @@ def split(function: Function, known: int, early: int) -> tuple[Function, Functio
     second = {node: f"residual{k + 1}" for k, node in enumerate(residuals)}
     second |= {node: names[node] for node in inputs[known:]}
     constant = graph.opcode == CONSTANT
-    prepare = _part(function, first, ~late, kept, [f"y{i + 1}" for i in range(len(kept))])
-    apply = _part(function, second, late | constant, outputs[early:], function.output_names[early:])
+    prepare = part_of(function, first, ~late, kept, [f"y{i + 1}" for i in range(len(kept))])
+    apply = part_of(
+        function, second, late | constant, outputs[early:], function.output_names[early:]
+    )
     return prepare, apply
 
 
-def _part(
+def part_of(
     function: Function,
     inputs: dict[int, str],
     chosen: NDArray[np.bool_],

@@ -55,7 +55,6 @@ class BlockedNest:
         self.along = joined[-1] if joined else -1
         self.row = free[-1] if free else -1
         self.outer = [axis for axis in axes if axis not in (self.along, self.row)]
-        self.fused = "+fma" in routine.host.features and step.name == "multiply"
 
     @property
     def fits(self) -> bool:
@@ -161,10 +160,8 @@ class BlockedNest:
     def _joined(self, there: str, terms: Sequence[str], width: int) -> str:
         """Return a result that is joined with one more term."""
         routine, kinds = self.routine, types(width)
-        v = kinds["v"]
-        if self.fused and self.step.into == "add":
-            typed = ", ".join(f"{v} {number}" for number in (*terms, there))
-            return routine.assigned(f"call {v} @llvm.fma{kinds['w']}({typed})")
+        if (self.step.name, self.step.into) == ("multiply", "add"):
+            return routine.with_product(there, terms, width)
         term = terms[0]
         if self.step.name != COPY:
             term = routine.name()

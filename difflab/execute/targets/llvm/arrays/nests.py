@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from difflab.execute.targets.llvm.arrays.blocks import BlockedNest
+from difflab.execute.targets.llvm.arrays.dots import DotNest
 from difflab.execute.targets.llvm.arrays.groups import squeezed
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
 from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector
@@ -52,19 +53,20 @@ class Nest:
                 if self._in_memory(slot, ref, step):
                     turns = [(turn.out, *turn.args)[slot] for turn in later]
                     pointers[place, slot] = self.routine.operand(step.name, ref, step.domain, turns)
-        block = self._block()
-        if block is not None and block.fits:
-            block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])
-            return
+        for block in self._blocks():
+            if block.fits:
+                block.write([pointers[0, slot] for slot in range(1 + len(self.steps[0].args))])
+                return
         self._outer(list(self.axes[:-1]), pointers)
 
-    def _block(self) -> BlockedNest | None:
+    def _blocks(self) -> list[BlockedNest | DotNest]:
         """Return how a nest of one instruction on several axes may be written in blocks."""
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or (step.name != COPY and not _plain(step)):
-            return None
+            return []
         strides = [self._strides(ref, step) for ref in (step.out, *step.args)]
-        return BlockedNest(self.routine, step, self.domain, strides, self.axes[-1])
+        how = self.routine, step, self.domain, strides, self.axes[-1]
+        return [DotNest(*how), BlockedNest(*how)]
 
     def _in_memory(self, slot: int, ref: Ref, step: Instruction) -> bool:
         """Whether an operand is read from memory, or a result written there."""

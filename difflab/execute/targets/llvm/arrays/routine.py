@@ -140,6 +140,32 @@ class Routine:
         self.add(SPELLINGS[into].template.format(there, number, r=name, **types(width)))
         return name
 
+    def folded(self, into: str, number: str, width: int) -> str:
+        """Return the sum or extreme of a vector's numbers, joined in pairs."""
+        while width > 2:
+            v = types(width)["v"]
+            lanes = [f"i32 {lane}" for lane in range(width)]
+            kind = f"<{width // 2} x i32>"
+            parts = [
+                self.assigned(f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>")
+                for side in (lanes[: width // 2], lanes[width // 2 :])
+            ]
+            width //= 2
+            number = self.joined(into, parts[0], parts[1], width)
+        ends = [self.assigned(f"extractelement <2 x double> {number}, i32 {k}") for k in (0, 1)]
+        return self.joined(into, ends[0], ends[1], 1)
+
+    def with_product(self, there: str, factors: Sequence[str], width: int) -> str:
+        """Return numbers to which a product is added, rounded once where the machine can."""
+        kinds = types(width)
+        v = kinds["v"]
+        if "+fma" in self.host.features:
+            typed = ", ".join(f"{v} {number}" for number in (*factors, there))
+            return self.assigned(f"call {v} @llvm.fma{kinds['w']}({typed})")
+        term = self.name()
+        self.add(SPELLINGS["multiply"].template.format(*factors, r=term, **kinds))
+        return self.joined("add", there, term, width)
+
     # --- memory -----------------------------------------------------------------------------
 
     def moved(self, pointer: str, count: int | str, stride: int = 1) -> str:

@@ -91,7 +91,10 @@ class Vector(OperationWriter):
         pointer, stride = operand
         width, number = self.width, self.number(step.out.root)
         if stride == 0 and width > 1:
-            number = self._folded(step.into, number) if step.into else self._first(number)
+            if step.into:
+                number = self.routine.folded(step.into, number, width)
+            else:
+                number = self._first(number)
             width = 1
         if stride in (0, 1) or width == 1:
             self._join(step, number, self._at(pointer, stride), width)
@@ -108,21 +111,3 @@ class Vector(OperationWriter):
 
     def _first(self, number: str) -> str:
         return self.routine.assigned(f"extractelement {self.types['v']} {number}, i32 0")
-
-    def _folded(self, into: str, number: str) -> str:
-        """Return the sum or extreme of a vector's numbers, joined in pairs."""
-        routine, width = self.routine, self.width
-        while width > 2:
-            v = f"<{width} x double>"
-            lanes = [f"i32 {lane}" for lane in range(width)]
-            kind = f"<{width // 2} x i32>"
-            parts = [
-                routine.assigned(
-                    f"shufflevector {v} {number}, {v} poison, {kind} <{', '.join(side)}>"
-                )
-                for side in (lanes[: width // 2], lanes[width // 2 :])
-            ]
-            width //= 2
-            number = routine.joined(into, parts[0], parts[1], width)
-        ends = [routine.assigned(f"extractelement <2 x double> {number}, i32 {k}") for k in (0, 1)]
-        return routine.joined(into, ends[0], ends[1], 1)

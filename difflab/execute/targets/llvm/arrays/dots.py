@@ -1,0 +1,131 @@
+"""Products of arrays whose operands lie side by side along the axis that is summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from difflab.execute.targets.llvm.arrays.instructions import Instruction
+from difflab.execute.targets.llvm.functions import types
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.llvm.arrays.routine import Routine
+
+__all__ = ["DotNest"]
+
+_ROWS = 8
+"""Results that are summed together, so that their additions overlap."""
+
+
+class DotNest:
+    """Writes a sum of products, vectors of terms at a time: a matrix times a vector.
+
+    Parameters
+    ----------
+    routine : Routine
+        What is written to.
+    step : Instruction
+        The instruction.
+    domain : sequence of int
+        The sizes of its axes of more than one point.
+    strides : sequence of sequences of int
+        The steps of the result and of both operands along those axes.
+    inner : int
+        The axis that vectors of results would lie along.
+    """
+
+    def __init__(
+        self,
+        routine: Routine,
+        step: Instruction,
+        domain: Sequence[int],
+        strides: Sequence[Sequence[int]],
+        inner: int,
+    ) -> None:
+        self.routine = routine
+        self.step = step
+        self.domain = domain
+        self.strides = strides
+        self.inner = inner
+        axes = range(len(domain))
+        along = [axis for axis in axes if [own[axis] for own in strides] == [0, 1, 1]]
+        self.along = along[-1] if along else -1
+        self.outer = [axis for axis in axes if axis not in (self.along, inner)]
+
+    @property
+    def fits(self) -> bool:
+        """Whether terms lie side by side where neighbouring results do not, and are many."""
+        step = self.step
+        if (step.name, step.into) != ("multiply", "add") or self.along in (-1, self.inner):
+            return False
+        apart = any(own[self.inner] not in (0, 1) for own in self.strides[1:])
+        return apart and self.domain[self.along] >= 2 * self.routine.host.width
+
+    def write(self, pointers: Sequence[str]) -> None:
+        """Write the loops around the rows, given where result and operands begin."""
+        self._outer(self.outer, list(pointers))
+
+    def _outer(self, axes: Sequence[int], pointers: list[str]) -> None:
+        if not axes:
+            self._rows(pointers)
+            return
+        for counter in self.routine.loop(0, self.domain[axes[0]], 1):
+            self._outer(axes[1:], self._moved(pointers, counter, axes[0]))
+
+    def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
+        """Return pointers advanced by a number of points along an axis."""
+        return [
+            self.routine.moved(pointer, count, strides[axis])
+            for pointer, strides in zip(pointers, self.strides, strict=True)
+        ]
+
+    def _rows(self, pointers: list[str]) -> None:
+        """Write blocks of rows, and the rows that are left."""
+        size = self.domain[self.inner]
+        whole = size // _ROWS * _ROWS
+        if whole:
+            for counter in self.routine.loop(0, whole, _ROWS):
+                self._sums(self._moved(pointers, counter, self.inner), _ROWS)
+        if size > whole:
+            self._sums(self._moved(pointers, str(whole), self.inner), size - whole)
+
+    def _sums(self, pointers: list[str], rows: int) -> None:
+        """Write the sums of some rows: vectors of terms, then their sum, then what is left."""
+        routine, width = self.routine, self.routine.host.width
+        size = self.domain[self.along]
+        whole = size // width * width
+        out, *operands = [
+            [routine.moved(pointer, row, own[self.inner]) for row in range(rows)]
+            for pointer, own in zip(pointers, self.strides, strict=True)
+        ]
+        loop = routine.loop(0, whole, width)
+        counter = next(loop)
+        number = counter.removeprefix("%i")
+        sums = [routine.name() for _ in range(rows)]
+        patched = len(routine.lines)
+        routine.lines += [""] * rows
+        after = self._added(sums, operands, counter, width)
+        for row in range(rows):
+            ends = f"[zeroinitializer, %in{number}], [{after[row]}, %end{number}]"
+            routine.lines[patched + row] = f"{sums[row]} = phi {types(width)['v']} {ends}"
+        next(loop, None)
+        totals = [routine.folded("add", after[row], width) for row in range(rows)]
+        for place in range(whole, size):
+            totals = self._added(totals, operands, str(place), 1)
+        for pointer, total in zip(out, totals, strict=True):
+            routine.store(routine.joined("add", routine.load(pointer), total, 1), pointer)
+
+    def _added(
+        self, sums: Sequence[str], operands: Sequence[Sequence[str]], start: str, width: int
+    ) -> list[str]:
+        """Return sums with one more vector of terms each."""
+        routine = self.routine
+        loaded: dict[str, str] = {}
+        found = []
+        for sum_, *pair in zip(sums, *operands, strict=True):
+            for pointer in pair:
+                if pointer not in loaded:
+                    loaded[pointer] = routine.load(routine.moved(pointer, start), width)
+            terms = [loaded[pointer] for pointer in pair]
+            found.append(routine.with_product(sum_, terms, width))
+        return found
