@@ -1,0 +1,1 @@
+"""Gradient checkers compared: one corpus of right and wrong gradients, put to every checker."""
