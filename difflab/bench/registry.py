@@ -103,6 +103,12 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "difflab.bench.gradbench.bench",
         ),
         Benchmark(
+            "graders",
+            "Planted faults that gradient checkers find, and their false alarms.",
+            "difflab.bench.graders.bench",
+            timed=False,
+        ),
+        Benchmark(
             "peers",
             "Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios.",
             "difflab.bench.peers.bench",

@@ -163,6 +163,21 @@ def gradbench(
     return int(any(row["status"] != "ok" for row in own))
 
 
+def graders(
+    output: FolderOption = REPORTS,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One of 23 cases: minutes instead of hours.")
+    ] = False,
+    form: FormatOption = PictureFormat.SVG,
+) -> None:
+    from difflab.bench.graders import bench as module
+    from difflab.bench.graders.drawing import text
+
+    rows = _rows(output / "graders.csv", module, module.tasks(quick=quick))
+    emit(text(rows, **screen(usual=110)))
+    _draw(output / f"graders.{form}", module, rows)
+
+
 def peers(
     expression: Annotated[
         str, typer.Argument(metavar="[EXPR]", help="By default the seed, ln(x1)+x1*x2-sin(x2).")
@@ -325,6 +340,7 @@ _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] 
     "accuracy": (accuracy, ExpressionCommand),
     "adbench": (adbench, None),
     "gradbench": (gradbench, None),
+    "graders": (graders, None),
     "peers": (peers, ExpressionCommand),
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""
