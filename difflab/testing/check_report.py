@@ -1,0 +1,128 @@
+"""Records of the checks of a test suite: as properties of the tests, and as a page.
+
+A check is a property ``difflab.check`` of its test, in JSON. pytest sends the properties of a test
+from the workers of pytest-xdist, and writes them into JUnit's file.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from functools import wraps
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflab.core.files import write_whole
+from difflab.testing.gradient import GradientMismatch, GradientUnjudged
+
+__all__ = ["PROPERTY", "CheckReport", "recorded"]
+
+PROPERTY = "difflab.check"
+"""The name of the property of a test that describes one check."""
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
+table { border-collapse: collapse } td, th { padding: .2em .8em; text-align: left;
+vertical-align: top; border-bottom: 1px solid #ddd } td.n { text-align: right }
+.wrong { color: #b3261e; font-weight: bold } .unjudged { color: #8c6d1f; font-weight: bold }
+pre { margin: 0; white-space: pre-wrap }
+"""
+_COLUMNS = ("test", "function", "point", "verdict", "time", "message")
+
+
+def recorded(
+    check: Callable[..., None], properties: list[tuple[str, object]]
+) -> Callable[..., None]:
+    """Return the check, which also appends a record of every call to `properties`."""
+
+    @wraps(check)
+    def checked(f: Any, gradient: Any, x: Any, **options: Any) -> None:
+        __tracebackhide__ = True
+        record: dict[str, object] = {"function": getattr(f, "__qualname__", type(f).__name__)}
+        point = np.asarray(x) if isinstance(x, (int, float, list, tuple, np.ndarray)) else None
+        if point is not None:
+            record |= {"shape": list(point.shape), "dtype": str(point.dtype)}
+        start = time.perf_counter()
+        try:
+            check(f, gradient, x, **options)
+            record["verdict"] = "right"
+        except GradientMismatch as error:
+            record["verdict"] = "unjudged" if isinstance(error, GradientUnjudged) else "wrong"
+            record["message"] = str(error)
+            raise
+        except BaseException as error:
+            record |= {"verdict": "failed", "message": f"{type(error).__name__}: {error}"}
+            raise
+        finally:
+            record["seconds"] = round(time.perf_counter() - start, 6)
+            properties.append((PROPERTY, json.dumps(record)))
+
+    return checked
+
+
+class CheckReport:
+    """A plug-in that gathers the checks of all tests and writes the page when they have run.
+
+    Parameters
+    ----------
+    path : str
+        The page.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._checks: list[tuple[str, dict[str, Any]]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather the checks of a test, which its last phase reports with those before."""
+        if report.when == "teardown":
+            self._checks += [
+                (report.nodeid, json.loads(str(value)))
+                for name, value in report.user_properties
+                if name == PROPERTY
+            ]
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the page."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole({self._path: self.page().encode()})
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Name the page."""
+        terminalreporter.write_line(f"{len(self._checks)} derivative checks: {self._path}")
+
+    def page(self) -> str:
+        """Return the page: a table with a row for every check, those that failed first."""
+        order = sorted(self._checks, key=lambda entry: (_right(entry), entry[0]))
+        rows = "\n".join(_row(*entry) for entry in order)
+        wrong = sum(not _right(entry) for entry in order)
+        head = "".join(f"<th>{name}</th>" for name in _COLUMNS)
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            f"<title>Derivative checks</title><style>{_STYLE}</style></head>\n<body>"
+            f"<h1>Derivative checks</h1>\n<p>{len(order)} checks, {wrong} failed</p>\n"
+            f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table>"
+            "</body></html>\n"
+        )
+
+
+def _right(entry: tuple[str, dict[str, Any]]) -> bool:
+    return bool(entry[1]["verdict"] == "right")
+
+
+def _row(test: str, record: dict[str, Any]) -> str:
+    shape = "×".join(map(str, record.get("shape", []))) or "scalar"
+    point = f"{shape} {record['dtype']}" if "dtype" in record else ""
+    cells = (test, record["function"], point)
+    shown = "".join(f"<td>{escape(str(cell))}</td>" for cell in cells)
+    verdict = record["verdict"]
+    message = f"<pre>{escape(record.get('message', ''))}</pre>"
+    return (
+        f'<tr>{shown}<td class="{verdict}">{verdict}</td>'
+        f'<td class="n">{1000 * record["seconds"]:.1f} ms</td><td>{message}</td></tr>'
+    )
