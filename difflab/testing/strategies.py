@@ -1,8 +1,9 @@
-"""Hypothesis strategies: random expressions of the language, and points where they are smooth.
+"""Hypothesis strategies: expressions of the language, points of functions, trees and shapes.
 
-Every argument of a function is mapped into the sampling interval of its primitive, so an
-expression is defined, and away from its kinks, at every point. Requires Hypothesis, which the
-`test` extra installs.
+`inside` and `around_kinks` draw points of a given function. Every argument of a function in a
+random expression is mapped into the sampling interval of its primitive, so an expression is
+defined, and away from its kinks, at every point. Requires Hypothesis, which the `test` extra
+installs.
 
 Examples
 --------
@@ -19,13 +20,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
+from numpy import float64
+from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.primitives import TABLE
+from difflab.testing.domain_points import around_kinks, inside
 
-__all__ = ["cases", "expressions", "points"]
+__all__ = [
+    "around_kinks",
+    "arrays",
+    "cases",
+    "expressions",
+    "inside",
+    "points",
+    "shapes",
+    "trees",
+]
 
 _TOTAL = ("add", "subtract", "multiply")  # defined for all operands
 _RANGE = 2.0
@@ -33,8 +48,7 @@ _RANGE = 2.0
 
 def points(names: Sequence[str] = ("x", "y")) -> st.SearchStrategy[dict[str, float]]:
     """Return a strategy for points: a value between -2 and 2 for each name."""
-    value = st.floats(-_RANGE, _RANGE, allow_subnormal=False).map(lambda v: round(v, 6) + 0.0)
-    return st.fixed_dictionaries(dict.fromkeys(names, value))
+    return st.fixed_dictionaries(dict.fromkeys(names, _value()))
 
 
 def expressions(names: Sequence[str] = ("x", "y"), max_leaves: int = 10) -> st.SearchStrategy[str]:
@@ -58,6 +72,62 @@ def cases(
     """Return a strategy for an expression that uses every name, and a point."""
     whole = expressions(names, max_leaves).map(lambda text: " + ".join([f"({text})", *names]))
     return st.tuples(whole, points(names))
+
+
+def shapes(max_dims: int = 3, max_side: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
+    """Return a strategy for shapes of arrays; they shrink to that of a scalar, ``()``."""
+    return st.lists(st.integers(1, max_side), max_size=max_dims).map(tuple)
+
+
+def arrays(
+    shape: tuple[int, ...] | st.SearchStrategy[tuple[int, ...]] | None = None,
+) -> st.SearchStrategy[NDArray[float64]]:
+    """Return a strategy for float64 arrays between -2 and 2, which shrink to zeros.
+
+    Parameters
+    ----------
+    shape : tuple of int or strategy, optional
+        The shape, or a strategy for it; by default `shapes`.
+
+    Examples
+    --------
+    >>> from hypothesis import find
+    >>> find(arrays((2,)), lambda array: array.max() >= 1)
+    array([0., 1.])
+    """
+    if isinstance(shape, tuple):
+        size = int(np.prod(shape))
+        flat = st.lists(_value(), min_size=size, max_size=size)
+        return flat.map(lambda values: np.array(values, dtype=float64).reshape(shape))
+    return (shapes() if shape is None else shape).flatmap(arrays)
+
+
+def trees(
+    leaves: st.SearchStrategy[Any] | None = None, max_leaves: int = 6
+) -> st.SearchStrategy[Any]:
+    """Return a strategy for trees of arguments: leaves, lists, tuples and dictionaries of them.
+
+    Parameters
+    ----------
+    leaves : strategy, optional
+        By default `arrays`.
+    max_leaves : int
+        The largest number of leaves.
+    """
+    return st.recursive(
+        arrays() if leaves is None else leaves,
+        lambda parts: st.one_of(
+            st.lists(parts, min_size=1, max_size=3),
+            st.lists(parts, min_size=1, max_size=3).map(tuple),
+            st.dictionaries(st.sampled_from(("a", "b", "c")), parts, min_size=1),
+        ),
+        max_leaves=max_leaves,
+    )
+
+
+def _value() -> st.SearchStrategy[float]:
+    floats = st.floats(-_RANGE, _RANGE, allow_subnormal=False)
+    return floats.map(lambda value: round(value, 6) + 0.0)
 
 
 def _larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

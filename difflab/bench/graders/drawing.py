@@ -147,7 +147,7 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
             2,
             width_ratios=(len(FAULTS) + len(DTYPES), len(DTYPES)),
             left=0.15,
-            right=0.985,
+            right=0.95,
             top=1 - 2.2 / height,
             bottom=0.2 / height,
             wspace=0.04,
