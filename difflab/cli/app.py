@@ -16,6 +16,7 @@ from difflab.cli import compare as compared
 from difflab.cli import derive as derived
 from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
+from difflab.cli import write_test as written
 from difflab.cli.bench import bench
 from difflab.cli.doctor import doctor
 from difflab.cli.failures import BAD_INPUT, explained
@@ -71,6 +72,7 @@ app.command(cls=ExpressionCommand, epilog=traced.EXAMPLES)(traced.trace)
 app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
 app.command(epilog=checked.EXAMPLES)(checked.check)
+app.command("write-test", epilog=written.EXAMPLES)(written.write_test)
 bench.command()(gpu)
 app.add_typer(bench, name="bench")
 app.command()(report)

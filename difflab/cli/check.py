@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from difflab.graph.ir import Shape
 
-__all__ = ["EXAMPLES", "check"]
+__all__ = ["EXAMPLES", "GradientOption", "PackedGradient", "PointOption", "check"]
 
 EXAMPLES = """\b
 difflab check model:loss_and_gradient --at "w=[0.5,1]"
@@ -76,7 +76,7 @@ def check(
         slope = None
         if gradient is not None:
             slope = load_function(gradient if ":" in gradient else f"{module}:{gradient}")
-        pair = _PackedGradient.of(target, function, slope, point, seed)
+        pair = PackedGradient.of(target, function, slope, point, seed)
     wrong = ""
     with user_code(target, pair.described):
         try:
@@ -90,7 +90,7 @@ def check(
 
 
 @dataclass(frozen=True)
-class _PackedGradient:
+class PackedGradient:
     """The user's value and gradient as functions of one packed point."""
 
     function: Callable[..., Any]
@@ -106,7 +106,7 @@ class _PackedGradient:
         slope: Callable[..., Any] | None,
         point: Mapping[str, Any] | None,
         seed: int,
-    ) -> _PackedGradient:
+    ) -> PackedGradient:
         """Match the point with the function's parameters; choose a point if there is none."""
         parameters = Parameters.of(target, function)
         if point is None:
@@ -153,7 +153,7 @@ class _PackedGradient:
 
     def value(self, x: Any) -> Any:
         """Return the user's value at a packed point."""
-        result = self._call(self.function, x)
+        result = self.called(self.function, x)
         return result if self.slope is not None else self._split(result)[0]
 
     def gradient(self, x: Any) -> Any:
@@ -161,9 +161,9 @@ class _PackedGradient:
         import numpy as np
 
         if self.slope is not None:
-            result = self._call(self.slope, x)
+            result = self.called(self.slope, x)
         else:
-            result = self._split(self._call(self.function, x))[1]
+            result = self._split(self.called(self.function, x))[1]
         if self.single or not isinstance(result, tuple | list):
             return result
         m = np.size(self.value(x))
@@ -174,7 +174,8 @@ class _PackedGradient:
         parts = [np.reshape(np.asarray(part, dtype=np.float64), (m, -1)) for part in result]
         return np.hstack(parts)
 
-    def _call(self, function: Callable[..., Any], x: Any) -> Any:
+    def called(self, function: Callable[..., Any], x: Any) -> Any:
+        """Return what a function of the user returns at a packed point."""
         if self.single:
             parts = [x]
         else:

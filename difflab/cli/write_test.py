@@ -1,0 +1,152 @@
+"""``difflab write-test``: a pytest file that checks the gradient of a Python function.
+
+The module that the user names is imported and run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difflab.cli.check import GradientOption, PackedGradient, PointOption
+from difflab.cli.functions import load_function, user_code
+from difflab.cli.options import OutputOption, parse_point
+from difflab.cli.output import check_destination, deliver, say
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+    from difflab.testing.written_test import WrittenTest
+
+__all__ = ["EXAMPLES", "write_test"]
+
+EXAMPLES = """\b
+difflab write-test model:loss --gradient loss_gradient --at "w=[0.5,1]"
+difflab write-test model:loss_and_gradient -o tests/test_loss.py
+"""
+_TRIES = 20  # points drawn for each one that is asked for
+
+
+def write_test(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="The function under test.")
+    ],
+    gradient: GradientOption = None,
+    at: PointOption = None,
+    points: Annotated[
+        int, typer.Option(min=1, max=1000, help="The number of points, the first that of --at.")
+    ] = 3,
+    output: OutputOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing points.")] = 0,
+) -> int:
+    """Write a pytest file that checks a gradient.
+
+    Without --gradient, the function returns the pair (value, gradient), or only its
+    value, which difflab then differentiates. The checks are run once before the file
+    is written.
+    """
+    destination = None if output is None else check_destination(output)
+    subject = _Subject.of(target, gradient, at or [], seed)
+    with user_code(target):
+        chosen = subject.points(points, seed)
+    with user_code(target, subject.pair.described):
+        wrong = subject.mismatch(chosen)
+    deliver(subject.written(chosen).text, destination)
+    if wrong:
+        say(f"the test fails at {wrong}")
+    return int(bool(wrong))
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """The function under test, and where its gradient comes from."""
+
+    target: str
+    gradient_name: str
+    paired: bool
+    pair: PackedGradient
+
+    @classmethod
+    def of(cls, target: str, gradient: str | None, at: Sequence[str], seed: int) -> _Subject:
+        """Import the functions, and call the one under test to see what it returns."""
+        with user_code(target):
+            function, slope = load_function(target), None
+            if gradient is not None:
+                if ":" not in gradient:
+                    gradient = f"{target.partition(':')[0]}:{gradient}"
+                slope = load_function(gradient)
+            pair = PackedGradient.of(target, function, slope, parse_point(at), seed)
+            result = pair.called(function, pair.packed())
+            paired = slope is None and isinstance(result, tuple) and len(result) == 2
+        if slope is None and not paired:
+            # Any second function makes `value` return what the first does.
+            pair = PackedGradient(function, function, pair.point, pair.positional)
+        return cls(target, gradient or "", paired, pair)
+
+    @property
+    def scalar(self) -> bool:
+        """Whether the value is one number."""
+        import numpy as np
+
+        return int(np.size(self.pair.value(self.pair.packed()))) == 1
+
+    @property
+    def gradient(self) -> Callable[..., Any]:
+        """The gradient by hand, or that of difflab."""
+        if self.gradient_name or self.paired:
+            return self.pair.gradient
+        import difflab
+
+        transform: Callable[..., Any] = difflab.grad if self.scalar else difflab.jacrev
+        derivative: Callable[..., Any] = transform(self.pair.value)
+        return derivative
+
+    def points(self, wanted: int, seed: int) -> list[NDArray[float64]]:
+        """Return the point and others around it at which the value is finite."""
+        import numpy as np
+
+        draw, first = np.random.default_rng(seed), self.pair.packed()
+        found = [first]
+        for _ in range(_TRIES * wanted):
+            if len(found) == wanted:
+                return found
+            moved = np.round(first * draw.uniform(0.6, 1.4, first.shape), 3)
+            with np.errstate(all="ignore"):
+                if np.isfinite(np.asarray(self.pair.value(moved), dtype=float)).all():
+                    found.append(moved)
+        raise InputError(
+            f"the function is finite at {len(found)} of {_TRIES * wanted} points around the first",
+            hint="give a point inside its domain with --at",
+        )
+
+    def mismatch(self, points: Sequence[NDArray[float64]]) -> str:
+        """Return the first point at which the check fails, and why; empty if there is none."""
+        from difflab.testing import GradientMismatch, check_gradient
+
+        for point in points:
+            try:
+                check_gradient(self.pair.value, self.gradient, point)
+            except GradientMismatch as error:
+                return f"{point.tolist()}: {error}"
+        return ""
+
+    def written(self, points: Sequence[NDArray[float64]]) -> WrittenTest:
+        """Return the file."""
+        from difflab.testing.written_test import WrittenTest
+
+        module, _, function = self.target.partition(":")
+        return WrittenTest(
+            module=module,
+            function=function,
+            gradient=self.gradient_name,
+            paired=self.paired,
+            parameters=dict(zip(self.pair.point, self.pair.shapes, strict=True)),
+            positional=self.pair.positional,
+            points=[point.tolist() for point in points],
+            scalar=self.scalar,
+        )

@@ -1,0 +1,84 @@
+"""``write-test``: its file passes with a right gradient and fails with a wrong one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import difflab as package
+
+MODULE = """
+import math
+import numpy as np
+
+def pair(w): return np.sum(w**2), 2*w
+def value(a, b): return a*b**2
+def slope(a, b): return b**2, 2*a*b
+def forgotten(a, b): return b**2, a*b
+def layers(W, b, /, *, scale=2.0):
+    return scale*np.sum(np.tanh(W @ b))
+def several(x): return np.stack([x[0]*x[1], np.sin(x[0])])
+def number(x): return x*np.exp(x)
+def nowhere(x): return x if x == 1.5 else float("nan")
+"""
+ROOT = Path(package.__file__).parents[1]
+
+
+@pytest.fixture
+def write(difflab: Any, tmp_path: Path) -> Any:
+    (tmp_path / "written_model.py").write_text(MODULE, encoding="utf-8")
+    before = list(sys.path)
+
+    def run(function: str, *arguments: str) -> Any:
+        sys.modules.pop("written_model", None)
+        return difflab("write-test", f"written_model:{function}", *arguments)
+
+    yield run
+    sys.modules.pop("written_model", None)
+    sys.path[:] = before
+
+
+def passed(folder: Path) -> str:
+    plugins = ["-p", "no:difflab", "-p", "difflab.testing.plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", *plugins]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=folder, env=environment
+    )
+    return done.stdout
+
+
+# One run of pytest for all files, since its start takes longer than the tests.
+WRITTEN = {
+    "pair": ["--at", "w=[1,2]"],
+    "value": ["--gradient", "slope", "--points", "5"],
+    "layers": ["--at", "W=[[1,2],[3,4.5]],b=[.1,.2]"],
+    "several": ["--at", "x=[2,3]"],
+    "number": [],
+}
+
+
+def test_the_files_pass_when_run(write: Any, tmp_path: Path) -> None:
+    for name, arguments in WRITTEN.items():
+        done = write(name, *arguments, "-o", f"test_{name}.py")
+        assert done.code == 0, done.err
+    assert "17 passed" in passed(tmp_path)
+
+
+def test_a_wrong_gradient_is_reported_and_its_test_fails(write: Any, tmp_path: Path) -> None:
+    done = write("value", "--gradient", "forgotten", "--at", "a=1,b=2", "--points", "1")
+    assert done.code == 1
+    assert "the test fails at [1.0, 2.0]: the gradient is wrong in 1 of 2" in done.err
+    (tmp_path / "test_it.py").write_text(done.out)
+    assert "1 failed" in passed(tmp_path)
+
+
+def test_a_function_that_is_defined_at_one_point_is_refused(write: Any) -> None:
+    done = write("nowhere", "--gradient", "number", "--at", "x=1.5")
+    assert done.code == 2
+    assert "finite at 1 of 60 points" in done.err
