@@ -14,6 +14,7 @@ from difflab.cli import INTERRUPTED
 from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
+from difflab.cli import explain as explaining
 from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
 from difflab.cli import write_test as written
@@ -71,6 +72,7 @@ app.command(cls=ExpressionCommand, epilog=compared.EXAMPLES)(compared.compare)
 app.command(cls=ExpressionCommand, epilog=traced.EXAMPLES)(traced.trace)
 app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
+app.command(cls=ExpressionCommand, epilog=explaining.EXAMPLES)(explaining.explain)
 app.command(epilog=checked.EXAMPLES)(checked.check)
 app.command("write-test", epilog=written.EXAMPLES)(written.write_test)
 bench.command()(gpu)

@@ -1,0 +1,88 @@
+"""``difflab explain``: what fails at a point, and where two methods part."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from difflab.cli.functions import Subject
+from difflab.cli.options import ExpressionArgument, PointOption, parse_names
+from difflab.cli.output import emit
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.diagnose.divergence import Derivative
+    from difflab.graph.function import Function
+
+__all__ = ["EXAMPLES", "explain"]
+
+EXAMPLES = """\b
+difflab explain "1 + log(x - 3)" --at x=2
+difflab explain --between reverse,jax "relu(x) + abs(y)" --at x=0,y=1
+"""
+
+
+def explain(
+    expression: ExpressionArgument,
+    at: PointOption = None,
+    between: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Name the operation at which these two methods part."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for choosing the point.")] = 0,
+) -> int:
+    """Name the operations that fail at a point, or at which two methods part.
+
+    Without --between: those that produce nan, infinity, overflow or cancellation, and
+    the inputs without a gradient. With it: the first operation whose value, or whose
+    derivative, differs beyond rounding and the methods' own error estimates.
+    """
+    from difflab.diagnose.point_check import checked_point, packed
+
+    subject = Subject.of(expression, at)
+    function = subject.function
+    if between is None:
+        from difflab.diagnose import explain as explained
+
+        given = subject.point  # which may lie outside the domain
+        report = explained(
+            function, checked_point(function, None, seed) if given is None else given
+        )
+        emit(f"{report}\n")
+        return 0 if report.ok else 1
+    names = parse_names(between) or []
+    if len(names) != 2:
+        raise InputError(
+            f"--between takes two methods, not {len(names)}", hint="--between reverse,jax"
+        )
+    point = checked_point(function, subject.point, seed)
+    return _between(function, packed(function, point), (names[0], names[1]))
+
+
+def _between(function: Function, point: Any, names: tuple[str, str]) -> int:
+    """Report where two methods part; return 1 if they do."""
+    from difflab.diagnose.divergence import first_divergence
+
+    first, second = (partial(_derivative, name) for name in names)
+    found = first_divergence(function, point, first, second)
+    if found is None:
+        emit(f"{names[0]} and {names[1]} agree: value and derivative are equal within rounding\n")
+        return 0
+    emit(f"{found.render(names)}\n")
+    return 1
+
+
+def _derivative(name: str, function: Function, point: Any) -> Derivative:
+    """Return the Jacobian of a method, and its estimate of the error."""
+    import numpy as np
+
+    from difflab.diagnose.divergence import Derivative
+    from difflab.methods.differentiate import differentiate
+
+    found = differentiate(function, point, method=name)
+    shape = (function.m, function.n)
+    value = np.asarray(found.value, dtype=np.float64).reshape(shape)
+    error = np.zeros(shape) if found.error is None else np.reshape(found.error, shape)
+    return Derivative(value, np.nan_to_num(error, nan=np.inf))
