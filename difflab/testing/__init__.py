@@ -11,17 +11,29 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from difflab.testing.custom import check_custom_function, checked
-    from difflab.testing.gradient import GradientMismatch, GradientUnjudged, check_gradient
+    from difflab.testing.derivative import numeric_derivative
+    from difflab.testing.gradient import (
+        GradientMismatch,
+        GradientUnjudged,
+        ImpureFunction,
+        check_gradient,
+    )
 
 __all__ = [
     "GradientMismatch",
     "GradientUnjudged",
+    "ImpureFunction",
     "check_custom_function",
     "check_gradient",
     "checked",
+    "numeric_derivative",
 ]
 
-_MODULES = {"check_custom_function": "custom", "checked": "custom"}
+_MODULES = {
+    "check_custom_function": "custom",
+    "checked": "custom",
+    "numeric_derivative": "derivative",
+}
 
 
 def __getattr__(name: str) -> object:

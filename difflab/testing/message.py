@@ -16,10 +16,11 @@ from difflab.referee.ulp import ulp_distance
 if TYPE_CHECKING:
     from difflab.testing.verdict import Tolerance
 
-__all__ = ["Component", "describe", "diagnose"]
+__all__ = ["Component", "describe", "diagnose", "table_of"]
 
 _SHOWN = 10
 _ALIKE = 1e-6
+_ROUGH = 0.01  # the most that an error bar adds to that
 _NEAR = 0.05
 
 
@@ -94,7 +95,7 @@ def describe(
     lines = []
     if wrong:
         noun = "component" if total == 1 else "components"
-        lines += [f"the gradient is wrong in {len(wrong)} of {total} {noun}", *_table(wrong)]
+        lines += [f"the gradient is wrong in {len(wrong)} of {total} {noun}", *table_of(wrong)]
         if any(component.kink for component in wrong):
             lines.append("at a kink, any value between the one-sided derivatives passes")
         if hint:
@@ -117,13 +118,13 @@ def _unjudged(components: Sequence[Component], total: int) -> list[str]:
         head = f"could not judge {len(components)} of {total} components"
     return [
         head,
-        *_table(components, columns=4),
+        *table_of(components, columns=4),
         "the error bar is too wide to tell a right value from a wrong one: check that term",
         "separately, or pass the acceptable absolute error as atol",
     ]
 
 
-def _table(components: Sequence[Component], columns: int = 6) -> list[str]:
+def table_of(components: Sequence[Component], columns: int = 6) -> list[str]:
     """Return a table of the components, with headings and aligned columns."""
     head = ("component", "yours", "numeric", "error bar", "relative", "ULPs")
     rows = [component.line()[:columns] for component in components[:_SHOWN]]
@@ -138,6 +139,7 @@ def diagnose(
     numeric: NDArray[float64],
     wrong: NDArray[np.bool_],
     fixed: NDArray[np.bool_],
+    bars: NDArray[float64] | float = 0.0,
 ) -> str:
     """Return the likely mistake; empty if the errors match no common mistake.
 
@@ -149,17 +151,26 @@ def diagnose(
         Which components failed.
     fixed : ndarray of bool, shape (m, n)
         Which components have an exact reference, because the function could be traced.
+    bars : ndarray, shape (m, n)
+        The error bars of the numeric values.
     """
     bad, good = yours[wrong], numeric[wrong]
     if not np.all(np.isfinite(bad)) or not np.all(np.isfinite(good)):
         return ""
-    if _alike(bad, -good):
+    room = np.broadcast_to(bars, yours.shape)
+    rough = room[wrong]
+    if _alike(bad, -good, rough):
         return "likely a sign error: in these components yours is minus the numeric value"
-    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T):
+    if yours.shape[0] == yours.shape[1] > 1 and _alike(yours, numeric.T, room):
         return "likely transposed: rows must be outputs, columns must be inputs"
-    if bad.size > 1 and _alike(np.sort(bad), np.sort(good)):
+    if bad.size > 1 and _alike(np.sort(bad), np.sort(good), rough.max()):
         return "likely permuted: the wrong components have each other's values"
-    if bad.size > 1 and np.all(good != 0) and bad[0] != 0 and _alike(bad / good, bad[0] / good[0]):
+    if (
+        bad.size > 1
+        and np.all(good != 0)
+        and bad[0] != 0
+        and _alike(bad / good, bad[0] / good[0], 2 * np.max(np.abs(rough * bad) / good**2))
+    ):
         return f"likely a wrong factor: yours is {bad[0] / good[0]:.6g} times the numeric value"
     if np.all(np.abs(bad - good) <= _NEAR * np.abs(good)) and not np.any(fixed & wrong):
         return (
@@ -169,5 +180,9 @@ def diagnose(
     return ""
 
 
-def _alike(a: NDArray[float64], b: NDArray[float64] | float) -> bool:
-    return bool(np.all(np.abs(a - b) <= _ALIKE * np.abs(a))) and bool(np.any(a != 0))
+def _alike(
+    a: NDArray[float64], b: NDArray[float64] | float, room: NDArray[float64] | float
+) -> bool:
+    """Whether values are the same within their error bars, which must not hide them."""
+    near = np.abs(a - b) <= np.maximum(_ALIKE * np.abs(a), np.minimum(room, _ROUGH * np.abs(a)))
+    return bool(np.all(near)) and bool(np.any(a != 0))

@@ -26,19 +26,17 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.testing.chebyshev import Chebyshev
+
 __all__ = ["LineEstimate", "LineScan", "scan_aside", "scan_line"]
 
 Array = NDArray[float64]
 MovedValues = Callable[[Array], Array]
 """Map displacements of one component ``(K,)`` to the function's flattened values ``(K, m)``."""
 
-_NODES = 17
-_ANGLES = np.pi * (np.arange(_NODES // 2) + 0.5) / _NODES
-_POSITIVE = np.cos(_ANGLES)  # Chebyshev points of the first kind; the middle one is x itself
-_ODD = np.arange(1, _NODES, 2)
-_TO_COEFFICIENTS = (4.0 / _NODES) * np.cos(np.outer(_ODD, _ANGLES))
-_SLOPES = _ODD * (-1.0) ** (_ODD // 2)  # T_j'(0) for odd j
-_SQUARES = np.sqrt(np.cumsum(_ODD.astype(float) ** 2))
+_CHEBYSHEV = Chebyshev(17)
+_POSITIVE, _ODD = _CHEBYSHEV.positive, _CHEBYSHEV.orders
+_TO_COEFFICIENTS, _SLOPES, _SQUARES = _CHEBYSHEV.to_odd, _CHEBYSHEV.slopes, _CHEBYSHEV.growth
 
 _TOP = 0.3
 _RATIO = 8.0

@@ -1,0 +1,337 @@
+r"""A tree of arguments, and a tree of results, as vectors of real numbers.
+
+Complex numbers are their real and imaginary parts. The gradient of a real function of complex
+arguments is that of PyTorch and NumPy's users,
+:math:`\partial f/\partial\,\mathrm{Re}\,z + i\,\partial f/\partial\,\mathrm{Im}\,z
+= 2\,\partial f/\partial\bar z`, for their arrays, and its conjugate,
+:math:`2\,\partial f/\partial z`, for JAX's.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import DomainError, InputError, PointError
+from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
+from difflab.testing.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
+from difflab.testing.mismatch import GradientMismatch
+
+__all__ = ["Outputs", "Point", "is_module", "is_tree", "parameter_name", "prepared"]
+
+Array = NDArray[float64]
+
+_FIRST = re.compile(r'^\["(\w+)"\]')
+_QUOTED = re.compile(r"\['([^'\"\\]*)'\]")
+
+
+def is_tree(x: Any) -> bool:
+    """Whether `x` is checked as people have it, rather than as one float64 array.
+
+    Trees, arrays of frameworks, and arrays of another floating or complex dtype are.
+    A list of numbers is an array.
+
+    Examples
+    --------
+    >>> is_tree([1.0, 2.0]), is_tree(np.ones(3)), is_tree(np.ones(3, dtype=np.float32))
+    (False, False, True)
+    >>> is_tree({"w": np.ones(3)}), is_tree([np.ones(3), 1.0])
+    (True, True)
+    """
+    leaves, structure = flatten(x)
+    if structure == LEAF:
+        value = leaves[0]
+        if library_of(value) == "numpy":
+            return str(value.dtype) != "float64" and str(value.dtype) in EPSILON
+        return bool(library_of(value)) or type(value) is complex
+    if any(token[0] not in (list, tuple, "leaf") for token in structure.tokens):
+        return True
+    return any(library_of(leaf) and np.ndim(leaf) > 0 for leaf in leaves)
+
+
+def is_module(f: Any) -> bool:
+    """Whether `f` is a ``torch.nn.Module``, without importing PyTorch."""
+    return any(kind.__module__.startswith("torch.nn.modules") for kind in type(f).__mro__)
+
+
+def parameter_name(f: Callable[..., Any]) -> str:
+    """Return the name of the first parameter of `f`; "x" if it has none.
+
+    Examples
+    --------
+    >>> parameter_name(lambda params: params["w"])
+    'params'
+    """
+    try:
+        found = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return "x"
+    named = found and found[0].kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return found[0].name if named else "x"
+
+
+class _Vector:
+    """The leaves of a tree that hold floating-point numbers, one after the other."""
+
+    def __init__(self, tree: Any, root: str) -> None:
+        self.root = root
+        self.values, self.structure = flatten(tree)
+        found = [of_leaf(value) for value in self.values]
+        self.positions = [i for i, leaf in enumerate(found) if leaf is not None and leaf.size]
+        self.leaves: list[Leaf] = [leaf for leaf in found if leaf is not None and leaf.size]
+        sizes = [leaf.size for leaf in self.leaves]
+        self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
+        self.n = int(self.starts[-1])
+
+    @property
+    def eps(self) -> float:
+        """The spacing at 1 of the coarsest dtype."""
+        return max(leaf.eps for leaf in self.leaves)
+
+    @cached_property
+    def libraries(self) -> set[str]:
+        """The packages of the arrays."""
+        return {library_of(leaf.original) for leaf in self.leaves}
+
+    def numbers(self) -> Array:
+        """Return all real numbers as float64; do not write to them."""
+        parts = [leaf.numbers() for leaf in self.leaves]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def path(self, position: int) -> str:
+        """Return the Python expression of a leaf of the tree."""
+        found = _QUOTED.sub(r'["\1"]', leaf_paths(self.structure)[position])
+        return self.root + found if self.root else _FIRST.sub(r"\1", found)
+
+    def leaf_at(self, index: int) -> tuple[int, int]:
+        """Return which leaf holds a number, and its place there."""
+        which = int(np.searchsorted(self.starts, index, side="right")) - 1
+        return which, index - int(self.starts[which])
+
+    def name(self, index: int) -> str:
+        """Return the Python expression of one of the ``n`` numbers.
+
+        Examples
+        --------
+        >>> point = Point({"dense1": {"w": np.zeros((4, 8))}}, "params")
+        >>> point.name(31)
+        'params["dense1"]["w"][3, 7]'
+        """
+        which, inside = self.leaf_at(index)
+        leaf = self.leaves[which]
+        element, part = divmod(inside, 2) if leaf.complex else (inside, 0)
+        suffix = (".real", ".imag")[part] if leaf.complex else ""
+        indices = ", ".join(str(int(k)) for k in np.unravel_index(element, leaf.shape))
+        subscript = f"[{indices}]" if leaf.shape else ""
+        return self.path(self.positions[which]) + subscript + suffix
+
+
+class Point(_Vector):
+    """A tree of arguments; its ``n`` real numbers are what a function is differentiated by.
+
+    Parameters
+    ----------
+    tree : Any
+        Dicts, lists, tuples, dataclasses and named tuples around arrays and numbers. Integers,
+        strings and other leaves are settings.
+    root : str
+        The name of the tree in messages; if it is empty, the keys of a dict are names.
+    """
+
+    def __init__(self, tree: Any, root: str) -> None:
+        super().__init__(tree, root)
+        if not self.leaves:
+            raise PointError(
+                f"{root} holds no array or number of a floating-point or complex dtype: there is"
+                " no input to differentiate with respect to"
+            )
+        for leaf in self.leaves:
+            if not all(
+                np.isfinite(leaf.read(leaf.flat(), a, a + CHUNK)).all()
+                for a in range(0, leaf.size, CHUNK)
+            ):
+                raise PointError("the point has an element that is not finite")
+
+    def copy(self) -> Any:
+        """Return the tree with copies of its arrays."""
+        return self.rebuilt([leaf.value(leaf.copy()) for leaf in self.leaves])
+
+    def at(self, numbers: Array) -> Any:
+        """Return the tree of other numbers ``(n,)``, rounded to the dtypes."""
+        built = []
+        for leaf, start, stop in self._parts():
+            flat = leaf.copy()
+            leaf.write(flat, 0, leaf.size, numbers[start:stop])
+            built.append(leaf.value(flat))
+        return self.rebuilt(built)
+
+    def displaced(
+        self, along: Array, t: float, weights: Array, start: int = 0, stop: int | None = None
+    ) -> tuple[Any, Array]:
+        """Return the tree moved by `t` times `along`, and the weighted sums of the moves.
+
+        See `difflab.testing.leaves.Leaf.displaced`. Only the numbers from `start` to `stop` move.
+        """
+        stop = self.n if stop is None else stop
+        total = np.zeros(len(weights))
+        built = []
+        for leaf, low, high in self._parts():
+            first, last = max(start, low), min(stop, high)
+            if first >= last:
+                built.append(leaf.original)
+                continue
+            rows = weights[:, low:high]
+            value, part = leaf.displaced(along[low:high], t, first - low, last - low, rows)
+            built.append(value)
+            total += part
+        return self.rebuilt(built), total
+
+    def changed(self, tree: Any) -> str | None:
+        """Return the path of the first array that a call changed in its argument `tree`."""
+        values = flatten(tree)[0]
+        if len(values) != len(self.values):
+            return self.root
+        for position, leaf in zip(self.positions, self.leaves, strict=True):
+            if of_leaf(values[position]) is None or leaf.changed(values[position]):
+                return self.path(position)
+        return None
+
+    def rows(self, gradient: Any, outputs: Outputs) -> Array:
+        """Return a gradient under test as the Jacobian ``(m, n)`` of real numbers.
+
+        Raises
+        ------
+        GradientMismatch
+            Its structure or a shape is not that of the arguments.
+        """
+        values = self._matched(gradient)
+        blocks = []
+        for position, leaf in zip(self.positions, self.leaves, strict=True):
+            blocks.append(_block(values[position], leaf, outputs, self.path(position)))
+        return blocks[0] if len(blocks) == 1 else np.hstack(blocks)
+
+    def _matched(self, gradient: Any) -> list[Any]:
+        """Return the leaves of a gradient of the same structure; None where it has none."""
+        values, structure = flatten(gradient)
+        tokens = structure.tokens
+        same = len(tokens) == len(self.structure.tokens) and all(
+            theirs == ours or (theirs == ("none",) and ours == ("leaf",))
+            for theirs, ours in zip(tokens, self.structure.tokens, strict=True)
+        )
+        if not same:
+            raise GradientMismatch(
+                f"the gradient has the structure {structure}; that of {self.root} is"
+                f" {self.structure}"
+            )
+        remaining = iter(values)
+        both = zip(tokens, self.structure.tokens, strict=True)
+        return [
+            next(remaining) if theirs == ("leaf",) else None
+            for theirs, ours in both
+            if ours == ("leaf",)
+        ]
+
+    def _parts(self) -> list[tuple[Leaf, int, int]]:
+        starts = self.starts.tolist()
+        return list(zip(self.leaves, starts[:-1], starts[1:], strict=True))
+
+    def rebuilt(self, built: Sequence[Any]) -> Any:
+        """Return the tree with other floating-point leaves."""
+        values = list(self.values)
+        for position, value in zip(self.positions, built, strict=True):
+            values[position] = value
+        return unflatten(self.structure, values)
+
+
+class Outputs(_Vector):
+    """The result of a function: its ``m`` real numbers."""
+
+    def __init__(self, tree: Any) -> None:
+        super().__init__(tree, "y")
+        self.m = self.n
+        if not self.leaves:
+            raise PointError("f does not return real or complex floating-point numbers")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the only array."""
+        if len(self.leaves) > 1:
+            raise InputError("a gradient is checked for functions that return one array")
+        return self.leaves[0].shape
+
+    @property
+    def complex(self) -> bool:
+        """Whether the only array is complex."""
+        return self.leaves[0].complex
+
+    def finite(self, what: str) -> Array:
+        """Return the numbers; raise `DomainError` unless they are finite."""
+        found = self.numbers()
+        if not np.isfinite(found).all():
+            raise DomainError(f"f is not finite at the given point: it returns {what}")
+        return found
+
+
+def _block(value: Any, leaf: Leaf, outputs: Outputs, path: str) -> Array:
+    """Return the part of a Jacobian that belongs to one leaf, ``(m, leaf.size)``."""
+    count = outputs.m // (2 if outputs.complex else 1)
+    if value is None:
+        return np.zeros((outputs.m, leaf.size))
+    found = of_leaf(value)
+    if found is None:
+        if library_of(value) or isinstance(value, int):
+            found = of_leaf(np.asarray(value, dtype=float64))
+        if found is None:
+            raise GradientMismatch(f"the gradient with respect to {path} is {value!r}")
+    shape = outputs.shape + leaf.shape
+    if found.shape not in (shape, leaf.shape if count == 1 else shape):
+        raise GradientMismatch(
+            f"the gradient with respect to {path} has the shape {found.shape}; it must be {shape}"
+        )
+    numbers = found.numbers()
+    if not found.complex and not leaf.complex and not outputs.complex:
+        return numbers.reshape(count, leaf.size)
+    both = numbers.view(np.complex128) if found.complex else numbers.astype(np.complex128)
+    return _real_rows(both.reshape(count, -1), leaf, outputs)
+
+
+def _real_rows(rows: NDArray[np.complex128], leaf: Leaf, outputs: Outputs) -> Array:
+    """Return complex derivatives as those of real and imaginary parts, ``(m, leaf.size)``."""
+    count = len(rows)
+    if not outputs.complex:
+        if not leaf.complex:
+            return rows.real.copy()
+        towards = rows.conj() if library_of(leaf.original) == "jax" else rows
+        return towards.view(float64).reshape(count, leaf.size)
+    if not leaf.complex:
+        return np.stack([rows.real, rows.imag], axis=1).reshape(2 * count, leaf.size)
+    # A holomorphic function: dy = g dz.
+    real = np.stack([rows.real, -rows.imag], axis=-1)
+    imaginary = np.stack([rows.imag, rows.real], axis=-1)
+    return np.stack([real, imaginary], axis=1).reshape(2 * count, leaf.size)
+
+
+def prepared(f: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Point]:
+    """Return a function and its arguments; those of a module are its parameters and `x`."""
+    if not is_module(f):
+        return f, Point(x, parameter_name(f))
+    from torch.func import functional_call
+
+    module: Any = f
+    parameters = dict(module.named_parameters())
+
+    def called(tree: Any) -> Any:
+        buffers = {name: value.clone() for name, value in module.named_buffers()}
+        return functional_call(module, {**tree["parameters"], **buffers}, (tree["x"],))
+
+    return called, Point({"parameters": parameters, "x": x}, "")

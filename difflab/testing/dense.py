@@ -1,0 +1,224 @@
+"""The check of every component of a gradient on its own, in float64."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy import float64
+from numpy.typing import ArrayLike, NDArray
+
+from difflab.errors import DomainError, PointError
+from difflab.testing.message import Component, describe, diagnose
+from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.observed import observed
+from difflab.testing.truth import Truth, argument, estimated, refereed, rounds, traced
+from difflab.testing.verdict import Tolerance, Verdicts, doubt, judged
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = [
+    "ComponentNames",
+    "Names",
+    "decided",
+    "jacobian_of",
+    "point_of",
+    "report",
+    "subscript",
+    "value_of",
+]
+
+Array = NDArray[float64]
+Callee = Callable[[Any], Any]
+
+_NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
+_REPORTED_NOISE = 1e-12  # noise above which the message reports it, relative to the value
+_RADIUS = 2  # ULPs by which the inputs of those points are moved
+
+
+class ComponentNames(Protocol):
+    """Names of the elements of a Jacobian."""
+
+    def of(self, row: int, column: int) -> str:
+        """Return the name of one element."""
+
+
+def decided(
+    f: Callee,
+    gradient: Callee | ArrayLike,
+    yours: Array,
+    point: Array,
+    values: Array,
+    allowed: Tolerance,
+    method: str,
+) -> tuple[Truth, Verdicts]:
+    """Return the verdicts: by a numeric method, then the referee, then scans of the values."""
+    truth = estimated(f, point, values, method)
+    verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
+    coarse = ~(truth.bar <= allowed.rtol * np.abs(truth.value))
+    if not (verdicts.wrong | verdicts.unjudged | coarse).any():
+        return truth, verdicts
+    function = traced(f, point, values)
+    exact = None if function is None else refereed(function, f, point, truth)
+    if function is None or exact is None:
+        noise = _sensitivity(gradient, None, point, values)
+        verdicts = judged(yours, truth, allowed, noise)
+    else:
+        noise = _sensitivity(gradient, function, point, values)
+        verdicts = judged(yours, exact, allowed, noise)
+        # The derivative of rounded values is 0; that of the unrounded function is also accepted.
+        if rounds(function) and (verdicts.wrong.any() or verdicts.unjudged.any()):
+            verdicts = judged(yours, truth, allowed, noise)
+        else:
+            truth = exact
+    doubts = doubt(yours, truth, verdicts, allowed.atol)
+    if not doubts.entries.any():
+        return truth, verdicts
+    truth = observed(f, point, values, truth, doubts)
+    return truth, judged(yours, truth, allowed, noise)
+
+
+def point_of(x: ArrayLike) -> Array:
+    """Return the point as an array of float64."""
+    try:
+        point = np.array(x, dtype=float64)
+    except (TypeError, ValueError) as error:
+        raise PointError(f"the point is not an array of real numbers: {error}") from error
+    if not np.isfinite(point).all():
+        raise PointError(f"the point has an element that is not finite: {point.tolist()}")
+    if point.size == 0:
+        raise PointError("the point is empty: there is no input to differentiate with respect to")
+    return point
+
+
+def value_of(f: Callee, point: Array) -> Array:
+    """Return the values of `f`, in their shape."""
+    with np.errstate(all="ignore"):
+        result = f(argument(point))
+    try:
+        values = np.asarray(result, dtype=float64)
+    except (TypeError, ValueError) as error:
+        raise PointError(f"f does not return real numbers: {error}") from error
+    if not np.isfinite(values).all():
+        raise DomainError(f"f is not finite at {point.tolist()}: it returns {values.tolist()}")
+    return values
+
+
+def jacobian_of(gradient: Callee | ArrayLike, point: Array, values: Array) -> Array:
+    """Return the gradient under test as an ``(m, n)`` Jacobian."""
+    result = gradient(argument(point)) if callable(gradient) else gradient
+    try:
+        array = np.asarray(result, dtype=float64)
+    except (TypeError, ValueError) as error:
+        raise GradientMismatch(f"the gradient is not an array of real numbers: {error}") from error
+    m, n = values.size, point.size
+    allowed = {values.shape + point.shape, (m, n)}
+    if m == 1:
+        allowed |= {point.shape, (n,)}
+    if n == 1:
+        allowed |= {values.shape, (m,)}
+    if array.shape not in allowed:
+        raise GradientMismatch(
+            f"the gradient has shape {array.shape}; f takes {point.shape} and returns "
+            f"{values.shape}, so the shape must be {values.shape + point.shape}"
+        )
+    return array.reshape(m, n)
+
+
+def _sensitivity(
+    gradient: Callee | ArrayLike, function: Function | None, point: Array, values: Array
+) -> Array:
+    """Return how far the gradient changes when the inputs change by a few ULPs.
+
+    A correct gradient may be off by this much through rounding: by its conditioning, and by
+    cancellation in its own formula. For a constant array the traced function's gradient is used.
+    """
+    shape = (values.size, point.size)
+    if callable(gradient):
+
+        def judged(x: Array) -> Array:
+            return jacobian_of(gradient, x, values)
+
+    elif function is not None:
+        from difflab.autodiff import jacobian
+
+        packed = jacobian(function)
+
+        def judged(x: Array) -> Array:
+            return packed.values(x.ravel()).reshape(shape)
+
+    else:
+        return np.zeros(shape)
+    draw = np.random.default_rng(0)
+    here, widest = judged(point), np.zeros(shape)
+    step = np.where(point == 0, 0.0, _RADIUS * np.spacing(point))  # a zero is exact
+    for _ in range(_NEIGHBOURS):
+        moved = point + draw.choice((-1, 1), point.shape) * step
+        widest = np.fmax(widest, np.abs(judged(moved) - here))
+    return 2 * widest
+
+
+def report(
+    yours: Array,
+    truth: Truth,
+    verdicts: Verdicts,
+    allowed: Tolerance,
+    names: ComponentNames,
+    values: Array,
+    unjudged: str,
+) -> None:
+    """Raise an error or emit a warning about the components that did not pass."""
+    __tracebackhide__ = True
+    if not (verdicts.wrong.any() or verdicts.unjudged.any()):
+        return
+    wrong, open_ = (_components(yours, truth, mask, names, values) for mask in verdicts)
+    hint = ""
+    if wrong:
+        hint = diagnose(yours, truth.value, verdicts.wrong, fixed=truth.final, bars=truth.bar)
+    message = describe(wrong, open_, yours.size, source=truth.source, allowed=allowed, hint=hint)
+    if wrong:
+        raise GradientMismatch(message, wrong, open_)
+    if unjudged == "fail":
+        raise GradientUnjudged(message, wrong, open_)
+    warnings.warn(message, stacklevel=3)
+
+
+def _components(
+    yours: Array, truth: Truth, chosen: NDArray[np.bool_], names: ComponentNames, values: Array
+) -> tuple[Component, ...]:
+    return tuple(
+        Component(
+            name=names.of(int(i), int(j)),
+            yours=float(yours[i, j]),
+            numeric=float(truth.value[i, j]),
+            bar=float(truth.bar[i, j]),
+            left=float(truth.left[i, j]),
+            right=float(truth.right[i, j]),
+            noise=float(truth.noise[i])
+            if truth.noise[i] > _REPORTED_NOISE * abs(values[i])
+            else 0.0,
+        )
+        for i, j in np.argwhere(chosen)
+    )
+
+
+class Names(NamedTuple):
+    """Names of components, such as ``x[1]`` or ``dy[0]/dx[1]``."""
+
+    into: tuple[int, ...]
+    out: tuple[int, ...]
+
+    def of(self, row: int, column: int) -> str:
+        """Return the name of one element of the Jacobian."""
+        x = "x" + subscript(column, self.into)
+        return f"dy{subscript(row, self.out)}/d{x}" if self.out else x
+
+
+def subscript(flat: int, shape: tuple[int, ...]) -> str:
+    """Return the indices of an element, as Python writes them."""
+    if not shape:
+        return ""
+    return "[" + ", ".join(str(int(k)) for k in np.unravel_index(flat, shape)) + "]"

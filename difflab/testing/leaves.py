@@ -1,0 +1,213 @@
+"""Leaves of trees of arguments: arrays of NumPy, JAX and PyTorch, and Python's numbers.
+
+A leaf is read as real float64 numbers: a complex array is the sequence of its real and imaginary
+parts. It is moved in its own dtype, and the move that remains after rounding is measured.
+A framework is imported only when one of its arrays was given.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+__all__ = ["CHUNK", "EPSILON", "Leaf", "library_of", "of_leaf"]
+
+Array = NDArray[float64]
+
+CHUNK = 1 << 15
+"""Elements that are converted to float64 at a time, so that large arrays are not copied."""
+
+EPSILON = {
+    "float64": 2.0**-52,
+    "complex128": 2.0**-52,
+    "float32": 2.0**-23,
+    "complex64": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+}
+"""Spacing of the numbers at 1, for each dtype that can be checked."""
+
+
+def library_of(value: Any) -> str:
+    """Return the package of an array: "numpy", "jax", "torch"; "" for anything else.
+
+    Examples
+    --------
+    >>> library_of(np.ones(2)), library_of([1.0])
+    ('numpy', '')
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return "numpy"
+    for kind in type(value).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package in ("jax", "jaxlib") and hasattr(value, "dtype"):
+            return "jax"
+        if package == "torch" and hasattr(value, "requires_grad"):
+            return "torch"
+    return ""
+
+
+class Leaf:
+    """An array of NumPy, or a Python number.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of the array.
+    dtype : str
+        The name of its dtype.
+    size : int
+        The number of real numbers: twice the number of elements of a complex array.
+    """
+
+    def __init__(self, original: Any, dtype: str, shape: tuple[int, ...]) -> None:
+        self.original = original
+        self.dtype = dtype
+        self.shape = shape
+        self.complex = dtype.startswith("complex")
+        self.size = prod(shape) * (2 if self.complex else 1)
+
+    @property
+    def eps(self) -> float:
+        """The spacing of the numbers of the dtype at 1."""
+        return EPSILON[self.dtype]
+
+    def copy(self) -> Any:
+        """Return a flat copy of the real numbers, in the dtype."""
+        return _real(np.array(self.original).reshape(-1))
+
+    def flat(self) -> Any:
+        """Return the flat real numbers, in the dtype, without a copy where possible."""
+        return _real(np.asarray(self.original).reshape(-1))
+
+    def read(self, flat: Any, start: int, stop: int) -> Array:
+        """Return a part of the flat numbers as float64."""
+        part: Array = np.asarray(flat[start:stop], dtype=float64)
+        return part
+
+    def write(self, flat: Any, start: int, stop: int, values: Array) -> None:
+        """Store a part of the flat numbers, rounded to the dtype."""
+        with np.errstate(over="ignore"):
+            flat[start:stop] = values
+
+    def value(self, flat: Any) -> Any:
+        """Return the argument that these flat numbers are."""
+        if self.complex:
+            flat = flat.view(self.dtype)
+        if isinstance(self.original, np.ndarray):
+            return flat.reshape(self.shape)
+        kind = type(self.original)
+        return kind(flat[0]) if kind in (float, complex) else flat.reshape(self.shape)[()]
+
+    def numbers(self) -> Array:
+        """Return all real numbers as float64; do not write to them."""
+        return self.read(self.flat(), 0, self.size)
+
+    def changed(self, argument: Any) -> bool:
+        """Whether an argument that had the original's values has others now."""
+        now = type(self)(argument, self.dtype, self.shape)
+        return not np.array_equal(now.numbers(), self.numbers(), equal_nan=True)
+
+    def displaced(
+        self, along: Array, t: float, start: int, stop: int, weights: Array
+    ) -> tuple[Any, Array]:
+        r"""Return the argument moved by `t` times `along`, and the sums of weighted moves.
+
+        The sums :math:`W d` are those of the displacement :math:`d` that rounding leaves.
+
+        Parameters
+        ----------
+        along : ndarray (n,)
+            The direction.
+        t : float
+            The length of the move.
+        start, stop : int
+            The part that moves.
+        weights : ndarray (m, n)
+            The rows are the weights of the sums.
+        """
+        flat = self.copy()
+        total = np.zeros(len(weights))
+        for first in range(start, stop, CHUNK):
+            last = min(first + CHUNK, stop)
+            before = self.read(flat, first, last).copy()
+            self.write(flat, first, last, before + t * along[first:last])
+            total += weights[:, first:last] @ (self.read(flat, first, last) - before)
+        return self.value(flat), total
+
+
+class _JaxLeaf(Leaf):
+    """An array of JAX."""
+
+    def value(self, flat: Any) -> Any:
+        import jax.numpy as jnp
+
+        if self.complex:
+            flat = flat.view(self.dtype)
+        return jnp.asarray(flat.reshape(self.shape))
+
+
+class _TorchLeaf(Leaf):
+    """A tensor of PyTorch; a parameter is moved as a tensor."""
+
+    def copy(self) -> Any:
+        return self._real(self.original.detach().clone())
+
+    def flat(self) -> Any:
+        return self._real(self.original.detach())
+
+    def read(self, flat: Any, start: int, stop: int) -> Array:
+        import torch
+
+        part: Array = flat[start:stop].to(device="cpu", dtype=torch.float64).numpy()
+        return part
+
+    def write(self, flat: Any, start: int, stop: int, values: Array) -> None:
+        import torch
+
+        flat[start:stop] = torch.from_numpy(np.ascontiguousarray(values)).to(flat.device)
+
+    def value(self, flat: Any) -> Any:
+        import torch
+
+        if self.complex:
+            flat = torch.view_as_complex(flat.reshape(-1, 2))
+        moved = flat.reshape(self.shape).detach()
+        return moved.requires_grad_(bool(self.original.requires_grad))
+
+    def _real(self, tensor: Any) -> Any:
+        import torch
+
+        flat = tensor.reshape(-1)
+        return torch.view_as_real(flat.resolve_conj()).reshape(-1) if self.complex else flat
+
+
+def of_leaf(value: Any) -> Leaf | None:
+    """Return the leaf of an array or a number that can be differentiated; otherwise None.
+
+    Examples
+    --------
+    >>> of_leaf(np.ones(3, dtype=np.complex64)).size
+    6
+    >>> of_leaf(np.arange(3)) is None
+    True
+    """
+    if isinstance(value, float | complex) and not isinstance(value, np.generic):
+        return Leaf(value, "float64" if isinstance(value, float) else "complex128", ())
+    library = library_of(value)
+    if not library:
+        return None
+    dtype = str(value.dtype).removeprefix("torch.")
+    if dtype not in EPSILON:
+        return None
+    kind = {"numpy": Leaf, "jax": _JaxLeaf, "torch": _TorchLeaf}[library]
+    return kind(value, dtype, tuple(value.shape))
+
+
+def _real(flat: Any) -> Any:
+    """Return the real view of a flat NumPy array."""
+    return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat

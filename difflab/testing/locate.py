@@ -1,0 +1,102 @@
+"""The component of a gradient that is wrong, found by bisection along a direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.testing.directions import Directional
+from difflab.testing.line import Slope, best_of, slopes_along
+from difflab.testing.probe import Probe
+
+__all__ = ["Place", "located"]
+
+Array = NDArray[float64]
+
+_CLEAR = 4.0  # an error must exceed the noise of the differences by this factor
+
+
+@dataclass(frozen=True)
+class Place:
+    """The part of the arguments where a gradient is wrong.
+
+    Attributes
+    ----------
+    start, stop : int
+        The numbers; one, unless noise ended the bisection.
+    error : Slope or None
+        The derivative of f minus the gradient's, with respect to the only number.
+    """
+
+    start: int
+    stop: int
+    error: Slope | None
+
+    @property
+    def single(self) -> bool:
+        """Whether the part is one number."""
+        return self.stop == self.start + 1
+
+
+def located(
+    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None = None
+) -> Place:
+    """Return where a gradient is wrong that is wrong along a direction.
+
+    The error along a half of the numbers is one central difference, two evaluations; that along
+    the other half is the rest. The half with the larger error is divided again.
+    """
+    step, noise = found.error.closest()
+
+    def error_of(start: int, stop: int) -> float:
+        changes = probe.residual(found.along, gradient[None], cotangent, start, stop)
+        return float(changes(step)[0] - changes(-step)[0]) / (2.0 * step)
+
+    start, stop = _bisected(error_of, probe.point.n, found.off, _CLEAR * noise)
+    place = Place(start, stop, None)
+    if not place.single:
+        return place
+    return Place(start, stop, _single(probe, gradient, found, cotangent, start))
+
+
+def _bisected(
+    error_of: Callable[[int, int], float], n: int, total: float, least: float
+) -> tuple[int, int]:
+    start, stop = 0, n
+    while stop - start > 1:
+        middle = (start + stop) // 2
+        left = error_of(start, middle)
+        if not np.isfinite(left):
+            break
+        right = total - left
+        if max(abs(left), abs(right)) <= least:
+            break
+        if abs(left) >= abs(right):
+            stop, total = middle, left
+        else:
+            start, total = middle, right
+    return start, stop
+
+
+def _single(
+    probe: Probe, gradient: Array, found: Directional, cotangent: Array | None, index: int
+) -> Slope:
+    """Return the error with respect to one number."""
+    length = float(found.along[index])
+    changes = probe.residual(found.along, gradient[None], cotangent, index, index + 1)
+    weights = np.ones(1) if cotangent is None else cotangent
+    rounding = np.array([float(np.linalg.norm(weights * probe.rounding))])
+    least = np.array([1e-3 * abs(gradient[index] * length)])
+    windows = slopes_along(changes, rounding, found.error.half, least, 2)
+    best = best_of(windows)
+    return replace(
+        best,
+        value=best.value / length,
+        bar=best.bar / abs(length),
+        half_jump=best.half_jump / abs(length),
+        rise=best.rise / abs(length),
+    )

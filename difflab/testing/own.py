@@ -1,0 +1,123 @@
+"""Derivatives by the framework of the arrays: PyTorch, JAX, and difflab for NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.graph.pytree import flatten
+from difflab.testing.arguments import Outputs, Point
+
+__all__ = ["framework_of", "pulled"]
+
+Array = NDArray[float64]
+Callee = Callable[[Any], Any]
+
+
+def framework_of(point: Point, outputs: Outputs) -> str:
+    """Return which framework differentiates: "torch", "jax" or "difflab"."""
+    found = point.libraries | outputs.libraries
+    return "torch" if "torch" in found else "jax" if "jax" in found else "difflab"
+
+
+def pulled(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
+    r"""Return :math:`J^T \bar y`, ``(n,)``, by the framework.
+
+    Parameters
+    ----------
+    f : callable
+        The function.
+    point, outputs : Point, Outputs
+        Its arguments and its result there.
+    cotangent : ndarray (m,)
+        The weights of the real numbers of the result.
+    """
+    pull = {"torch": _by_torch, "jax": _by_jax, "difflab": _by_difflab}
+    return pull[framework_of(point, outputs)](f, point, outputs, cotangent)
+
+
+def _split(vector: Any, numbers: Array, conjugate: bool) -> list[Any]:
+    """Return the arrays of `vector` with other numbers, in the dtypes."""
+    built = []
+    for leaf, start in zip(vector.leaves, vector.starts, strict=False):
+        part = numbers[start : start + leaf.size].copy()
+        if leaf.complex and conjugate:
+            part[1::2] *= -1.0
+        flat = leaf.copy()
+        leaf.write(flat, 0, leaf.size, part)
+        built.append(leaf.value(flat))
+    return built
+
+
+def _packed(point: Point, gradients: Sequence[Any], conjugate: bool) -> Array:
+    """Return gradients of the leaves as one vector of real numbers."""
+    parts = []
+    for leaf, gradient in zip(point.leaves, gradients, strict=True):
+        if gradient is None:
+            parts.append(np.zeros(leaf.size))
+            continue
+        part = type(leaf)(gradient, leaf.dtype, leaf.shape).numbers()
+        if leaf.complex and conjugate:
+            part = part.copy()
+            part[1::2] *= -1.0
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _chosen(outputs: Outputs, tree: Any) -> list[Any]:
+    """Return the floating-point arrays of a result."""
+    values = flatten(tree)[0]
+    return [values[position] for position in outputs.positions]
+
+
+def _by_torch(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
+    import torch
+
+    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
+    active = [
+        leaf.detach().requires_grad_(True) if isinstance(leaf, torch.Tensor) else leaf
+        for leaf in leaves
+    ]
+    tensors = [leaf for leaf in active if isinstance(leaf, torch.Tensor)]
+    with torch.enable_grad():
+        found = _chosen(outputs, f(point.rebuilt(active)))
+    weights = _split(outputs, cotangent, conjugate=False)
+    pairs = [
+        (out, weight.detach())
+        for out, weight in zip(found, weights, strict=True)
+        if isinstance(out, torch.Tensor) and out.requires_grad
+    ]
+    if not pairs:  # detached as a whole
+        return np.zeros(point.n)
+    chosen, bars = zip(*pairs, strict=True)
+    gradients = iter(torch.autograd.grad(chosen, tensors, bars, allow_unused=True))
+    each = [next(gradients) if isinstance(leaf, torch.Tensor) else None for leaf in active]
+    return _packed(point, each, conjugate=False)
+
+
+def _by_jax(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
+    import jax
+
+    def chosen(leaves: list[Any]) -> list[Any]:
+        return _chosen(outputs, f(point.rebuilt(leaves)))
+
+    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
+    _, pull = jax.vjp(chosen, leaves)
+    (gradients,) = pull(_split(outputs, cotangent, conjugate=True))
+    return _packed(point, gradients, conjugate=True)
+
+
+def _by_difflab(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> Array:
+    from difflab.autodiff.callables.products import vjp
+
+    def chosen(leaves: list[Any]) -> list[Any]:
+        return _chosen(outputs, f(point.rebuilt(leaves)))
+
+    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
+    _, pull = vjp(chosen, leaves)
+    (gradients,) = pull(_split(outputs, cotangent, conjugate=False))
+    return _packed(point, gradients, conjugate=False)

@@ -1,0 +1,171 @@
+"""Functions that are not functions: they change their argument, read a clock, or keep state."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import sys
+from collections.abc import Callable
+from types import FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.testing.arguments import Outputs, Point
+from difflab.testing.mismatch import ImpureFunction
+
+__all__ = ["cause", "pure_values", "spread_of"]
+
+Array = NDArray[float64]
+Callee = Callable[[Any], Any]
+
+_ROUNDINGS = 64.0
+"""Units of rounding by which parallel sums may differ from call to call."""
+
+_CLOCKS = {
+    ("time", name)
+    for stem in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+    for name in (stem, f"{stem}_ns")
+} | {("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("datetime", "today")}
+
+
+def pure_values(f: Callee, point: Point) -> tuple[Outputs, Array]:
+    """Return the result of `f` and how far two calls differ, ``(m,)``.
+
+    Raises
+    ------
+    ImpureFunction
+        `f` changes its argument, or two calls differ by more than rounding.
+    """
+    first, second = (_called(f, point) for _ in range(2))
+    values = first.finite(repr(first.values[0]) if len(first.values) == 1 else "a tree")
+    spread = spread_of(f, values, second.numbers(), max(point.eps, first.eps), point.copy)
+    return first, spread
+
+
+def spread_of(
+    f: Callee, first: Array, second: Array, eps: float, argument: Callable[[], Any]
+) -> Array:
+    """Return how far two results at one point differ; raise if it is more than rounding."""
+    same = first.shape == second.shape
+    spread = np.abs(first - second) if same else np.array([np.inf])
+    if not (spread <= _ROUNDINGS * eps * (np.abs(first).max() if same else 0.0)).all():
+        here = int(spread.argmax()) if same else 0
+        numbers = f"{float(first[here])!r} and {float(second[here])!r}" if same else "two shapes"
+        raise ImpureFunction(
+            f"f is not a function of its argument: two calls at the same point returned {numbers};"
+            f" {cause(f, argument)}"
+        )
+    return spread
+
+
+def _called(f: Callee, point: Point) -> Outputs:
+    argument = point.copy()
+    with np.errstate(all="ignore"):
+        found = Outputs(f(argument))
+    changed = point.changed(argument)
+    if changed is not None:
+        raise ImpureFunction(
+            f"f changes its argument: after the call, {changed} has other values\n"
+            "copy it in f before writing to it"
+        )
+    return found
+
+
+def cause(f: Callee, argument: Callable[[], Any]) -> str:
+    """Return why calls of `f` differ, in words: a clock, random numbers, or state.
+
+    Examples
+    --------
+    >>> import time
+    >>> cause(lambda x: x * time.perf_counter(), lambda: 1.0)
+    'it reads a clock: time.perf_counter'
+    >>> calls = []
+    >>> cause(lambda x: (calls.append(x), len(calls))[1], lambda: 1.0)
+    'it keeps state: the call changed calls'
+    """
+    tree = argument()
+    clocks: set[str] = set()
+    generators, before = _generators(), _watched(f)
+
+    def listen(frame: FrameType, event: str, function: Any) -> None:
+        if event == "c_call":
+            owner = getattr(function, "__self__", None)
+            name = getattr(function, "__name__", "")
+            module = getattr(owner, "__name__", "") or getattr(function, "__module__", "") or ""
+            if (module.rpartition(".")[2], name) in _CLOCKS:
+                clocks.add(f"{module}.{name}")
+
+    previous = sys.getprofile()
+    sys.setprofile(listen)
+    try:
+        f(tree)
+    except Exception:  # whatever it was called for, the reason is still the one observed
+        pass
+    finally:
+        sys.setprofile(previous)
+    if clocks:
+        return f"it reads a clock: {', '.join(sorted(clocks))}"
+    drawn = [name for name, state in _generators().items() if state != generators[name]]
+    if drawn:
+        mode = ": it is in training mode, call .eval()" if getattr(f, "training", False) else ""
+        return f"it draws random numbers from {', '.join(drawn)}{mode}"
+    after = _watched(f)
+    changed = [name for name in after if after[name] != before.get(name)]
+    if changed:
+        return f"it keeps state: the call changed {', '.join(changed)}"
+    return "it keeps state, or reads something that changes"
+
+
+def _generators() -> dict[str, Any]:
+    """Return the states of the global random generators that are loaded."""
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the state that f may draw from
+    found: dict[str, Any] = {
+        "random": random.getstate(),
+        "np.random": (kind, np.asarray(keys).tobytes(), *rest),
+    }
+    if "torch" in sys.modules:
+        found["torch's generator"] = sys.modules["torch"].get_rng_state().numpy().tobytes()
+    return found
+
+
+def _watched(f: Any) -> dict[str, bytes]:
+    """Return fingerprints of what a function can keep: captured variables, globals, attributes."""
+    found: dict[str, Any] = {}
+    function = f
+    if isinstance(f, MethodType):
+        found |= {f"self.{name}": value for name, value in _attributes(f.__self__).items()}
+        function = f.__func__
+    elif not isinstance(f, FunctionType):
+        found |= {f"self.{name}": value for name, value in _attributes(f).items()}
+        function = vars(type(f)).get("__call__")
+    if isinstance(function, FunctionType):
+        code = function.__code__
+        found |= {f"{code.co_name}.{name}": value for name, value in vars(function).items()}
+        for name in code.co_names:
+            if name in function.__globals__:
+                found[name] = function.__globals__[name]
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+        for i, value in enumerate(function.__defaults__ or ()):
+            found[code.co_varnames[code.co_argcount - len(function.__defaults__ or ()) + i]] = value
+    return {name: _fingerprint(value) for name, value in found.items()}
+
+
+def _attributes(owner: Any) -> dict[str, Any]:
+    return dict(getattr(owner, "__dict__", {}))
+
+
+def _fingerprint(value: Any) -> bytes:
+    """Return bytes that differ if the value differs; empty if it cannot be told."""
+    if isinstance(value, ModuleType | type | FunctionType):
+        return b""
+    try:
+        return pickle.dumps(value)
+    except Exception:  # not everything can be pickled, and pickling may raise anything
+        return b""

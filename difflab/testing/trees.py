@@ -1,0 +1,208 @@
+"""The check of a gradient on trees of arguments, in their own dtypes, of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.testing.arguments import Point, prepared
+from difflab.testing.blame import report_directional
+from difflab.testing.coordinates import confirmed, coordinate_truth
+from difflab.testing.dense import decided, report
+from difflab.testing.directions import (
+    Directional,
+    along_gradient,
+    at_random,
+    judged_along,
+    neighbours,
+)
+from difflab.testing.own import pulled
+from difflab.testing.probe import Probe
+from difflab.testing.verdict import Tolerance, Verdicts, judged
+
+__all__ = ["GradientCheck", "check_tree"]
+
+Array = NDArray[float64]
+Callee = Callable[[Any], Any]
+
+_DENSE = {"numpy": 256, "": 256}
+"""Components up to which each is checked on its own in float64, for values computed quickly."""
+_DENSE_OTHER = 48
+_COARSE = 100
+"""The same in other dtypes, where each component costs 8 evaluations or some more."""
+_ELEMENTS = 1 << 16
+"""Elements of a Jacobian up to which it is checked element by element."""
+_LARGE = 100_000
+"""Components from which two directions must do."""
+_ROUNDINGS = 8.0
+_NEIGHBOURS = 2
+
+
+def check_tree(
+    f: Callee, gradient: Any, x: Any, allowed: Tolerance, unjudged: str, method: str
+) -> None:
+    """Raise `GradientMismatch` unless the gradient is right; see `check_gradient`."""
+    __tracebackhide__ = True
+    check = GradientCheck.of(f, gradient, x)
+    if not check.dense:
+        check.by_directions(unjudged)
+    elif check.probe.eps < 1e-12:
+        check.by_components(allowed, unjudged, method)
+    else:
+        check.by_coordinates(allowed, unjudged)
+        check.by_directions(unjudged)
+
+
+@dataclass(frozen=True)
+class GradientCheck:
+    """A function, a gradient under test (None: the framework's), and a point."""
+
+    f: Callee
+    gradient: Any
+    point: Point
+    probe: Probe
+
+    @classmethod
+    def of(cls, f: Callee, gradient: Any, x: Any) -> GradientCheck:
+        """Evaluate `f`; a module of PyTorch is a function of its parameters too."""
+        f, point = prepared(f, x)
+        return cls(f, gradient, point, Probe(f, point))
+
+    @property
+    def dense(self) -> bool:
+        """Whether every component is checked on its own."""
+        n, m = self.point.n, self.probe.center.size
+        if self.probe.eps > 1e-12:
+            most = _COARSE
+        else:
+            most = min(_DENSE.get(library, _DENSE_OTHER) for library in self.point.libraries)
+        return n <= most and n * m <= _ELEMENTS
+
+    @cached_property
+    def cotangent(self) -> Array | None:
+        """Weights of several values, whose sum is checked along directions; None for one."""
+        m = self.probe.center.size
+        if m == 1:
+            return None
+        return np.random.default_rng(7).choice((-1.0, -0.5, 0.5, 1.0), m)
+
+    def rows(self, point: Point) -> Array:
+        """Return the Jacobian under test ``(m, n)`` at a point."""
+        outputs = self.probe.outputs
+        if self.gradient is None:
+            units = np.eye(outputs.m)
+            return np.array([pulled(self.f, point, outputs, unit) for unit in units])
+        given = self.gradient(point.copy()) if callable(self.gradient) else self.gradient
+        return point.rows(given, outputs)
+
+    def weighted(self, point: Point) -> Array:
+        """Return the gradient under test ``(n,)`` of the weighted sum of the values."""
+        cotangent = self.cotangent
+        if self.gradient is None:
+            weights = np.ones(1) if cotangent is None else cotangent
+            return pulled(self.f, point, self.probe.outputs, weights)
+        rows = self.rows(point)
+        found: Array = rows[0] if cotangent is None else cotangent @ rows
+        return found
+
+    def by_components(self, allowed: Tolerance, unjudged: str, method: str) -> None:
+        """Check every component in float64."""
+        __tracebackhide__ = True
+        point, values = self.point, self.probe.center
+
+        def packed(x: Any) -> Any:
+            return self.probe(point.at(np.asarray(x, dtype=float64).reshape(point.n)))
+
+        def slope(x: Any) -> Any:
+            return self.rows(Point(point.at(np.asarray(x, dtype=float64)), point.root))
+
+        with np.errstate(all="ignore"):
+            yours = self.rows(point)
+            moving = slope if self.gradient is None or callable(self.gradient) else yours
+            here = point.numbers()
+            truth, verdicts = decided(packed, moving, yours, here, values, allowed, method)
+        report(yours, truth, verdicts, allowed, TreeNames(self), values, unjudged)
+
+    def by_coordinates(self, allowed: Tolerance, unjudged: str) -> None:
+        """Check every component in a coarser dtype; what noise hides is left to directions."""
+        __tracebackhide__ = True
+        eps = self.probe.eps
+        allowed = Tolerance(max(allowed.rtol, _ROUNDINGS * eps), allowed.atol)
+        with np.errstate(all="ignore"):
+            yours = self.rows(self.point)
+            truth = coordinate_truth(self.probe, yours)
+            verdicts = judged(yours, truth, allowed, np.zeros_like(yours))
+            if not verdicts.wrong.any():
+                return
+            changes = [np.abs(self.rows(near) - yours) for near in self._neighbours()]
+            noise = 2.0 * np.max([np.zeros_like(yours), *changes], axis=0)
+            wrong = judged(yours, truth, allowed, noise).wrong
+            wrong = confirmed(self.probe, yours, truth, wrong)
+        verdicts = Verdicts(wrong, np.zeros_like(wrong))
+        report(yours, truth, verdicts, allowed, TreeNames(self), self.probe.center, unjudged)
+
+    def by_directions(self, unjudged: str) -> None:
+        """Check along a few directions, and find the component that is wrong."""
+        __tracebackhide__ = True
+        gradient = self.weighted(self.point)
+        found = self._directional(gradient)
+        report_directional(self, gradient, found, unjudged)
+
+    def _directional(self, gradient: Array) -> list[Directional]:
+        """Return the derivatives along some directions; the last is wrong if any is."""
+        if not np.isfinite(gradient).all():
+            return []
+        found: list[Directional] = []
+        for along in self._directions(gradient):
+            seen = judged_along(self.probe, gradient, along, self.cotangent)
+            if seen.wrong or seen.unjudged:
+                seen = judged_along(
+                    self.probe,
+                    gradient,
+                    along,
+                    self.cotangent,
+                    doubted=seen,
+                    sensitivity=self._sensitivity(gradient) if seen.wrong else None,
+                )
+            if seen.wrong:
+                return [*found, seen]
+            found.append(replace(seen, along=np.empty(0)))  # it is as large as the arguments
+        return found
+
+    def _directions(self, gradient: Array) -> list[Array] | Any:
+        yield along_gradient(self.point, gradient, seed=1)
+        yield at_random(self.point, seed=2)
+        if self.point.n < _LARGE:
+            yield at_random(self.point, seed=3, floor=True)
+            yield along_gradient(self.point, gradient, seed=4)
+
+    def _sensitivity(self, gradient: Array) -> Callable[[Array], float]:
+        """Return how far the derivative under test changes between neighbouring arguments."""
+        if self.gradient is not None and not callable(self.gradient):
+            return lambda along: 0.0
+        near = [self.weighted(point) for point in self._neighbours()]
+        return lambda along: 2.0 * max(abs(float((each - gradient) @ along)) for each in near)
+
+    def _neighbours(self) -> list[Point]:
+        if self.gradient is not None and not callable(self.gradient):
+            return []
+        return list(neighbours(self.point, _NEIGHBOURS))
+
+
+@dataclass(frozen=True)
+class TreeNames:
+    """Names of the elements of a Jacobian by the paths of the arguments."""
+
+    check: GradientCheck
+
+    def of(self, row: int, column: int) -> str:
+        """Return the name of one element."""
+        name = self.check.point.name(column)
+        outputs = self.check.probe.outputs
+        return name if outputs.m == 1 else f"d{outputs.name(row)}/d{name}"
