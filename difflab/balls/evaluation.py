@@ -6,7 +6,7 @@ The derivatives are those of the function's values: a rule that a user gave is n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,17 +30,26 @@ PREPARED = 10_000
 """Nodes of a graph up to which its evaluation is prepared for further points."""
 
 
-def _seeds(balls: Sequence[Ball], order: int, exact: bool) -> list[Jet]:
+def _seeds(
+    balls: Sequence[Ball], order: int, exact: bool, wrt: Collection[int] | None = None
+) -> list[Jet]:
     """Return the inputs as expansions of an order, the balls as fractions if they are exact."""
+    moved = range(len(balls)) if wrt is None else wrt
     one = exactly(arb(1)) if exact else arb(1)
     values = [exactly(ball) for ball in balls] if exact else balls
     return [
-        Jet(value, {place: one} if order else None, {} if order == 2 else None)
+        Jet(value, {place: one} if order and place in moved else None, {} if order == 2 else None)
         for place, value in enumerate(values)
     ]
 
 
-def evaluated(function: Function, balls: Sequence[Ball], bits: int, order: int = 0) -> list[Jet]:
+def evaluated(
+    function: Function,
+    balls: Sequence[Ball],
+    bits: int,
+    order: int = 0,
+    wrt: Collection[int] | None = None,
+) -> list[Jet]:
     """Return the flattened outputs as expansions about all points of a box.
 
     Parameters
@@ -53,6 +62,8 @@ def evaluated(function: Function, balls: Sequence[Ball], bits: int, order: int =
         The working precision; from `FRACTIONS_FROM`, rational operations are exact.
     order : int
         How many derivatives: 0, 1 or 2.
+    wrt : collection of int, optional
+        The inputs to differentiate with respect to; all of them by default.
 
     Examples
     --------
@@ -64,7 +75,7 @@ def evaluated(function: Function, balls: Sequence[Ball], bits: int, order: int =
     exact = bits >= FRACTIONS_FROM
     with precision(bits):
         step = _prepared(function, bits)
-        environment = _environment(function, _seeds(balls, order, exact))
+        environment = _environment(function, _seeds(balls, order, exact, wrt))
         values = step.again(environment) if len(function.graph) < PREPARED else step(environment)
         return _flattened(function, values)
 

@@ -310,7 +310,14 @@ class _Judge:
         found = self._reference
         if found is None:
             return ReferenceRow(None, 0, None, self._reason)
-        return ReferenceRow(found.jacobian, found.digits, found.error_bound, found.status)
+        return ReferenceRow(
+            found.jacobian,
+            found.digits,
+            found.error_bound,
+            found.status,
+            proved=bool(found.proved.all()),
+            contradiction=found.contradiction,
+        )
 
     def judged(self, row: MethodRow, estimate: Any) -> MethodRow:
         """Return the row with its verdict and errors."""

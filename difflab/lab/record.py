@@ -176,8 +176,11 @@ class Comparison:
 
     @property
     def agreed(self) -> bool:
-        """Whether no method has the verdict ``disagree``."""
-        return all(row.verdict != "disagree" for row in self.methods)
+        """Whether no method has the verdict ``disagree``, and the referee's two witnesses agree."""
+        opposed = self.reference.contradiction or any(
+            row.verdict == "disagree" for row in self.methods
+        )
+        return not opposed
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison in the schema ``difflab.comparison/2``.

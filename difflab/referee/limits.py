@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from numpy.typing import NDArray
+
 from difflab.referee.differences import CONFIRMING, Sample
 
-__all__ = ["DIGITS", "DerivativeEntry", "Limit", "Regularity", "classify", "limit", "smooth"]
+__all__ = [
+    "DIGITS",
+    "DerivativeEntry",
+    "Limit",
+    "Regularity",
+    "classify",
+    "limit",
+    "smooth",
+    "worst",
+]
 
 MpReal = Any  # an mpmath number
 
@@ -29,6 +40,12 @@ class Regularity(StrEnum):
     JUMP = "jump"
     UNDEFINED = "undefined"
     UNSETTLED = "unsettled"
+
+
+def worst(regularity: NDArray[Any]) -> str:
+    """Return the last of the kinds that occur, in the order of `Regularity`."""
+    kinds = list(Regularity)
+    return str(max(map(Regularity, set(regularity.flat)), key=kinds.index, default=kinds[0]))
 
 
 @dataclass(frozen=True)

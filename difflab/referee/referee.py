@@ -1,8 +1,10 @@
-"""The referee: derivatives from high-precision values of the function only.
+"""The referee: derivatives that are proved, and derivatives from high-precision values only.
 
-The function is evaluated in mpmath and differentiated by finite differences; the digits are
-doubled, and the step is reduced, until two successive precisions agree. Differences on both
-sides identify kinks, jumps, poles and edges of the domain.
+Two witnesses speak, and neither uses a derivative rule of difflab. Where the function is smooth,
+ball arithmetic encloses the derivative (`difflab.referee.proofs`). Everywhere, the function is
+evaluated in mpmath and differentiated by finite differences; the digits are doubled, and the step
+is reduced, until two successive precisions agree. Differences on both sides identify kinks, jumps,
+poles and edges of the domain.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from numpy.typing import NDArray
 
 from difflab.errors import MethodTimeout
 from difflab.referee.differences import LADDER, BudgetSpent, PointSampler, Stage
-from difflab.referee.limits import Regularity
+from difflab.referee.limits import Regularity, worst
+from difflab.referee.proofs import combined, prove
 from difflab.referee.refine import EntryKey, Settling
 from difflab.referee.ulp import nearest
 from difflab.referee.values import ExactValues
@@ -36,6 +39,8 @@ MpReal = Any  # an mpmath number
 Exact = NDArray[Any]  # an array of mpmath numbers
 
 _INPUT = 1e-5  # seconds of preparation for each input
+PROVING = 0.25
+"""Share of the time limit in which the derivative is enclosed by ball arithmetic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +73,10 @@ class Reference:
         The number of components that were judged within the time limit.
     components : int
         The number of inputs, or for the Hessian of pairs of inputs.
+    proved : ndarray of bool
+        The elements that ball arithmetic encloses, whose `bounds` are rigorous.
+    contradiction : str
+        Where ball arithmetic and differences of values exclude each other; else empty.
     point : tuple of float
         The packed point.
     magnitude : float
@@ -93,6 +102,8 @@ class Reference:
     evaluations: int
     judged: int
     components: int
+    proved: NDArray[np.bool_]
+    contradiction: str
 
     @cached_property
     def jacobian(self) -> NDArray[float64]:
@@ -182,8 +193,14 @@ class Referee:
         difflab.errors.UnsupportedError
             A Hessian was requested of a function with several outputs.
         """
-        sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
         graph = self._values if isinstance(self._values, ExactValues) else None
+        proof = None
+        if graph:
+            began = perf_counter()
+            seconds = PROVING * self._timeout
+            proof = prove(graph.function, self._point, self._order, seconds)
+            self._spent += perf_counter() - began
+        sampler = PointSampler(self._values, self._point, self._timeout - self._spent)
         work = Settling(sampler, self._order)
         with _stirling():
             work.run()
@@ -199,7 +216,8 @@ class Referee:
         rounded_in = False
         if graph and any(math.isnan(size) for size in sizes):
             rounded_in = bool(np.isfinite(graph.function.values(np.array(self._point))).all())
-        return _collected(work, magnitude, rounded_in)
+        found = _collected(work, magnitude, rounded_in)
+        return found if proof is None else combined(found, proof)
 
     def sensitivity(self, entries: Iterable[EntryKey]) -> dict[EntryKey, float]:
         """Return how far elements change when every input changes by half an ULP.
@@ -280,9 +298,6 @@ def _corners() -> list[Callable[[], float]]:
     return [lambda: 0.5, lambda: -0.5, *[lambda: draw.choice((-0.5, 0.5))] * 2]
 
 
-_SEVERITY = list(Regularity)
-
-
 def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
     """Return the elements as arrays; unsettled ones are nan."""
     m, n = len(work.value), len(work.sampler.point)
@@ -305,7 +320,6 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
             exact[key], left[key], right[key] = entry.value, entry.left, entry.right
             bounds[key] = nearest(entry.bound)
             regularity[key] = str(entry.regularity)
-    worst = max(map(_SEVERITY.index, set(regularity.flat)), default=0)
     return Reference(
         order=work.order,
         point=tuple(work.sampler.point),
@@ -318,11 +332,13 @@ def _collected(work: Settling, magnitude: float, rounded_in: bool) -> Reference:
         bounds=bounds,
         regularity=regularity.astype(str),
         digits=_digits(work, regularity),
-        status=str(_SEVERITY[worst]),
+        status=worst(regularity),
         linear=np.array(work.linear, dtype=bool),
         evaluations=work.sampler.evaluations,
         judged=len(work.judged) if work.ended else len(work.units),
         components=len(work.units),
+        proved=np.zeros(shape, dtype=bool),
+        contradiction="",
     )
 
 

@@ -23,12 +23,14 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import StrEnum
 
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.core.quantities import error
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.limits import Regularity
 from difflab.referee.referee import Reference
@@ -135,7 +137,46 @@ def judge(
         found.update(_excused(accused, sensitivity, estimate.value, reference))
     index = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
     verdict, reason = found[index] if index is not None else (Verdict.AGREE, "")
+    reasons = [reason, _proof(verdict, estimate.value, reference)]
+    reason = "; ".join(filter(None, reasons))
     return Judgement(verdict, reason, index, *_largest(estimate.value, reference))
+
+
+def _proof(verdict: Verdict, value: NDArray[float64], reference: Reference) -> str:
+    """Return what is proved about the error: a bound of every element's, or of one that is wrong.
+
+    The bounds are rounded outward. Where the derivative is zero they are absolute.
+    """
+    if not reference.proved.all():
+        return ""
+    truth = reference.jacobian
+    found = errors(np.reshape(value, truth.shape), reference.exact)
+    spacing = np.where(truth == 0, 1.0, np.spacing(np.abs(truth)))
+    distance = np.where(truth == 0, found.absolute, found.ulps)
+    own = reference.bounds / spacing  # of the referee
+    if not np.isfinite(distance + own).all():
+        return ""
+    wrong = verdict is Verdict.DISAGREE
+    proved = distance - own if wrong else distance + own
+    word, rounding = ("wrong by", ROUND_FLOOR) if wrong else ("within", ROUND_CEILING)
+    parts = [
+        f"{word} {_outward(size, rounding)} {unit}"
+        for among, unit in ((truth != 0, "ULP"), (truth == 0, "where the derivative is zero"))
+        if (size := float(np.max(proved, where=among, initial=0.0))) > 0
+    ]
+    return f"proved {' and '.join(parts) or 'exact'}"
+
+
+def _outward(number: float, rounding: str) -> str:
+    """Return a number with the digits that `error` shows, rounded up or down.
+
+    Examples
+    --------
+    >>> _outward(0.2411, ROUND_CEILING), _outward(31999.0, ROUND_FLOOR), _outward(2e-9, ROUND_FLOOR)
+    ('0.242', '3.1e4', '2.0e-9')
+    """
+    digits = Context(prec=3 if 0.01 <= number < 1000 else 2, rounding=rounding)
+    return error(float(digits.create_decimal_from_float(number)))
 
 
 def _largest(value: NDArray[float64], reference: Reference) -> tuple[float | None, ...]:
@@ -232,6 +273,8 @@ class _Entries:
         return self._at_smooth(index)
 
     def _unsettled(self) -> str:
+        if self.reference.contradiction:
+            return self.reference.contradiction
         judged, components = self.reference.judged, self.reference.components
         if judged == components:
             return "the referee did not converge"

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import isfinite, prod
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -182,9 +183,11 @@ def _derivative(comparison: Comparison) -> tuple[str, list[str]]:
 def _referee(reference: ReferenceRow) -> str:
     """Return the status and the accuracy of the reference."""
     parts, bound = [clean(reference.status)], reference.error_bound
+    if reference.contradiction:
+        parts.insert(0, f"CONTRADICTION: {clean(reference.contradiction)}")
     if reference.digits:
-        parts.append(f"{reference.digits} digits")
-    if bound and isfinite(bound):
+        parts.append(f"{'proved to ' if reference.proved else ''}{reference.digits} digits")
+    if bound and isfinite(bound) and bound > float_info.min:
         parts.append(f"error below {error(bound)}")
     return ", ".join(parts)
 
