@@ -39,7 +39,7 @@ FORMULAS = 1e-12
 """What NumPy's and JAX's own formulas lose, absolutely: JAX's slope of tanh is 1 - y², which rounds
 to 2⁻⁵³ where the slope is small, and later factors enlarge that."""
 _KEEPS = frozenset({max_, min_, maximum, minimum, where})
-_REDUCING = frozenset({prod, sum_})
+_REDUCING = {prod: np.multiply, sum_: np.add}
 _ADDING = frozenset({put, scatter})
 """Rows that add what they move to one place."""
 
@@ -65,17 +65,23 @@ class _Moved(ArrayInterpreter):
             """Sums may cancel: every term is moved for itself."""
             moved = [self._moved(arg, apart=1 + place) for place, arg in enumerate(args)]
             if primitive in _REDUCING:  # what overflows or vanishes on the way depends on the order
-                moved = [self._shuffled(moved[0], params["axes"])]
+                moved = [self._shuffled(moved[0], params["axes"], _REDUCING[primitive])]
             return self._moved(kernel(*moved, **params))
 
         return mixing
 
-    def _shuffled(self, value: Any, axes: Sequence[int]) -> Any:
-        """Put the terms in another order, from any of the axes to any other."""
+    def _shuffled(self, value: Any, axes: Sequence[int], operation: np.ufunc) -> Any:
+        """Put the terms in another order, from any of the axes to any other; half of the time
+        reduce two parts first, as vectors do: one may overflow where the other one vanishes.
+        """
         last = tuple(range(-len(axes), 0))
         terms = np.moveaxis(value, axes, last)
         flat = terms.reshape(*terms.shape[: terms.ndim - len(axes)], -1)
         mixed = np.random.default_rng(self.sample).permutation(flat, axis=-1)
+        if self.sample % 2 and mixed.shape[-1] > 1:
+            starts = [0, mixed.shape[-1] // 2]
+            mixed[..., :2] = operation.reduceat(mixed, starts, axis=-1)
+            mixed[..., 2:] = operation.identity
         return np.moveaxis(mixed.reshape(terms.shape), last, axes)
 
     def _moved(self, value: Any, apart: int = 0) -> Any:
