@@ -49,11 +49,13 @@ __all__ = [
     "log1p",
     "log10",
     "logaddexp",
+    "logcosh",
     "loggamma",
     "mpf",
     "polygamma",
     "power",
     "sech",
+    "sigmoid",
     "sin",
     "sinh",
     "softplus",
@@ -63,6 +65,9 @@ __all__ = [
 ]
 
 mpf = jet
+
+SHARP = 60
+"""Correct bits of a series' constant term from which the value is not computed on its own."""
 
 
 def _function(
@@ -91,19 +96,32 @@ def _function(
 
     def function(argument: Any) -> Jet:
         x = jet(argument)
-        at = arb(x.value)
-        found = [on_ball(value, at)]
+        at = x.value if type(x.value) is arb else arb(x.value)
         if x.slopes:
-            found += expanded(series, at, terms(x), more)[1:]
-        if all(entry.is_finite() for entry in found):
-            return composed(x, found)
+            found = expanded(series, at, terms(x), more)
+            if not found[0].rel_accuracy_bits() > SHARP:
+                found[0] = on_ball(value, at)
+        else:
+            found = [on_ball(value, at)]
+        for entry in found:
+            if not entry.is_finite():
+                return _faulty(x, at, found[0])
+        return composed(x, found)
+
+    def _faulty(x: Jet, at: Ball, value: Ball) -> Jet:
         where = f"{name} is analytic for {domain}" if domain else f"{name} could not be bounded"
         fault = Fault(kind, f"{where}; its argument is {shown(at)}", at.is_exact())
         if not at.is_finite():
             fault = Fault("undecided", f"the argument of {name} is not known")
-        return Jet(found[0], fault=worse(x.fault, fault))
+        return Jet(value, fault=worse(x.fault, fault))
 
     return function
+
+
+def _flint(name: str, kind: Kind = "undecided", domain: str = "") -> Callable[[Any], Jet]:
+    """Return a function that FLINT has on balls and on series."""
+    value = getattr(arb, name)
+    return _function(getattr(arb_series, name), value, name, kind, domain)
 
 
 def _by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
@@ -128,8 +146,36 @@ def _cosh(s: Any) -> Any:
     return (s.exp() + (-s).exp()) / 2
 
 
+# Of a large argument, exponentials are taken that vanish, not those that exceed every exponent.
 def _tanh(s: Any) -> Any:
+    if s[0].mid() > 0:
+        return 2 * ((-2 * s).exp() + 1).inv() - 1
     return 1 - 2 * ((2 * s).exp() + 1).inv()
+
+
+def _sech(s: Any) -> Any:
+    decay = (-s if s[0].mid() > 0 else s).exp()
+    return 2 * decay * (1 + decay * decay).inv()
+
+
+def _sigmoid(s: Any) -> Any:
+    if s[0].mid() > 0:
+        return (1 + (-s).exp()).inv()
+    return s.exp() * (1 + s.exp()).inv()
+
+
+def _log_cosh(s: Any) -> Any:
+    size = s if s[0].mid() > 0 else -s
+    if size[0].mid() < 1:
+        return _cosh(s).log()
+    return size + (1 + (-2 * size).exp()).log() - arb.const_log2()
+
+
+def _log_cosh_value(v: Ball) -> Ball:
+    if abs(v.mid()) < 1:
+        half = (v / 2).sinh()
+        return (2 * half * half).log1p()
+    return abs(v) + (-2 * abs(v)).exp().log1p() - arb.const_log2()
 
 
 def _softplus(s: Any) -> Any:
@@ -165,21 +211,23 @@ def _polygamma(order: int) -> Callable[[Any], Jet]:
 POLES = "x not 0, -1, -2, …"
 UNIT = "-1 < x < 1"
 
-exp = _function(lambda s: s.exp(), lambda v: v.exp(), "exp")
+exp = _flint("exp")
 expm1 = _function(lambda s: s.exp() - 1, lambda v: v.expm1(), "expm1")
-natural = _function(lambda s: s.log(), lambda v: v.log(), "ln", "edge", "x > 0")
+natural = _function(arb_series.log, arb.log, "ln", "edge", "x > 0")
 log1p = _function(lambda s: (1 + s).log(), lambda v: v.log1p(), "log1p", "edge", "x > -1")
-sqrt = _function(lambda s: s.sqrt(), lambda v: v.sqrt(), "sqrt", "edge", "x > 0")
-sin = _function(lambda s: s.sin(), lambda v: v.sin(), "sin")
-cos = _function(lambda s: s.cos(), lambda v: v.cos(), "cos")
-tan = _function(lambda s: s.tan(), lambda v: v.tan(), "tan", "pole", "cos(x) ≠ 0")
-asin = _function(lambda s: s.asin(), lambda v: v.asin(), "asin", "edge", UNIT)
-acos = _function(lambda s: s.acos(), lambda v: v.acos(), "acos", "edge", UNIT)
-atan = _function(lambda s: s.atan(), lambda v: v.atan(), "atan")
+sqrt = _flint("sqrt", "edge", "x > 0")
+sin = _flint("sin")
+cos = _flint("cos")
+tan = _flint("tan", "pole", "cos(x) ≠ 0")
+asin = _flint("asin", "edge", UNIT)
+acos = _flint("acos", "edge", UNIT)
+atan = _flint("atan")
 sinh = _function(_sinh, lambda v: v.sinh(), "sinh")
 cosh = _function(_cosh, lambda v: v.cosh(), "cosh")
 tanh = _function(_tanh, lambda v: v.tanh(), "tanh")
-sech = _function(lambda s: _cosh(s).inv(), lambda v: v.sech(), "sech")
+sech = _function(_sech, lambda v: v.sech(), "sech")
+sigmoid = _function(_sigmoid, lambda v: _sigmoid(arb_series([v], 1))[0], "sigmoid")
+logcosh = _function(_log_cosh, _log_cosh_value, "logcosh")
 asinh = _function(_by_inverse(_sinh, lambda v: v.asinh()), lambda v: v.asinh(), "asinh")
 acosh = _function(
     _by_inverse(_cosh, lambda v: v.acosh()), lambda v: v.acosh(), "acosh", "edge", "x > 1"
@@ -188,12 +236,12 @@ atanh = _function(
     _by_inverse(_tanh, lambda v: v.atanh()), lambda v: v.atanh(), "atanh", "edge", UNIT
 )
 softplus = _function(_softplus, _softplus_value, "softplus")
-erf = _function(lambda s: s.erf(), lambda v: v.erf(), "erf")
-erfc = _function(lambda s: s.erfc(), lambda v: v.erfc(), "erfc")
+erf = _flint("erf")
+erfc = _flint("erfc")
 derf = _function(
     lambda s: s.erf().derivative(), lambda v: arb_series([v, 1], 2).erf()[1], "derf", more=1
 )
-gamma = _function(lambda s: s.gamma(), lambda v: v.gamma(), "gamma", "pole", POLES)
+gamma = _flint("gamma", "pole", POLES)
 loggamma = _function(
     _log_gamma, lambda v: _log_gamma(arb_series([v], 1))[0], "loggamma", "pole", POLES
 )

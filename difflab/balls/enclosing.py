@@ -15,7 +15,7 @@ from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, below, between, precision, upward
 from difflab.graph.function import Function
 
-__all__ = ["enclosed"]
+__all__ = ["enclosed", "output_names"]
 
 Array = NDArray[np.float64]
 Box = Sequence[tuple[float, float]]
@@ -291,7 +291,7 @@ def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[
         return ()
     balls = [between(low, high) for low, high in box]
     nodes = fault_nodes(function, balls, found.bits, order)
-    names = _output_names(function)
+    names = output_names(function)
     return tuple(
         Obstacle(
             name,
@@ -306,7 +306,7 @@ def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[
     )
 
 
-def _output_names(function: Function) -> list[str]:
+def output_names(function: Function) -> list[str]:
     """Return a name for each flattened output: ``y``, or ``y[1, 2]`` for elements."""
     found = []
     for name, shape in zip(function.output_names, function.output_shapes, strict=True):

@@ -6,7 +6,7 @@ The derivatives are those of the function's values: a rule that a user gave is n
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from difflab.balls.library import Ball, arb, exactly, precision
 from difflab.graph.evaluate import Fold, fold_all
 from difflab.graph.function import Function
 
-__all__ = ["PRECISIONS", "FaultNode", "evaluated", "fault_nodes"]
+__all__ = ["PRECISIONS", "FaultNode", "evaluated", "evaluator", "fault_nodes"]
 
 PRECISIONS = (80, 160, 320, 640, 1280, 2560, 5120)
 """Bits to compute with, one after the other, until a result is as sharp as asked for."""
@@ -72,12 +72,23 @@ def evaluated(
     >>> float(y.value), float(y.slopes[0]), float(y.value.rad()) < 1e-22
     (2.718281828459045, 5.43656365691809, True)
     """
-    exact = bits >= FRACTIONS_FROM
     with precision(bits):
-        step = _prepared(function, bits)
-        environment = _environment(function, _seeds(balls, order, exact, wrt))
-        values = step.again(environment) if len(function.graph) < PREPARED else step(environment)
-        return _flattened(function, values)
+        return evaluator(function, bits, order, wrt)(balls)
+
+
+def evaluator(
+    function: Function, bits: int, order: int, wrt: Collection[int] | None = None
+) -> Callable[[Sequence[Ball]], list[Jet]]:
+    """Return `evaluated` for many points, to be called at that precision."""
+    exact = bits >= FRACTIONS_FROM
+    step = _prepared(function, bits)
+    compute = step.again if len(function.graph) < PREPARED else step
+
+    def outputs(balls: Sequence[Ball]) -> list[Jet]:
+        seeds = _seeds(balls, order, exact, wrt)
+        return _flattened(function, compute(_environment(function, seeds)))
+
+    return outputs
 
 
 def _prepared(function: Function, bits: int) -> Fold:

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from difflab.balls import elementary, matrices, piecewise, reductions
-from difflab.balls.jets import Jet, Undecided, constant
+from difflab.balls.jets import Jet, Undecided, constant, jet
 from difflab.balls.library import arb, exactly
 from difflab.core.primitive import Custom, Primitive
 from difflab.errors import UnsupportedError
-from difflab.graph.expansion import expansion_value
+from difflab.graph.expansion import expansion_value, prepared_expansion
 from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
-from difflab.primitives import constant_array
+from difflab.primitives import constant_array, pack, scatter
+from difflab.primitives.structure import decoded
 
 __all__ = ["BallInterpreter"]
 
@@ -58,19 +59,23 @@ class BallInterpreter(ElementInterpreter):
                 raise UnsupportedError(
                     f"{primitive.name} cannot be recorded, so it can only be evaluated in float64"
                 )
-            return partial(_opened, self, primitive)
+            return lambda *args: expansion_value(primitive, args, self)
         return super()._make(primitive)
 
     def _whole(self, primitive: Primitive) -> Callable[..., Any]:
         if primitive is constant_array:
             return partial(_constants, self)
         form = _form(primitive)
-        return super()._whole(primitive) if form is None else form
+        if form is not None:
+            return form
+        # NumPy's arrays of arrays of one number would be arrays of arrays.
+        own: dict[Primitive, Callable[..., Any]] = {pack: _packed, scatter: _scattered}
+        return own.get(primitive) or super()._whole(primitive)
 
     def _scalar(self, primitive: Primitive) -> Callable[..., Any]:
         form = _form(primitive)
         if form is None:
-            return lambda *args: expansion_value(primitive, args, self)
+            return prepared_expansion(primitive, self)
         return form
 
 
@@ -86,6 +91,29 @@ def _form(primitive: Primitive) -> Callable[..., Any] | None:
         if found is not None and stated in home.__all__:
             return found
     raise UnsupportedError(f"FLINT has no function for '{primitive.name}'")
+
+
+def _packed(*parts: Any, ranks: tuple[int, ...]) -> Any:
+    """Return numbers and the elements of arrays as one vector."""
+    flat: list[Any] = []
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            flat += part.ravel().tolist()
+        else:
+            flat.append(part)
+    found = np.empty(len(flat), dtype=object)
+    found[:] = flat
+    return found
+
+
+def _scattered(*parts: Any, keys: tuple[Any, ...], shape: tuple[int, ...]) -> Any:
+    """Return an array of zeros, with the parts added at their keys."""
+    found = np.empty(shape, dtype=object)
+    found.fill(jet(0))
+    for part, key in zip(parts, keys, strict=True):
+        where = decoded(key)
+        found[where] = found[where] + part
+    return found
 
 
 def _constants(on: BallInterpreter, *, shape: tuple[int, ...], values: bytes) -> Any:
@@ -114,8 +142,3 @@ def _filled(shape: tuple[int, ...], value: Jet) -> Any:
     found = np.empty(shape, dtype=object)
     found.fill(value)
     return found[()]
-
-
-def _opened(on: BallInterpreter, primitive: Primitive, *args: Any) -> Any:
-    """Compute a custom function from what it was recorded as."""
-    return expansion_value(primitive, args, on)

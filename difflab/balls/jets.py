@@ -137,20 +137,30 @@ class Jet:
             return Jet(value, self.slopes, self.curves, self.fault)
         if not self.varies:
             return Jet(value, b.slopes, b.curves, b.fault)
-        if self.fault or b.fault:
-            return Jet(value, fault=worse(self.fault, b.fault))
-        slopes = dict(self.slopes)
-        _add_into(slopes, b.slopes)
-        curves = None
-        if self.curves is not None:
-            curves = dict(self.curves)
-            _add_into(curves, b.curves or {})
-        return Jet(value, slopes, curves)
+        return self._combined(b, value, _add_into)
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Jet:
-        return self + -jet(other)
+        b = jet(other)
+        value = _operated(operator.sub, self.value, b.value)
+        if not b.varies:
+            return Jet(value, self.slopes, self.curves, self.fault)
+        return self._combined(b, value, _subtract_from)
+
+    def _combined(
+        self, b: Jet, value: Ball, combine: Callable[[dict[Any, Ball], dict[Any, Ball]], None]
+    ) -> Jet:
+        """Return a sum or a difference."""
+        if self.fault is not None or b.fault is not None:
+            return Jet(value, fault=worse(self.fault, b.fault))
+        slopes = dict(self.slopes)
+        combine(slopes, b.slopes)
+        if b.curves is None:
+            return Jet(value, slopes)
+        curves = dict(self.curves or {})
+        combine(curves, b.curves)
+        return Jet(value, slopes, curves)
 
     def __rsub__(self, other: Any) -> Jet:
         return jet(other) + -self
@@ -182,10 +192,12 @@ class Jet:
 
     def __truediv__(self, other: Any) -> Jet:
         b = jet(other)
+        if sign_of(b) not in (-1, 1):
+            return self * inverse(b)
+        if not b.varies:
+            return self._scaled(b.value, operator.truediv)
         quotient = self * inverse(b)
-        if quotient.fault is None or quotient.fault.kind != "pole":
-            # 6/3 is exact, 6·⅓ is not.
-            quotient.value = _operated(operator.truediv, self.value, b.value)
+        quotient.value = _operated(operator.truediv, self.value, b.value)  # 6/3 is exact, 6·⅓ not
         return quotient
 
     def __rtruediv__(self, other: Any) -> Jet:
@@ -194,12 +206,18 @@ class Jet:
     def __pow__(self, exponent: int) -> Jet:
         return integer_power(self, exponent)
 
-    def _scaled(self, factor: Ball) -> Jet:
+    def _scaled(self, by: Ball, operation: Callable[[Ball, Ball], Ball] = product) -> Jet:
+        """Return the product with a number, or the quotient."""
+        value = _operated(operation, self.value, by)
+        if not self.slopes:
+            return Jet(value, fault=self.fault)
         curves = self.curves
         return Jet(
-            _operated(product, self.value, factor),
-            {key: slope * factor for key, slope in self.slopes.items()},
-            None if curves is None else {key: curve * factor for key, curve in curves.items()},
+            value,
+            {key: _operated(operation, slope, by) for key, slope in self.slopes.items()},
+            None
+            if curves is None
+            else {key: _operated(operation, curve, by) for key, curve in curves.items()},
             self.fault,
         )
 
@@ -207,6 +225,11 @@ class Jet:
 def _add_into(sums: dict[Any, Ball], terms: dict[Any, Ball]) -> None:
     for key, term in terms.items():
         sums[key] = sums[key] + term if key in sums else term
+
+
+def _subtract_from(sums: dict[Any, Ball], terms: dict[Any, Ball]) -> None:
+    for key, term in terms.items():
+        sums[key] = sums[key] - term if key in sums else -term
 
 
 def added(numbers: Sequence[Jet]) -> Jet:

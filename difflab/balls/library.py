@@ -95,29 +95,22 @@ def nearest(ball: Ball) -> float | None:
     ...     nearest(arb(1) / 3) == 1 / 3
     True
     """
-    ball = arb(ball)
+    if type(ball) is fmpq:
+        return _quotient(int(ball.numer()), int(ball.denom()))
     if ball.is_exact():
-        return _rounded(ball)
-    if not ball.is_finite():
-        return None
-    low, high = _rounded(ball.lower()), _rounded(ball.upper())
-    return low if low == high else None
+        return float(ball)  # FLINT rounds to nearest, and so do the ends below
+    low, high = float(ball.lower()), float(ball.upper())
+    if low == high:
+        return low + 0.0
+    return math.nan if ball.is_nan() else None
 
 
-def _rounded(number: Ball) -> float:
-    """Return an exact number, rounded to the nearest float64."""
-    if number.is_nan():
-        return math.nan
-    if not number.is_finite():
-        return math.inf if number > 0 else -math.inf
-    digits, exponent = map(int, number.man_exp())
-    size = digits.bit_length() + exponent
-    if size > 1025 or size < -1080:
-        return math.copysign(math.inf if size > 0 else 0.0, digits)
+def _quotient(numerator: int, denominator: int) -> float:
+    """Return a fraction, correctly rounded as Python divides integers."""
     try:
-        return float(digits << exponent) if exponent >= 0 else digits / (1 << -exponent)
+        return numerator / denominator
     except OverflowError:
-        return math.copysign(math.inf, digits)
+        return math.inf if numerator > 0 else -math.inf
 
 
 def exactly(ball: Ball) -> Any:

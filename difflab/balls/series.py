@@ -13,11 +13,10 @@ __all__ = ["Series", "expanded", "hull", "on_ball", "product"]
 Series = Callable[[Any], Any]
 """Maps ``arb_series([x, 1])`` to the series of a function at x."""
 
-WIDE = 2.0**-12
-"""Radius, relative to 1 and to the value, above which a ball is divided."""
+FEW, NARROW = 12, 2.0**-12
+"""A ball of no more correct bits than `FEW` and a radius from `NARROW` counts as wide."""
 PARTS = 16
-FEW = 12
-"""Correct bits up to which a ball counts as wide in a product."""
+"""Balls into which a wide one is divided."""
 
 
 def expanded(series: Series, value: Ball, count: int, more: int = 0) -> list[Ball]:
@@ -40,7 +39,7 @@ def expanded(series: Series, value: Ball, count: int, more: int = 0) -> list[Bal
     [9.00000000000000, 6.00000000000000]
     """
     whole = _coefficients(series, value, count, more)
-    if not value.is_finite() or value.rad() < WIDE * (1 + abs(value.mid())):
+    if value.rel_accuracy_bits() > FEW or not value.is_finite() or value.rad() < NARROW:
         return whole
     found = []
     for part in _parts(value):

@@ -68,7 +68,8 @@ FormatOption = Annotated[
 TargetOption = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="How forward and reverse execute: auto, python, numpy, native, cupy."
+        metavar="NAME",
+        help="How forward and reverse execute: auto, python, numpy, native, cupy, exact.",
     ),
 ]
 NoTimingOption = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not time calls.")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from difflab.core.optional import installed, require
 from difflab.errors import UnsupportedError
@@ -14,6 +15,9 @@ from difflab.execute.targets.llvm.libraries import available, fault, llvm
 from difflab.graph.control import Checkpoint
 from difflab.graph.function import Function
 from difflab.graph.repetition import LARGE, rolled
+
+if TYPE_CHECKING:
+    from difflab.execute.targets.exact import ExactTarget
 
 __all__ = [
     "FEWEST_COMPILED",
@@ -70,6 +74,8 @@ class Choice:
         Machine code for one point of a function of arrays.
     batch : NativeBatch or None
         Machine code that is called for each point of a batch.
+    exact : ExactTarget or None
+        Ball arithmetic, which computes every call.
     """
 
     reason: str
@@ -79,6 +85,7 @@ class Choice:
     device: bool = False
     point: NativeArrays | None = None
     batch: NativeBatch | None = None
+    exact: ExactTarget | None = None
 
     def of(self, points: int) -> str:
         """Return the target for n points.
@@ -89,8 +96,8 @@ class Choice:
         >>> [choice.of(points) for points in (1, 33, 1000)]
         ['python', 'numpy', 'native']
         """
-        if self.device:
-            return "cupy"
+        if self.device or self.exact is not None:
+            return "cupy" if self.device else "exact"
         if points >= self.native_from:
             return "native"
         return "python" if points <= self.python_to else "numpy"
@@ -131,13 +138,18 @@ def choose(
     Raises
     ------
     MissingDependencyError
-        The target is "native" and llvmlite is missing or broken, or "cupy" and CuPy is missing.
+        The package that the target requires is missing or broken: llvmlite for "native", CuPy
+        for "cupy", python-flint for "exact".
     """
     if target in ("python", "numpy"):
         return Choice(f"{target}: as requested", math.inf if target == "python" else -1)
     if target == "cupy":
         require("cupy", "gpu")
         return Choice("cupy: as requested", device=True)
+    if target == "exact":
+        from difflab.execute.targets.exact import ExactTarget
+
+        return Choice("exact: as requested", exact=ExactTarget(schedule.function))
     if target == "native":
         llvm()
     most = UNROLLED_NATIVE if target == "native" else UNROLLED_AUTO

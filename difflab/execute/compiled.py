@@ -39,7 +39,7 @@ MANY_INPUTS = 256
 """Inputs from which a packed point stays one array, if the function is vectorised over it."""
 MOST_SCALAR_OPERATIONS = 1_000_000
 """Scalar operations that rolled loops are expanded to at most, for target "python"."""
-TARGETS = ("auto", "python", "numpy", "native", "cupy")
+TARGETS = ("auto", "python", "numpy", "native", "cupy", "exact")
 
 
 def compile(
@@ -51,14 +51,15 @@ def compile(
     ----------
     f : Function
         A function returned by `parse`, `trace`, `gradient` or another transform.
-    target : {"auto", "python", "numpy", "native", "cupy"}
+    target : {"auto", "python", "numpy", "native", "cupy", "exact"}
         ``"python"``: straight-line code over `math`, for one point. ``"numpy"``: a planned
         sequence of universal functions for batches, and straight-line calls of NumPy and BLAS
         for one point of arrays. ``"native"``: machine code through llvmlite, for one point of
         scalars or arrays, or for batches of scalars and small arrays. ``"cupy"``: one CUDA
-        kernel per group of fused operations, for CuPy arrays on a GPU. ``"auto"`` selects one
-        of them at each call from the number of points alone, as ``reason`` states: the same
-        call gives the same bits each time.
+        kernel per group of fused operations, for CuPy arrays on a GPU. ``"exact"``: ball
+        arithmetic, about 1,000 times slower, with every result correctly rounded. ``"auto"``
+        selects one of the others at each call from the number of points alone, as ``reason``
+        states: the same call gives the same bits each time.
     threads : int, optional
         The number of threads that share a large batch; all processors when None.
     packed : bool
@@ -79,8 +80,8 @@ def compile(
     UnsupportedError
         The target cannot compute this function.
     MissingDependencyError
-        llvmlite, required by the target ``"native"``, or CuPy, required by ``"cupy"``, is not
-        installed.
+        llvmlite, required by the target ``"native"``, CuPy, required by ``"cupy"``, or
+        python-flint, required by ``"exact"``, is not installed.
 
     Notes
     -----
@@ -96,6 +97,11 @@ def compile(
     device: its inputs are CuPy arrays and scalars, its results CuPy arrays, at one point too.
     The error of CUDA's functions is up to 10 ULP for gamma, 5 for erfc and 2 for most others.
     ``"auto"`` selects this target for arrays on a GPU.
+
+    The target ``"exact"`` raises the precision of FLINT's balls until both ends round to one
+    float64; rational operations are exact. It evaluates the function as it is: a derivative
+    has the conventions at kinks, and where a function is undefined the result is nan. A result
+    that 5120 bits do not decide is an `UnsupportedError`.
 
     Examples
     --------
@@ -147,7 +153,7 @@ def check_target(target: str) -> None:
     Traceback (most recent call last):
         ...
     difflab.errors.InputError: there is no target 'numpi'
-    hint: one of auto, python, numpy, native, cupy
+    hint: one of auto, python, numpy, native, cupy, exact
     """
     if not isinstance(target, str) or target not in TARGETS:
         raise InputError(f"there is no target {target!r}", hint=f"one of {', '.join(TARGETS)}")
@@ -197,6 +203,8 @@ class Compiled:
         self._choose()
         first = self._chosen(1)
         plain = program is None and first == "numpy"
+        if first == "exact":
+            self._program = program = None
         self._arrays: PointTarget | None = self._choice.point
         if self._arrays is None and plain:
             self._arrays = ArrayTarget(schedule)
@@ -247,6 +255,8 @@ class Compiled:
         """The code of a call: Python source or NumPy's plan at a point, LLVM IR or CUDA source."""
         if self._choice.device:
             return self._cupy.source
+        if self._choice.exact is not None:
+            return str(self.function)
         if self._arrays is not None:
             return self._arrays.source
         if self._python is not None:
@@ -367,13 +377,17 @@ class Compiled:
         if self._python is not None:
             numbers = point if isinstance(point, list) else point.tolist()
             return self._python.shaped(self._python.point(numbers))
+        if self._choice.exact is not None:
+            return self._choice.exact.point([float(number) for number in point])
         if self._arrays is None and self._native is not None and self._choice.of(1) == "native":
             return self._native.point(point)
         return None
 
     def _results(self, values: Sequence[Any], batch: Shape) -> Any:
         chosen = self._chosen(math.prod(batch))
-        if chosen == "python" and self._python is not None:
+        if self._choice.exact is not None:
+            results = self._choice.exact(values, batch)
+        elif chosen == "python" and self._python is not None:
             results = self._python(values, batch)
         elif self._arrays is not None and batch == ():
             results = self._arrays(values)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 from difflab.core.primitive import Custom, Params, Primitive
 from difflab.errors import UnsupportedError
 from difflab.graph.builder import Builder
-from difflab.graph.evaluate import Interpreter, fold
+from difflab.graph.evaluate import Fold, Interpreter, fold
 from difflab.graph.ir import Graph
 from difflab.graph.node import Node
 from difflab.graph.rewrite import Args
 
-__all__ = ["expand", "expansion_value"]
+__all__ = ["expand", "expansion_value", "prepared_expansion"]
 
 
 def expand(builder: Builder, node: int, row: Primitive, args: Args, params: Params) -> int | None:
@@ -48,6 +48,15 @@ def expansion_value(row: Primitive, args: Sequence[Any], interpreter: Interprete
     """
     graph, output = _recorded(row, len(args))
     return fold(graph, dict(enumerate(args)), [output], interpreter)[0]
+
+
+def prepared_expansion(row: Primitive, interpreter: Interpreter) -> Callable[..., Any]:
+    """Return `expansion_value` as a function of the arguments, for many calls."""
+    if row.arity is None:
+        return lambda *args: expansion_value(row, args, interpreter)
+    graph, output = _recorded(row, row.arity)
+    step = Fold(graph, [output], interpreter)
+    return lambda *args: step.again(dict(enumerate(args)))[0]
 
 
 @cache

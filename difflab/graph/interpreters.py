@@ -107,8 +107,9 @@ class ElementInterpreter:
         elementwise = np.frompyfunc(scalar, primitive.arity or 1, 1)
 
         def operation(*args: Any) -> Any:
-            if any(isinstance(arg, np.ndarray) for arg in args):
-                return elementwise(*args)
+            for arg in args:
+                if isinstance(arg, np.ndarray):
+                    return elementwise(*args)
             return scalar(*args)
 
         return operation

@@ -9,7 +9,8 @@ whose name is the method's, and whose value satisfies `difflab.methods.protocol.
 (or is a class whose constructor without arguments returns such an object). A method that cannot
 be loaded is still listed, with the reason.
 
-The peers (`difflab.methods.peers`) run only when they are named, or selected as ``"peers"``.
+The peers (`difflab.methods.peers`) run only when they are named, or selected as ``"peers"``, and
+`exact` when it is named.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ __all__ = [
     "entry_point",
     "find",
     "installed",
+    "named",
     "own",
     "peers",
     "select",
@@ -53,6 +55,7 @@ _OWN = {
     "forward": ("difflab.methods.automatic", "FORWARD"),
     "reverse": ("difflab.methods.automatic", "REVERSE"),
 }
+_NAMED = {"exact": ("difflab.methods.exact", "EXACT")}
 _PEERS = {
     name: (f"difflab.methods.peers.{name}", name.upper())
     for name in ("jax", "torch", "autograd", "casadi", "symengine", "numdifftools")
@@ -80,7 +83,7 @@ def apart(method: Method) -> Method:
     >>> apart(own()["reverse"]).name
     'reverse'
     """
-    mine = method.name in _OWN and _loaded.get(method.name) is method
+    mine = method.name in _OWN | _NAMED and _loaded.get(method.name) is method
     if not mine or hasattr(method, "start"):
         return method
     return _remote(method.name, here=method)
@@ -98,13 +101,24 @@ def installed() -> dict[str, Method]:
     """
     found = own()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
-        if entry.name in found or entry.name in _PEERS:
+        if entry.name in found or entry.name in _PEERS | _NAMED:
             reason = f"{entry.value}: the name '{entry.name}' is taken"
             name = f"{entry.name} ({entry.value})"
             found[name] = Broken(name, reason)
         else:
             found[entry.name] = _plugged(entry)
     return found
+
+
+def named() -> dict[str, Method]:
+    """Return difflab's own methods that run only when they are named, by name.
+
+    Examples
+    --------
+    >>> list(named())
+    ['exact']
+    """
+    return {name: _own(name) for name in _NAMED}
 
 
 def peers() -> dict[str, Method]:
@@ -125,7 +139,7 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
     ----------
     names : sequence of str, or None
         Names of methods; ``"peers"`` selects the installed peers, and ``"all"`` these and all
-        other methods. None selects all methods but the peers.
+        other methods but `exact`. None selects all methods but the peers and `exact`.
 
     Raises
     ------
@@ -167,7 +181,7 @@ def entry_point(name: str) -> EntryPoint | None:
     >>> entry_point("reverse") is None
     True
     """
-    if name in _OWN or name in _PEERS:
+    if name in _OWN | _NAMED | _PEERS:
         return None
     return next((entry for entry in entry_points(group=GROUP) if entry.name == name), None)
 
@@ -187,7 +201,7 @@ def describe() -> list[Description]:
     mine = {name: everything.pop(name) for name in _OWN}
     return [
         replace(described(method), name=name)
-        for name, method in (mine | peers() | everything).items()
+        for name, method in (mine | named() | peers() | everything).items()
     ]
 
 
@@ -213,6 +227,8 @@ def _chosen(name: str) -> Method:
     if name in _PEERS:
         peer = _own(name)
         return peer if peer.missing() else _remote(name, here=peer)
+    if name in _NAMED:
+        return _own(name)
     return _loaded[name] if name in _loaded else _find_plugged(name)
 
 
@@ -220,7 +236,7 @@ def _named(name: str) -> Method:
     """Return the method called `name`, for this process, whether it can run or not."""
     if name in _loaded:
         return _loaded[name]
-    if name in _OWN or name in _PEERS:
+    if name in _OWN | _NAMED | _PEERS:
         return _own(name)
     found = _find_plugged(name)
     if not isinstance(found, Remote):
@@ -230,7 +246,7 @@ def _named(name: str) -> Method:
 
 def _own(name: str) -> Method:
     if name not in _loaded:
-        module, attribute = (_OWN | _PEERS)[name]
+        module, attribute = (_OWN | _NAMED | _PEERS)[name]
         _loaded[name] = getattr(import_module(module), attribute)
     return _loaded[name]
 
@@ -239,11 +255,11 @@ def _find_plugged(name: object) -> Method:
     known = installed()
     if isinstance(name, str) and name in known:
         return known[name]
-    near = get_close_matches(str(name), [*known, *_PEERS], n=3, cutoff=0.4)
+    near = get_close_matches(str(name), [*known, *_NAMED, *_PEERS], n=3, cutoff=0.4)
     which = (
         f"did you mean {' or '.join(near)}?"
         if near
-        else f"there are {', '.join([*known, *_PEERS])}"
+        else f"there are {', '.join([*known, *_NAMED, *_PEERS])}"
     )
     raise InputError(f"there is no method '{name}'", hint=which)
 

@@ -103,6 +103,7 @@ sigmoid: Primitive = Primitive(
     ufunc="expit",
     rule=elementwise(lambda t, y, x: t * dsigmoid(x)),
     sympy=lambda sympy, x: 1 / (1 + sympy.exp(-x)),
+    flint="sigmoid",
     latex="\\sigma\\left({0}\\right)",
     glyph="σ",
     python_function="""\

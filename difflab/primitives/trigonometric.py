@@ -107,6 +107,7 @@ logcosh: Primitive = Primitive(
     rule=elementwise(lambda t, y, x: t * tanh(x)),
     sympy=lambda sympy, x: sympy.log(sympy.cosh(x)),
     mpmath=lambda mp, x: mp.log1p(2 * mp.sinh(x / 2) ** 2),
+    flint="logcosh",
     c="(fabs({0}) < 1.0 ? log1p(2.0 * sinh(0.5 * ({0})) * sinh(0.5 * ({0})))"
     " : fabs({0}) + log1p(exp(-2.0 * fabs({0}))) - 0.6931471805599453)",
     python="(log1p(2.0 * sinh(0.5 * ({0})) ** 2) if fabs({0}) < 1.0"

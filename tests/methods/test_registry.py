@@ -198,7 +198,7 @@ def here(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 
 def test_peers_are_listed_and_run_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     here(monkeypatch, "torch", "casadi")
-    assert [row.name for row in describe()] == [*OWN, *PEERS]
+    assert [row.name for row in describe()] == [*OWN, "exact", *PEERS]
     assert [method.name for method in select(None)] == OWN
     assert [method.name for method in select("peers")] == ["torch", "casadi"]
     assert [method.name for method in select(["reverse", "all"])] == [
