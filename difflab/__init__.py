@@ -31,6 +31,7 @@ Comparing
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box
+    prove                a derivative graph is right on a box, with a certificate
     explain              where a nan, an infinity or a zero gradient comes from
 
 Tensors that record while they compute, with PyTorch's names
@@ -101,7 +102,7 @@ if TYPE_CHECKING:
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
-    from difflab.proof import enclose
+    from difflab.proof import enclose, prove
     from difflab.report.comparison.result import compare
     from difflab.stabilisation.proof import stabilise
 
@@ -140,6 +141,7 @@ __all__ = [
     "methods",
     "no_grad",
     "parse",
+    "prove",
     "scan",
     "sparse_hessian",
     "sparse_jacobian",
@@ -188,6 +190,7 @@ _HOMES = {
     "memory": "difflab.eager",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
+    "prove": "difflab.proof",
     "scan": "difflab.autodiff.control.loops",
     "sparse_hessian": "difflab.autodiff.sparsity",
     "sparse_jacobian": "difflab.autodiff.sparsity",

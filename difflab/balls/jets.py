@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from difflab.balls.library import Ball, arb, exactly, fmpq, fmpq_series, shown
 from difflab.balls.series import Series, expanded, product
 
@@ -381,4 +383,5 @@ def jet(value: Any) -> Jet:
     if isinstance(value, Truth):
         number = arb(0).union(1) if value.value is None else arb(int(value.value))
         return Jet(number, fault=value.fault)
-    return constant(value)
+    # NumPy nests arrays of one object where it joins arrays of objects.
+    return jet(value.item()) if isinstance(value, np.ndarray) else constant(value)

@@ -13,6 +13,8 @@ from typing import Any
 from difflab.core.optional import require
 
 __all__ = [
+    "FLINT_VERSION",
+    "PYTHON_FLINT_VERSION",
     "Ball",
     "arb",
     "arb_series",
@@ -33,6 +35,8 @@ arb: Any = _flint.arb
 arb_series: Any = _flint.arb_series
 fmpq: Any = _flint.fmpq
 fmpq_series: Any = _flint.fmpq_series
+PYTHON_FLINT_VERSION: str = _flint.__version__
+FLINT_VERSION: str = _flint.__FLINT_VERSION__
 Ball = Any
 """An `arb`, or an exact `fmpq`."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from difflab.balls.jets import Fault, Jet, Kind, Truth, aligned, jet, sign_of, worse
 from difflab.balls.library import Ball, arb, fmpq, shown, whole
 
@@ -77,6 +79,8 @@ not_equal = _comparison("!=", lambda sign: sign != 0)
 
 def _truth(value: Any) -> Truth:
     """Return a truth value; a number holds where it is not 0."""
+    if isinstance(value, np.ndarray):
+        value = value.item()
     if isinstance(value, Jet):
         return not_equal(value, 0)
     return value if isinstance(value, Truth) else Truth(bool(value))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,7 @@ __all__ = ["EXAMPLES", "GradientOption", "PackedGradient", "PointOption", "check
 EXAMPLES = """\b
 difflab check model:loss_and_gradient --at "w=[0.5,1]"
 difflab check model:loss --gradient loss_gradient --at a=1,b=2
+difflab check --certificate certificate.json
 """
 
 GradientOption = Annotated[
@@ -48,11 +50,11 @@ PointOption = Annotated[
 
 def check(
     target: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="MODULE:FUNCTION", help="A function that returns (value, gradient)."
         ),
-    ],
+    ] = None,
     gradient: GradientOption = None,
     at: PointOption = None,
     rtol: Annotated[
@@ -60,13 +62,21 @@ def check(
     ] = 1e-8,
     atol: Annotated[float, typer.Option(min=0.0, help="Allowed absolute error.")] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed for choosing a point of scalars.")] = 0,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Instead, check a certificate of difflab.prove again."),
+    ] = None,
 ) -> int:
-    """Check a gradient that you wrote in Python.
+    """Check a gradient that you wrote in Python, or a certificate.
 
     The module is imported from the current directory. The function is called with
     scalars or arrays under the names in --at and returns the pair (value, gradient):
     one gradient for one parameter, or a sequence of one per parameter, in order.
     """
+    if certificate is not None:
+        return _check_certificate(certificate)
+    if target is None:
+        raise InputError("there is nothing to check", hint="name a MODULE:FUNCTION")
     from difflab.testing import GradientMismatch, check_gradient
 
     point = parse_point(at or [])
@@ -87,6 +97,16 @@ def check(
     noun = "component agrees" if size == 1 else "components agree"
     emit(f"{target} at {pair.described}\n{wrong or f'the gradient is right: {size} {noun}'}\n")
     return 1 if wrong else 0
+
+
+def _check_certificate(path: Path) -> int:
+    """Compute a certificate's statement again."""
+    from difflab.proof.certificate import checked, read_certificate
+
+    found = read_certificate(path)
+    fault = checked(found)
+    emit(f"{found.text}\n{f'it does not hold: {fault}' if fault else found}\n")
+    return 1 if fault else 0
 
 
 @dataclass(frozen=True)

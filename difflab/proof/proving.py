@@ -1,0 +1,176 @@
+"""`prove`: a derivative graph agrees with FLINT's derivative everywhere on a box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from difflab.autodiff.functions.transforms import jacobian
+from difflab.errors import DifflabError, InputError, UnsupportedError
+from difflab.graph.function import Function
+from difflab.language import parse
+from difflab.proof.bounds import as_function, box_of
+from difflab.proof.certificate import Certificate, Verdict, leaves
+
+__all__ = ["prove"]
+
+Box = list[tuple[float, float]]
+
+MOST_PIECES = 4096
+"""Pieces at most."""
+SMALLEST = 12
+"""Halvings of an interval, at most: a kink stays in some piece, however small."""
+
+
+def prove(
+    f: str | Function,
+    box: Mapping[str, Any],
+    *,
+    width: float = 1e-3,
+    mode: Literal["auto", "forward", "reverse"] = "auto",
+) -> Certificate:
+    """Prove that difflab's derivative graph of a function is right everywhere on a box.
+
+    The box is divided until, on each piece X with the centre c, the function has no kink, and
+    the difference d of the derivative graph and FLINT's derivative satisfies
+    ``d(X) ⊂ d(c) + d′(X)(X - c) ⊂ [-width, width]``, in ball arithmetic.
+
+    Parameters
+    ----------
+    f : str or Function
+        A formula, or a Function that can be written as one.
+    box : mapping
+        For every input a number, an array, or a tuple of two, as for `enclose`.
+    width : float
+        The allowed difference of each component.
+    mode : {"auto", "forward", "reverse"}
+        The mode of the derivative graph, as for `jacobian`.
+
+    Returns
+    -------
+    Certificate
+        ``proved`` says whether the graph is; ``verdict`` is ``"proved"``, ``"refuted"`` or
+        ``"undecided"``. ``save(path)`` writes what ``difflab check --certificate path`` needs to
+        check it again.
+
+    Raises
+    ------
+    InputError
+        The formula, the box or the width is invalid.
+    UnsupportedError
+        The function cannot be written as a formula, or python-flint is missing.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> certificate = dl.prove("ln(x1) + x1*x2 - sin(x2)", {"x1": (1, 1.5), "x2": (4.9, 5.1)})
+    >>> certificate.proved, len(certificate.pieces) > 1
+    (True, True)
+    >>> print(dl.prove("abs(x)", {"x": (-1, 1)}))  # doctest: +ELLIPSIS
+    undecided: kink in y: abs has a kink at 0; ...
+
+    References
+    ----------
+    R. E. Moore, R. B. Kearfott and M. J. Cloud, Introduction to Interval Analysis, SIAM, 2009.
+    """
+    function = as_function(f)
+    if not (isinstance(width, int | float) and 0 < width < math.inf):
+        raise InputError(f"width must be a positive number, not {width!r}")
+    text = _written(function)
+    return _certificate(function, text, box_of(function, box), float(width), mode)
+
+
+def _written(function: Function) -> str:
+    """Return a function as a program, which reads as the same function."""
+    text = function.text or str(function)
+    try:
+        if parse(text) == function:
+            return text
+    except DifflabError:
+        pass
+    raise UnsupportedError("a function that cannot be written as a formula has no certificate")
+
+
+def _certificate(
+    function: Function,
+    text: str,
+    box: Box,
+    width: float,
+    mode: Literal["auto", "forward", "reverse"],
+) -> Certificate:
+    """Divide the box until every piece is proved, one is refuted, or the pieces are too many."""
+    from difflab.proof.difference import BITS, Bounded, bounded, least_at
+
+    derivative = jacobian(function, mode)
+    splits: dict[str, int] = {}
+    proved: dict[str, Bounded] = {}
+    waiting = [("", box)]
+    verdict: Verdict = "proved"
+    point: list[float] = []
+    reason, difference = "", 0.0
+    while waiting:
+        path, part = waiting.pop()
+        found = bounded(function, derivative, part)
+        if found.smooth and found.difference <= width:
+            proved[path] = found
+            difference = max(difference, found.difference)
+            continue
+        middle = [low + (high - low) / 2 for low, high in part]
+        if (least := least_at(function, derivative, middle)) > width:
+            verdict, point, difference = "refuted", middle, least
+            break
+        place = _longest(part, box)
+        if place is None or len(splits) + 2 > MOST_PIECES:
+            verdict, reason = "undecided", _reason(function, part, found.smooth, found.difference)
+            break
+        splits[path] = place
+        halves = list(leaves(part, {"": place}))
+        waiting += [(path + digit, half) for digit, half in reversed(halves)]
+    done = verdict == "proved"
+    paths = [path for path, _ in leaves(box, splits)] if done else []
+    return Certificate(
+        verdict=verdict,
+        text=text,
+        mode=mode,
+        box=box,
+        width=width,
+        splits=splits if done else {},
+        pieces=[_piece(proved[path]) for path in paths],
+        point=point,
+        difference=difference,
+        reason=reason,
+        bits=BITS,
+        versions=_versions(),
+    )
+
+
+def _piece(found: Any) -> dict[str, Any]:
+    return {"lower": found.lower, "upper": found.upper, "difference": found.difference}
+
+
+def _longest(part: Box, box: Box) -> int | None:
+    """Return the input whose interval was halved least; None if all were halved often."""
+    shares = [
+        (high - low) / (right - left) if right > left else 0.0
+        for (low, high), (left, right) in zip(part, box, strict=True)
+    ]
+    longest = max(shares, default=0.0)
+    return shares.index(longest) if longest > 2.0**-SMALLEST else None
+
+
+def _reason(function: Function, part: Box, smooth: bool, difference: float) -> str:
+    """Return why a piece is not proved."""
+    from difflab.balls.enclosing import enclosed
+
+    if smooth:
+        return f"on {part} the graph may differ by {difference:.3g}"
+    obstacles = enclosed(function, part).obstacles
+    return str(obstacles[0]) if obstacles else f"the function may not be smooth on {part}"
+
+
+def _versions() -> dict[str, str]:
+    from difflab import __version__
+    from difflab.balls.library import FLINT_VERSION, PYTHON_FLINT_VERSION
+
+    return {"difflab": __version__, "python-flint": PYTHON_FLINT_VERSION, "FLINT": FLINT_VERSION}
