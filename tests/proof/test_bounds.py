@@ -149,6 +149,16 @@ def test_control_flow_with_decided_predicates() -> None:
     check_contains(scanned, h, point, 1)
 
 
+def test_long_and_deep_formulas_need_no_recursion() -> None:
+    deep = dl.enclose("(" * 20_000 + "x" + "+1)*1.5/1.5" * 20_000, {"x": 1})
+    assert deep.value.lower <= 20_001 <= deep.value.upper
+    text = "+".join(f"(1-x{k})^2 + 100*(x{k + 1}-x{k}^2)^2" for k in range(1, 100))
+    f = dl.parse(text)
+    x = {name: 0.1 * (place % 7) for place, name in enumerate(f.inputs)}
+    e = dl.enclose(f, x)
+    np.testing.assert_allclose(e.jacobian.lower[0], dl.gradient(f)(**x), rtol=1e-13, atol=1e-13)
+
+
 def test_array_inputs_and_several_outputs() -> None:
     f = dl.parse("x: [3]; [sum(x^2), x*x[0]]")
     e = dl.enclose(f, {"x": [1.0, 2.0, 3.0]})

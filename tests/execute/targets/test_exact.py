@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 import difflab as dl
+from difflab.autodiff import jacobian
 from difflab.errors import UnsupportedError
 from difflab.graph.interpreters import MpmathInterpreter
+from tests.primitives.test_arrays import CASES, point_of
+from tests.primitives.test_arrays import function_of as array_function
+from tests.primitives.test_table import SAMPLED, function_of, points_of
 
 TEXT = "ln(x1) + x1*x2 - sin(x2)"
 
@@ -54,6 +58,34 @@ def test_arrays_truth_values_and_conventions_at_kinks() -> None:
     assert dl.compile(dl.parse("x < 2"), target="exact")(1.0) is True
     kink = dl.gradient(dl.parse("abs(x) + max(x, 2*x) + hypot(x, 0*x)"))
     assert dl.compile(kink, target="exact")(0.0).tolist() == kink(0.0).tolist()
+
+
+DERIVED = [*SAMPLED, *CASES]
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_derivative_graphs_of_every_row_agree_with_float64(name: str) -> None:
+    """A companion row that ball arithmetic computes wrongly would differ from its kernel."""
+    if name in SAMPLED:
+        function, points = function_of(SAMPLED[name]), list(points_of(SAMPLED[name], 2))
+    else:
+        function, points = array_function(name, 0), [point_of(name, 0)]
+    for mode in ("forward", "reverse"):
+        slope = jacobian(function, mode)
+        graphs = [slope, jacobian(slope, mode)] if name in SAMPLED else [slope]
+        for graph in graphs:
+            fast = dl.compile(graph, target="exact", packed=True)
+            for x in points:
+                expected = graph.values(x)
+                scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
+                np.testing.assert_allclose(fast(x).ravel(), expected, rtol=0, atol=1e-12 * scale)
+
+
+def test_loops_and_their_derivatives() -> None:
+    f = dl.trace(lambda x: dl.scan(lambda c, v: (c * v + 0.1, c + v), 1.0, x)[0], np.ones(4))
+    x = np.array([1.5, 0.2, -0.7, 2.0])
+    slope = dl.gradient(f)
+    np.testing.assert_allclose(dl.compile(slope, target="exact")(x), slope(x), rtol=1e-14)
 
 
 def test_the_method_is_judged_like_the_others_and_refuses_a_kink() -> None:
