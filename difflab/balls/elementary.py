@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from difflab.balls.jets import (
+    TERMS,
     Fault,
     Jet,
     Kind,
@@ -129,10 +130,10 @@ def _by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
 
     def series(s: Any) -> Any:
         at = backward(s[0])
-        found = forward(arb_series([at, 1], s.prec))
+        found = forward(arb_series([at, 1], TERMS))
         if found[1].contains(0):
-            return arb_series([at, arb.nan(), arb.nan()], s.prec)
-        shifted = arb_series([0, *(found[k] for k in range(1, s.prec))], s.prec)
+            return arb_series([at, arb.nan(), arb.nan()], TERMS)
+        shifted = arb_series([0, *(found[k] for k in range(1, TERMS))], TERMS)
         return shifted.reversion() + at
 
     return series

@@ -18,6 +18,7 @@ from difflab.balls.library import Ball, arb, exactly, fmpq, fmpq_series, shown
 from difflab.balls.series import Series, expanded, product
 
 __all__ = [
+    "TERMS",
     "Fault",
     "Jet",
     "Kind",
@@ -293,9 +294,13 @@ def composed(x: Jet, coefficients: Sequence[Ball], fault: Fault | None = None) -
     return Jet(value, slopes, curves)
 
 
+TERMS = 3
+"""Taylor coefficients of a function that second derivatives need."""
+
+
 def terms(x: Jet) -> int:
     """Return how many Taylor coefficients of a function of `x` are needed."""
-    return 1 if not x.slopes else 2 if x.curves is None else 3
+    return 1 if not x.slopes else 2 if x.curves is None else TERMS
 
 
 def _rational(series: Series, x: Jet) -> list[Ball]:

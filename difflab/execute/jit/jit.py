@@ -45,7 +45,7 @@ def jit(
     static_argnums : int or sequence of int
         The positions of arguments that are constants of a trace, such as the number of turns of
         a loop. They need a hash.
-    target : {"auto", "python", "numpy", "native", "cupy"}
+    target : {"auto", "python", "numpy", "native", "cupy", "exact"}
         As in `compile`.
 
     Returns
