@@ -387,7 +387,7 @@ def atan2(y: Any, x: Any) -> Jet:
     if known and right == -1:
         value = arb.pi()
     fault = Fault(
-        "kink" if known and right == 0 else "jump",
+        "jump",
         f"atan2 jumps at y = 0 for x ≤ 0; y is {shown(y.value)} and x is {shown(x.value)}",
         known,
     )
