@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from difflab.core.primitive import Primitive
+from difflab.graph.control import Loop
+from difflab.graph.counts import operation_count
 from difflab.graph.evaluate import ArrayInterpreter, fold_all
 from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
@@ -77,6 +79,9 @@ class ExactValues:
         self._inner = balanced(function)
         self._program: RefereeProgram = referee_program(self._inner)
         self._arrays = bool(self._program.shapes)
+        self._sizes = {
+            slot: self._size(slot, step.row) for slot, step in self._program.steps.items()
+        }
         self._code: dict[int, _Operation] = {
             slot: (self._function(step.row), step.args, step.params)
             for slot, step in self._program.steps.items()
@@ -174,9 +179,15 @@ class ExactValues:
         for count, slot in enumerate(slots, 1):
             operation, args, params = code[slot]
             if self._arrays or not count % _OFTEN:
-                self._check_time(math.prod(self._program.shapes[slot]) if self._arrays else 0)
+                self._check_time(self._sizes[slot] if self._arrays else 0)
             operands = [values[arg] for arg in args]
             values[slot] = operation(*operands, **params) if params else operation(*operands)
+
+    def _size(self, slot: int, row: Primitive) -> int:
+        """Return how many numbers a step computes, as far as that is known in advance."""
+        if isinstance(row.holds, Loop):
+            return row.holds.steps * operation_count(row.holds.body)
+        return math.prod(self._program.shapes[slot]) if self._arrays else 1
 
     def _check_time(self, elements: int) -> None:
         """Raise `TimeSpent` if an operation on `elements` elements would end after `until`."""

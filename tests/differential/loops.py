@@ -3,7 +3,8 @@
 A program changes a vector by operations, `scan`, `fori_loop`, `while_loop`, `cond` and
 `checkpoint`, three deep. The node's value is held to the same program in Python; its derivatives
 in both modes, every target's code (its accesses checked in some), batches and stacks are held to
-JAX's forward mode, or without JAX to differences of values.
+JAX's forward mode, or without JAX to differences of values. The text of the node and of its forward
+mode is read back.
 """
 
 from __future__ import annotations
@@ -239,6 +240,8 @@ def check(program: Program) -> None:
     for mode in ("forward", "reverse"):
         same(dl.jacobian(f, mode=mode)(*point), slopes, mode, tolerance)
     check_stacks(program, f, point)
+    check_text(f, point)
+    check_text(dl.jvp(f), [*point, *point])
     target = program.target
     if target == "native" and find_spec("llvmlite") is None:
         target = "numpy"
@@ -279,6 +282,21 @@ def check_stacks(program: Program, f: dl.Function, point: list[Any]) -> None:
     for place, (axis, one) in enumerate(zip(mapped, found, strict=True)):
         parts = np.split(slopes, 3, axis=-1)[place]
         same(one, parts if axis == 0 else np.sum(parts, axis=0), f"gradient of vmap, {place}")
+
+
+def check_text(f: dl.Function, point: list[Any]) -> None:
+    """Hold the function that is read back from text to the one that was written."""
+    if point[0].size == 1:
+        return  # the language has no arrays without elements, as `moved` makes them
+    written = str(f)
+    assert "not in the language" not in written, written
+    again = dl.parse(written)
+    given = dict(zip(f.inputs, point, strict=True))
+    outputs = (f(**given), again(**given))
+    pairs = zip(*outputs, strict=True) if len(f.outputs) > 1 else [outputs]
+    for value, found in pairs:
+        same(found, value, written)
+    assert str(dl.parse(str(again))) == str(again), written
 
 
 def expected_slopes(program: Program, plain: State, point: list[Any]) -> tuple[Any, float]:

@@ -26,6 +26,7 @@ FAMILIES = (
     "transforms",
     "loops",
     "numeric",
+    "jit",
 )
 """The modules of this folder that define a `FAMILY`."""
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import difflab as dl
-from difflab.errors import DifflabError, ParseError, ShapeError
+from difflab.errors import DifflabError, MethodTimeout, ParseError, ShapeError
 from difflab.graph.control import Loop, WhileLoop
+from difflab.referee.referee import Referee
 
 V = np.array([0.5, -1.25, 2.0])
 M = np.array([[0.25, -0.5], [1.5, 0.75]])
@@ -236,3 +237,9 @@ def test_sympy_refuses_a_long_loop_with_its_reason() -> None:
     assert rows["symbolic"].status == "unsupported"
     assert "scan" in rows["symbolic"].message or "nodes" in rows["symbolic"].message
     assert rows["reverse"].verdict == rows["richardson"].verdict == "agree"
+
+
+def test_the_referee_begins_no_loop_that_ends_after_its_time() -> None:
+    f = dl.parse("iterate(y = x; 1000000000 times; 4*y*(1 - y))")  # hours in mpmath
+    with pytest.raises(MethodTimeout, match="one evaluation takes longer than the time limit"):
+        Referee.of(f, [0.3], timeout=1.0).reference()

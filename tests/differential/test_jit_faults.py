@@ -1,0 +1,37 @@
+"""A guard of `jit` that is left out is found by the random programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from difflab.execute.jit.reads import Reads
+from tests.differential.jit import FAMILY
+
+
+# Seeds under which few programs are needed.
+@pytest.mark.parametrize(
+    ("guard", "first"),
+    [("entries", 1), ("attributes", 8), ("cells", 1), ("containers", 1), ("arrays", 5)],
+)
+def test_a_guard_that_is_left_out_is_found(
+    guard: str, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adopt = Reads._adopt
+
+    def forgetful(self: Reads, search: Any) -> None:
+        setattr(search, guard, [])
+        adopt(self, search)
+
+    monkeypatch.setattr(Reads, "_adopt", forgetful)
+    run = settings(
+        max_examples=FAMILY.fixed + FAMILY.fresh,
+        database=None,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )(given(FAMILY.programs)(FAMILY.check))
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        seed(first)(run)()
