@@ -113,6 +113,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "Value and gradient beside JAX, PyTorch, …: equal work, equal answers, ratios.",
             "difflab.bench.peers.bench",
         ),
+        Benchmark(
+            "graphs",
+            "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
+            "difflab.bench.graphs.bench",
+        ),
     )
 }
 """In the order in which the command lists them."""

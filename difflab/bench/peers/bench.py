@@ -42,6 +42,7 @@ __all__ = [
     "PeerCase",
     "contenders",
     "draw",
+    "ratio_columns",
     "tasks",
 ]
 
@@ -270,10 +271,11 @@ def _measured(case: PeerCase, contender: Peer, points: int, budget: float) -> di
     pairs = paired(
         partial(own.call, *own_arguments), partial(adapter.call, *arguments), budget=budget
     )
-    return {**row, "status": "ok", **_ratios(pairs)}
+    return {**row, "status": "ok", **ratio_columns(pairs)}
 
 
-def _ratios(pairs: Pairs) -> dict[str, Cell]:
+def ratio_columns(pairs: Pairs) -> dict[str, Cell]:
+    """Return the columns of two calls that were timed in turns, the first of them difflab's."""
     low, middle, high = np.percentile(pairs.ratios, (25, 50, 75)).tolist()
     return {
         "call_seconds": float(np.median(pairs.second)),

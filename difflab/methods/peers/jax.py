@@ -19,7 +19,7 @@ from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, tak
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["JAX"]
+__all__ = ["JAX", "double"]
 
 
 class Jax(ArrayPeer):
@@ -64,7 +64,7 @@ class Jax(ArrayPeer):
         wait = jax.block_until_ready
 
         def run(*arguments: Any) -> Any:
-            with _double():
+            with double():
                 return wait(call(*arguments))
 
         return run
@@ -73,7 +73,7 @@ class Jax(ArrayPeer):
         """Return arrays of JAX in float64."""
         import jax
 
-        with _double():
+        with double():
             return [jax.numpy.asarray(value) for value in values]
 
     def spelling(self) -> LibrarySpelling:
@@ -94,7 +94,7 @@ class Jax(ArrayPeer):
         return LibrarySpelling(jnp, rows)
 
 
-def _double() -> AbstractContextManager[None]:
+def double() -> AbstractContextManager[None]:
     """Return JAX's context manager for float64, which is in another module in older versions."""
     import jax
 
