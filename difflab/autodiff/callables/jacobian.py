@@ -179,6 +179,7 @@ def jacobian(
     given: Any = fun
     if not callable(given):
         require_function(given, "jacobian")
+    require_flag(has_aux, "has_aux", "jacobian")
     if isinstance(fun, Function) and argnums is None and not has_aux:
         return transforms.jacobian(fun, mode)
     check_mode(mode)
