@@ -34,6 +34,8 @@ FEW_POINTS = 32
 """Points up to which Python floats beat NumPy's call overhead."""
 MANY_OPERATIONS = 2_000
 """Operations from which LLVM compiles as fast as Python does, and a call is ten times faster."""
+MOST_ROLLED = 100_000
+"""Operations up to which those that repeat are compiled as loops: finding loops takes longer."""
 LONG_VECTORS = 1_000
 """Average vector length from which NumPy is as fast as machine code."""
 WORTH_COMPILING = 360
@@ -157,7 +159,7 @@ def choose(
     if target == "native":
         return _requested(schedule, program, arrays, native, why_not, threads)
     if program is not None:
-        return _automatic(len(program.steps), native, why_not)
+        return _automatic(schedule, program, native, why_not)
     if _controls(schedule) and available():
         point, fault = _point(schedule)
         if point is not None:
@@ -196,6 +198,12 @@ def _point(schedule: Schedule) -> tuple[NativeArrays | None, str]:
         return None, str(error)
 
 
+def _rolled(schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
+    """Return many scalar operations as loops of machine code, where they repeat."""
+    many = available() and MANY_OPERATIONS <= len(program.steps) <= MOST_ROLLED
+    return NativeArrays.rolled(schedule, program) if many else None
+
+
 def _native(
     schedule: Schedule, program: ScalarProgram | None, most: int, threads: int
 ) -> tuple[NativeTarget | None, str]:
@@ -219,7 +227,7 @@ def _requested(
     threads: int,
 ) -> Choice:
     """Choose where machine code was requested."""
-    point, reason = _point(schedule) if program is None else (None, "")
+    point, reason = _point(schedule) if program is None else (_rolled(schedule, program), "")
     if point is not None and _controls(schedule):
         return _looping("native: as requested", schedule, point, native, threads)
     if native is not None:
@@ -237,14 +245,18 @@ def _least(native: NativeTarget, worth: int, fewest: int) -> int:
     return max(-(-worth // max(native.operations, 1)), fewest)
 
 
-def _automatic(operations: int, native: NativeTarget | None, why_not: str) -> Choice:
+def _automatic(
+    schedule: Schedule, program: ScalarProgram, native: NativeTarget | None, why_not: str
+) -> Choice:
+    operations = len(program.steps)
     count = f"since its {operations} operations are all scalar"
     if native is None:
         reason = f"python up to {FEW_POINTS} points, {count}; numpy for more; {why_not}"
         return Choice(reason, FEW_POINTS)
     if operations >= MANY_OPERATIONS:
         reason = f"native: its {operations} operations are all scalar, and many"
-        return Choice(reason, native_from=0, native=native)
+        point = _rolled(schedule, program)
+        return Choice(reason, native_from=0, native=native, point=point)
     least = _least(native, WORTH_COMPILING, FEWEST_COMPILED)
     few = min(least - 1, FEW_POINTS)
     more = "native for more" if few == least - 1 else f"numpy for more; native from {least}"

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from difflab.core.primitive import Primitive
 from difflab.errors import UnsupportedError
 from difflab.execute.lower.arrays.point import PointTarget, Workspace
-from difflab.execute.lower.schedule import Schedule
+from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.memory_plan import MemoryPlan
 from difflab.execute.targets.llvm import engine
 from difflab.execute.targets.llvm.arrays.expansion import instructions
 from difflab.execute.targets.llvm.arrays.failures import FAULT, raise_fault
 from difflab.execute.targets.llvm.arrays.groups import arranged
 from difflab.execute.targets.llvm.arrays.instructions import Ref
+from difflab.execute.targets.llvm.arrays.loop_detection import equal_stretches
 from difflab.execute.targets.llvm.arrays.module import Module
 from difflab.execute.targets.llvm.bounds import checked
 from difflab.execute.targets.llvm.libraries import host
@@ -30,6 +32,9 @@ from difflab.execute.targets.llvm.libraries import host
 __all__ = ["NativeArrays"]
 
 Array = NDArray[np.float64]
+
+TURNS = 10
+"""How often scalar operations repeat, at least, that are compiled as loops."""
 
 LARGEST = 4_000
 """Operations, loops counted once, that are compiled; more take LLVM too long."""
@@ -71,6 +76,27 @@ class NativeArrays(PointTarget):
         self.entry_point = engine.load(
             self.text, self.module.functions.symbols, host(), self.module.operations
         )
+
+    @classmethod
+    def rolled(cls, schedule: Schedule, program: ScalarProgram) -> NativeArrays | None:
+        """Return scalar operations as loops; None unless nearly all repeat, turn after turn.
+
+        The size of the code is that of a turn. Each operation takes longer to lower than one that
+        is compiled as it stands, so that a part that repeats is not worth it.
+        """
+        steps = program.steps
+        numbers: dict[Primitive, int] = {}
+        kinds = np.array([numbers.setdefault(step.row, len(numbers)) for step in steps], np.int64)
+        repeated = np.zeros(len(kinds), np.bool_)
+        for start, stop, _ in equal_stretches(kinds):
+            repeated[start:stop] = True
+        if len(steps) - np.count_nonzero(repeated) > len(steps) // TURNS:
+            return None
+        try:
+            found = cls(schedule)
+        except UnsupportedError:
+            return None
+        return found if found.layout.operations * TURNS <= len(steps) else None
 
     @property
     def truths(self) -> list[bool]:

@@ -154,6 +154,8 @@ class _Expansion:
     def _spread(self, number: int, domain: Shape) -> Ref:
         """Return a value as it is read along a nest that it is broadcast to."""
         ref, shape = self.refs[number]
+        if not shape and not domain:
+            return ref
         missing = len(domain) - len(shape)
         if any(size not in (1, own) for size, own in zip(shape, domain[missing:], strict=True)):
             raise ConsistencyError(f"an operand of shape {shape} cannot be broadcast to {domain}")

@@ -35,6 +35,8 @@ class Ref(NamedTuple):
         >>> Ref(0, 5, (3, -1)).reach((2, 4))
         (2, 8)
         """
+        if not domain:
+            return self.offset, self.offset
         ends = [(size - 1) * step for size, step in zip(domain, self.strides, strict=True)]
         low, high = sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
         return self.offset + low, self.offset + high

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.execute.targets.llvm.arrays.instructions import Instruction, Instructions
 
-__all__ = ["Segment", "Segments", "ValuePosition", "segmented"]
+__all__ = ["Segment", "Segments", "ValuePosition", "equal_stretches", "segmented"]
 
 LEAST = 4
 """Pieces that make a loop."""
@@ -79,6 +80,44 @@ def segmented(program: Instructions, *, loops: bool = True) -> Segments:
     return _Segmenter(program).result(loops)
 
 
+def equal_stretches(kinds: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    """Return stretches of equal pieces, the longest first: ``(start, stop, period)``.
+
+    Examples
+    --------
+    >>> equal_stretches(np.array([7, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 5, 6]))
+    [(1, 11, 2)]
+    """
+    found = []
+    for period in _periods(kinds):
+        same = kinds[:-period] == kinds[period:]
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
+        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            if stop - start >= (LEAST - 1) * period:
+                found.append((start, stop + period, period))
+    return sorted(found, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
+
+
+def _periods(kinds: NDArray[np.int64]) -> Iterator[int]:
+    """Yield how long pieces may be: how far apart equal windows of instructions are."""
+    size = len(kinds)
+    if size < 2 * LEAST:
+        return
+    window = min(_WINDOW, size // LEAST)
+    factors = np.random.default_rng(1).integers(1, 1 << 62, window, dtype=np.int64)
+    with np.errstate(over="ignore"):
+        shifted = [1 + kinds[k : size - window + 1 + k] for k in range(window)]
+        sums = sum(factor * shift for factor, shift in zip(factors, shifted, strict=True))
+    last: dict[int, int] = {}
+    apart: Counter[int] = Counter()
+    for place, key in enumerate(np.asarray(sums).tolist()):
+        if key in last:
+            apart[place - last[key]] += 1
+        last[key] = place
+    likely = [period for period, _ in apart.most_common(_PERIODS)]
+    yield from dict.fromkeys([*likely, 1])
+
+
 class _Segmenter:
     """Cuts instructions, in order."""
 
@@ -135,7 +174,7 @@ class _Segmenter:
         segments: list[Segment] = []
         self.roots = list(self.ordinal)
         straight = place = 0
-        stretches = self._stretches() if loops else []
+        stretches = equal_stretches(self.kinds) if loops else []
         while place < len(self.code):
             found = self._loop(place, stretches, len(segments) + (place > straight))
             if found is None:
@@ -169,38 +208,6 @@ class _Segmenter:
     def _sizes(self, segment: Segment) -> list[int]:
         first, last = self.made[segment.start], self.made[segment.start + segment.period]
         return [self.program.sizes[root] for root in self.roots[first:last]]
-
-    # --- finding loops ----------------------------------------------------------------------
-
-    def _stretches(self) -> list[tuple[int, int, int]]:
-        """Return stretches of equal pieces, the longest first: ``(start, stop, period)``."""
-        found = []
-        for period in self._periods():
-            same = self.kinds[:-period] == self.kinds[period:]
-            edges = np.flatnonzero(np.diff(np.concatenate([[False], same, [False]])))
-            for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-                if stop - start >= (LEAST - 1) * period:
-                    found.append((start, stop + period, period))
-        return sorted(found, key=lambda stretch: (stretch[0] - stretch[1], stretch[2]))
-
-    def _periods(self) -> Iterator[int]:
-        """Yield how long pieces may be: how far apart equal windows of instructions are."""
-        size = len(self.code)
-        if size < 2 * LEAST:
-            return
-        window = min(_WINDOW, size // LEAST)
-        factors = np.random.default_rng(1).integers(1, 1 << 62, window, dtype=np.int64)
-        with np.errstate(over="ignore"):
-            shifted = [1 + self.kinds[k : size - window + 1 + k] for k in range(window)]
-            sums = sum(factor * kinds for factor, kinds in zip(factors, shifted, strict=True))
-        last: dict[int, int] = {}
-        apart: Counter[int] = Counter()
-        for place, key in enumerate(np.asarray(sums).tolist()):
-            if key in last:
-                apart[place - last[key]] += 1
-            last[key] = place
-        likely = [period for period, _ in apart.most_common(_PERIODS)]
-        yield from dict.fromkeys([*likely, 1])
 
     def _loop(
         self, place: int, stretches: Sequence[tuple[int, int, int]], segment: int
