@@ -47,47 +47,38 @@ class DotNest:
         self.domain = domain
         self.strides = strides
         self.inner = inner
-        axes = range(len(domain))
-        along = [axis for axis in axes if [own[axis] for own in strides] == [0, 1, 1]]
-        self.along = along[-1] if along else -1
-        self.outer = [axis for axis in axes if axis not in (self.along, inner)]
+        self.along = 1 - inner  # of two axes
 
     @property
     def fits(self) -> bool:
-        """Whether terms lie side by side where neighbouring results do not, and are many."""
+        """Whether a vector results from terms that lie side by side, and are many.
+
+        Other products use an operand again for several results, and are written in blocks.
+        """
         step = self.step
-        if (step.name, step.into) != ("multiply", "add") or self.along in (-1, self.inner):
+        if (step.name, step.into) != ("multiply", "add") or len(self.domain) != 2:
+            return False
+        if [own[self.along] for own in self.strides] != [0, 1, 1]:
             return False
         apart = any(own[self.inner] not in (0, 1) for own in self.strides[1:])
         return apart and self.domain[self.along] >= 2 * self.routine.host.width
 
     def write(self, pointers: Sequence[str]) -> None:
-        """Write the loops around the rows, given where result and operands begin."""
-        self._outer(self.outer, list(pointers))
-
-    def _outer(self, axes: Sequence[int], pointers: list[str]) -> None:
-        if not axes:
-            self._rows(pointers)
-            return
-        for counter in self.routine.loop(0, self.domain[axes[0]], 1):
-            self._outer(axes[1:], self._moved(pointers, counter, axes[0]))
-
-    def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
-        """Return pointers advanced by a number of points along an axis."""
-        return [
-            self.routine.moved(pointer, count, strides[axis])
-            for pointer, strides in zip(pointers, self.strides, strict=True)
-        ]
-
-    def _rows(self, pointers: list[str]) -> None:
-        """Write blocks of rows, and the rows that are left."""
+        """Write blocks of rows, and the rows that are left, given where the operands begin."""
         size = self.domain[self.inner]
         whole = size // _ROWS * _ROWS
         if whole:
             for counter in self.routine.loop(0, whole, _ROWS):
-                self._sums(self._moved(pointers, counter, self.inner), _ROWS)
+                self._sums(self._moved(pointers, counter), _ROWS)
         if size > whole:
-            self._sums(self._moved(pointers, str(whole), self.inner), size - whole)
+            self._sums(self._moved(pointers, str(whole)), size - whole)
+
+    def _moved(self, pointers: Sequence[str], count: str) -> list[str]:
+        """Return pointers advanced by a number of rows."""
+        return [
+            self.routine.moved(pointer, count, strides[self.inner])
+            for pointer, strides in zip(pointers, self.strides, strict=True)
+        ]
 
     def _sums(self, pointers: list[str], rows: int) -> None:
         """Write the sums of some rows: vectors of terms, then their sum, then what is left."""
