@@ -21,15 +21,17 @@ from difflab.testing.line import Slope, best_of, first_half, slopes_along
 from difflab.testing.probe import Probe
 from difflab.testing.truth import TRUSTED
 
-__all__ = ["Directional", "along_gradient", "at_random", "judged_along", "neighbours"]
+__all__ = ["LARGE", "Directional", "along_gradient", "at_random", "judged_along", "neighbours"]
 
 Array = NDArray[float64]
 
 _ROUNDINGS = 8.0
 """Units of rounding by which a right gradient is off, relative to its terms."""
 
-_CALM, _FULL = 2, 4
-"""Windows along one direction, for a verdict and to confirm an error."""
+LARGE = 100_000
+"""Components from which few directions, and few windows, must do."""
+
+_CALM, _FULL = 2, 4  # windows along one direction
 
 _NARROWER = 4.0
 _HALF = 0.5  # in 16 bits, a bar below half of the derivative still tells a sign or a missing part
@@ -159,7 +161,8 @@ def judged_along(
     changes = probe.residual(along, gradient[None], cotangent)
     eps = probe.eps
     share = 1e-6 if eps < 1e-12 else 1e-3 if eps < 1e-6 else 3e-2
-    half, enough, most = first_half(eps, alone=False), share * (abs(yours) + size), _CALM
+    half, enough = first_half(eps, alone=False), share * (abs(yours) + size)
+    most = _CALM if probe.point.n >= LARGE else _FULL
     if doubted is not None:
         enough = _SURE * abs(doubted.off) if doubted.wrong else 0.0
         half, most = doubted.error.half / _NARROWER, _FULL

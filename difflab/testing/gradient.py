@@ -23,7 +23,7 @@ __all__ = ["GradientMismatch", "GradientUnjudged", "ImpureFunction", "check_grad
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 
-_LARGEST = 1000
+_LARGEST = 250
 """Components of an array up to which each is judged on its own."""
 _EPS = 2.0**-52
 

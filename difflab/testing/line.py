@@ -29,7 +29,10 @@ _AT_NOISE = 0.2  # coefficients whose ratio exceeds this have reached the noise
 _ROUNDED = 0.25  # noise of a coefficient that one rounding of the values explains
 _RESOLVED = 0.1  # last coefficients above this share of the largest: the window is too wide
 _STRAIGHT = 5.0  # a kink is at least this many error bars of the even part
+_SLOW = 0.1  # even coefficients of the orders 4 and 8 whose ratio exceeds this are a kink's
 _NARROWER, _WIDER = 16.0, 4.0
+_SAME = 0.2  # ratio of the levels of one noise in two windows
+_CLEAR = 0.5  # share of a jump below which a bar shows that there is none
 _MOST = 4  # windows
 _WIDEST = 0.5
 
@@ -115,7 +118,11 @@ def slope_in(changes: MovedChanges, rounding: Array, half: float) -> Slope:
         largest = np.maximum(size.max(axis=0), np.abs(b).max(axis=0))
         resolved = (level <= _RESOLVED * largest) | (level <= 4.0 * rounding)
         rise = (np.maximum(np.abs(up), np.abs(down)) / moves[:, None]).max(axis=0)
-        jump = _half_jump(even, moves, level)
+        linear, kink = _linear_growth(even, moves, level)
+        # A kink beside the point: the slope may be that of either side.
+        bent = (level > 4.0 * rounding) & (np.abs(b[-1]) > _SLOW * np.abs(b[1]))
+        bar = bar + np.where(bent & ~kink, linear, 0.0)
+        jump = np.where(kink, linear, 0.0)
         finite = np.isfinite(slope) & np.isfinite(bar)
         pairs = odd / moves[:, None]
     return Slope(
@@ -144,16 +151,16 @@ def _truncated(a: Array, level: Array) -> tuple[Array, Array]:
     return kept[best, columns], bars[best, columns]
 
 
-def _half_jump(even: Array, moves: Array, level: Array) -> Array:
-    """Return the linear growth of an even part that is not smooth at the point."""
+def _linear_growth(even: Array, moves: Array, level: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the linear growth of the even part, and whether it is that of a kink at the point."""
     even = np.nan_to_num(even)
     basis = np.stack([moves, moves**2, moves**4], axis=1)
     found, *_ = np.linalg.lstsq(basis / moves[0], even / moves[0], rcond=None)
     error = np.abs(even - basis @ found).max(axis=0) / moves[-1]
     smooth, *_ = np.linalg.lstsq(basis[:, 1:], even, rcond=None)
     misfit = np.abs(even - basis[:, 1:] @ smooth).max(axis=0)
-    kink = misfit > _STRAIGHT * np.maximum(error * moves[-1], level)
-    return np.where(kink, np.abs(found[0]) + error, 0.0)
+    kink = misfit > _STRAIGHT * np.maximum(error * moves[-1], _ROUNDED * level)
+    return np.abs(found[0]) + error, kink
 
 
 def slopes_along(
@@ -161,13 +168,20 @@ def slopes_along(
 ) -> list[Slope]:
     """Return the derivatives from windows until the bars are at most `enough` ``(m,)``.
 
-    A window that does not resolve the function is followed by a narrower one; one that noise
-    dominates, by a wider one.
+    A narrower window follows, unless the error is rounding or noise, which is the same in both of
+    the last windows: then a wider one.
     """
     found = [slope_in(changes, rounding, half)]
     wider = narrower = half
-    while len(found) < most and not (found[-1].bar <= enough).all():
-        if found[-1].resolved.all() and wider * _WIDER <= _WIDEST:
+    while len(found) < most:
+        last = found[-1]
+        bent = (last.half_jump > 0).any()
+        if (last.bar <= enough).all() and not bent:
+            break
+        noisy = (last.level <= 4.0 * rounding).all() or (
+            len(found) > 1 and (last.level > _SAME * found[-2].level).all()
+        )
+        if noisy and not bent and wider * _WIDER <= _WIDEST:
             wider *= _WIDER
             half = wider
         else:
@@ -181,13 +195,18 @@ def best_of(windows: Sequence[Slope]) -> Slope:
     """Return the derivatives with the smallest bars, one window for each of the ``m`` values.
 
     The noise in narrower windows is also in wider ones, though their last coefficients may happen
-    to be small.
+    to be small. A kink that a narrower window does not show is beside the point.
     """
     ordered = sorted(windows, key=lambda slope: slope.half)
     levels = np.maximum.accumulate([slope.level for slope in ordered])
     with np.errstate(all="ignore"):
         grown = np.nan_to_num(levels / [slope.level for slope in ordered], nan=1.0, posinf=1.0)
     bars = np.array([slope.bar for slope in ordered]) * grown
+    jumps = np.array([slope.half_jump for slope in ordered])
+    for i in range(1, len(ordered)):
+        beside = ((jumps[:i] == 0) & (bars[:i] < _CLEAR * jumps[i])).any(axis=0)
+        bars[i] += np.where(beside, jumps[i], 0.0)
+        jumps[i] = np.where(beside, 0.0, jumps[i])
     best, columns = bars.argmin(axis=0), np.arange(bars.shape[1])
 
     def picked(name: str) -> Array:
@@ -198,7 +217,7 @@ def best_of(windows: Sequence[Slope]) -> Slope:
     return Slope(
         value=picked("value"),
         bar=bars[best, columns],
-        half_jump=picked("half_jump"),
+        half_jump=jumps[best, columns],
         rise=picked("rise"),
         half=first.half,
         level=picked("level"),

@@ -16,6 +16,7 @@ from difflab.testing.blame import report_directional
 from difflab.testing.coordinates import confirmed, coordinate_truth
 from difflab.testing.dense import decided, report
 from difflab.testing.directions import (
+    LARGE,
     Directional,
     along_gradient,
     at_random,
@@ -38,8 +39,6 @@ _COARSE = 100
 """The same in other dtypes, where each component costs 8 evaluations or some more."""
 _ELEMENTS = 1 << 16
 """Elements of a Jacobian up to which it is checked element by element."""
-_LARGE = 100_000
-"""Components from which two directions must do."""
 _ROUNDINGS = 8.0
 _NEIGHBOURS = 2
 
@@ -178,7 +177,7 @@ class GradientCheck:
     def _directions(self, gradient: Array) -> list[Array] | Any:
         yield along_gradient(self.point, gradient, seed=1)
         yield at_random(self.point, seed=2)
-        if self.point.n < _LARGE:
+        if self.point.n < LARGE:
             yield at_random(self.point, seed=3, floor=True)
             yield along_gradient(self.point, gradient, seed=4)
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import MethodTimeout
+
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
@@ -136,14 +138,17 @@ def traced(f: Callee, point: Array, values: Array) -> Function | None:
 
 
 def refereed(function: Function, f: Callee, point: Array, truth: Truth) -> Truth | None:
-    """Return `truth` with the referee's derivatives where settled; None if the code differs.
+    """Return `truth` with the referee's derivatives where settled; None without a result.
 
     Code may compute one function of floats and another of traced values.
     """
     from difflab.referee.referee import refer
     from difflab.referee.ulp import nearest
 
-    found = refer(function, point.ravel().tolist(), timeout=_TIMEOUT)
+    try:
+        found = refer(function, point.ravel().tolist(), timeout=_TIMEOUT)
+    except MethodTimeout:
+        return None
     if not _same(function, f, point, found.magnitude):
         return None
     settled = ~np.isin(found.regularity, ("undefined", "unsettled"))
