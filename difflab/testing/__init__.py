@@ -18,19 +18,34 @@ if TYPE_CHECKING:
         ImpureFunction,
         check_gradient,
     )
+    from difflab.testing.hessian import check_derivatives, check_hessian, check_hvp
+    from difflab.testing.jacobian import check_jacobian
+    from difflab.testing.products import check_jvp, check_vjp
 
 __all__ = [
     "GradientMismatch",
     "GradientUnjudged",
     "ImpureFunction",
     "check_custom_function",
+    "check_derivatives",
     "check_gradient",
+    "check_hessian",
+    "check_hvp",
+    "check_jacobian",
+    "check_jvp",
+    "check_vjp",
     "checked",
     "numeric_derivative",
 ]
 
 _MODULES = {
     "check_custom_function": "custom",
+    "check_derivatives": "hessian",
+    "check_hessian": "hessian",
+    "check_hvp": "hessian",
+    "check_jacobian": "jacobian",
+    "check_jvp": "products",
+    "check_vjp": "products",
     "checked": "custom",
     "numeric_derivative": "derivative",
 }

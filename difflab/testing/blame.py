@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.testing.directions import Directional, at_random, judged_along
 from difflab.testing.guesses import factor_text, guesses
+from difflab.testing.line import slope_in
 from difflab.testing.locate import Place, located
 from difflab.testing.message import Component, table_of
 from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
@@ -108,7 +109,7 @@ def _mismatch(
         lines.append(hint)
     count = check.probe.count
     lines.append(f"numeric values: {count} evaluations of f, {spent} of them to find the place")
-    if components:
+    if components and check.cotangent is None:
         call = f"numeric_derivative(f, {point.root or '(module, x)'}, {place.start})"
         lines.append(f"to repeat: from difflab.testing import numeric_derivative; print({call})")
     return GradientMismatch("\n".join(lines), components)
@@ -117,6 +118,8 @@ def _mismatch(
 def _component(check: GradientCheck, gradient: Array, place: Place) -> Component:
     error, yours = place.error, float(gradient[place.start])
     assert error is not None
+    if check.cotangent is not None:
+        return _element(check, place.start, error.half)
     numeric, jump = yours + float(error.value[0]), float(error.half_jump[0])
     return Component(
         name=check.point.name(place.start),
@@ -126,6 +129,23 @@ def _component(check: GradientCheck, gradient: Array, place: Place) -> Component
         left=numeric - jump,
         right=numeric + jump,
     )
+
+
+def _element(check: GradientCheck, index: int, half: float) -> Component:
+    """Return the wrong element of a column of a Jacobian."""
+    probe, n = check.probe, check.point.n
+    column, along = check.column(index), np.zeros(n)
+    which, inside = check.point.leaf_at(index)
+    leaf = check.point.leaves[which]
+    length = abs(float(leaf.read(leaf.flat(), inside, inside + 1)[0])) or 1.0
+    along[index] = length
+    changes = probe.residual(along, np.zeros((1, n)), start=index, stop=index + 1)
+    found = slope_in(lambda t: changes(t) - t * length * column, probe.rounding, half)
+    row = int(np.argmax(np.abs(found.value) - found.bar))
+    numeric = float(column[row]) + float(found.value[row]) / length
+    name = f"d{probe.outputs.name(row)}/d{check.point.name(index)}"
+    bar = float(found.bar[row]) / length
+    return Component(name, float(column[row]), numeric, bar, numeric, numeric)
 
 
 def _hint(check: GradientCheck, gradient: Array, found: Directional, index: int) -> str:

@@ -10,7 +10,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.testing.arguments import is_module, is_tree
+from difflab.testing.arguments import Point, is_module, is_tree, prepared
 from difflab.testing.dense import Names, decided, jacobian_of, point_of, report, value_of
 from difflab.testing.mismatch import GradientMismatch, GradientUnjudged, ImpureFunction
 from difflab.testing.purity import spread_of
@@ -137,10 +137,11 @@ def check_gradient(
         raise InputError("the point is missing", hint="check_gradient(f, gradient, x)")
     allowed = Tolerance(rtol, atol)
     if is_tree(x) or is_module(f):
-        return check_tree(f, gradient, x, allowed, unjudged, method)
+        f, tree = prepared(f, x)
+        return check_tree(f, gradient, tree, allowed, unjudged, method)
     if np.size(x) > _LARGEST:
         large = x if isinstance(x, np.ndarray) and x.dtype == float64 else point_of(x)
-        return check_tree(f, gradient, large, allowed, unjudged, method)
+        return check_tree(f, gradient, Point(large, "x"), allowed, unjudged, method)
     point = point_of(x)
     values = value_of(f, point)
     again = value_of(f, point)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.graph.pytree import flatten
+from difflab.graph.pytree import flatten, unflatten
 from difflab.testing.arguments import Outputs, Point
 
-__all__ = ["framework_of", "pulled"]
+__all__ = ["framework_of", "gradient_of", "like", "pulled", "pushed"]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
@@ -121,3 +121,92 @@ def _by_difflab(f: Callee, point: Point, outputs: Outputs, cotangent: Array) -> 
     _, pull = vjp(chosen, leaves)
     (gradients,) = pull(_split(outputs, cotangent, conjugate=False))
     return _packed(point, gradients, conjugate=False)
+
+
+def pushed(f: Callee, point: Point, outputs: Outputs, tangent: Array) -> Array:
+    r"""Return :math:`J \dot x`, ``(m,)``, by the framework; of real arguments and results."""
+    framework = framework_of(point, outputs)
+    leaves = [leaf.value(leaf.copy()) for leaf in point.leaves]
+    dots = _split(point, tangent, conjugate=False)
+
+    def chosen(leaves: Sequence[Any]) -> list[Any]:
+        return _chosen(outputs, f(point.rebuilt(leaves)))
+
+    if framework == "torch":
+        import torch
+
+        weights = (leaf.detach() for leaf in leaves)
+        inputs, directions = tuple(weights), tuple(dot.detach() for dot in dots)
+        _, found = torch.autograd.functional.jvp(
+            lambda *given: tuple(chosen(given)), inputs, directions
+        )
+    elif framework == "jax":
+        import jax
+
+        _, found = jax.jvp(chosen, (leaves,), (dots,))
+    else:
+        from difflab.autodiff.callables.products import jvp
+
+        _, found = jvp(chosen, (leaves,), (dots,))
+    parts = [
+        type(leaf)(part, leaf.dtype, leaf.shape).numbers()
+        for leaf, part in zip(outputs.leaves, found, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def gradient_of(f: Callee, point: Point) -> Callee:
+    """Return the function from a tree to the tree of gradients of a scalar `f`.
+
+    The framework can differentiate it again; settings have the gradient None.
+    """
+    framework = framework_of(point, Outputs(f(point.copy())))
+
+    def split(tree: Any) -> list[Any]:
+        values = flatten(tree)[0]
+        return [values[position] for position in point.positions]
+
+    def joined(gradients: Sequence[Any]) -> Any:
+        values: list[Any] = [None] * len(point.values)
+        for position, value in zip(point.positions, gradients, strict=True):
+            values[position] = value
+        return unflatten(point.structure, values)
+
+    def by_torch(tree: Any) -> Any:
+        import torch
+
+        with torch.enable_grad():
+            leaves = [
+                leaf if leaf.requires_grad else leaf.detach().requires_grad_(True)
+                for leaf in split(tree)
+            ]
+            result = f(point.rebuilt(leaves))
+            found = torch.autograd.grad(result, leaves, create_graph=True, allow_unused=True)
+        return joined(
+            [
+                torch.zeros_like(leaf) if g is None else g
+                for leaf, g in zip(leaves, found, strict=True)
+            ]
+        )
+
+    def by_others(tree: Any) -> Any:
+        if framework == "jax":
+            from jax import grad
+        else:
+            from difflab.autodiff.callables.grad import grad
+        return joined(grad(lambda leaves: f(point.rebuilt(leaves)))(split(tree)))
+
+    return by_torch if framework == "torch" else by_others
+
+
+def like(vector: Point | Outputs, numbers: Array) -> Any:
+    """Return the tree of a point or a result with other numbers, in its dtypes.
+
+    Complex numbers are in the framework's convention of cotangents.
+    """
+    values = list(vector.values)
+    conjugate = "jax" in vector.libraries
+    built = _split(vector, numbers, conjugate)
+    for position, value in zip(vector.positions, built, strict=True):
+        values[position] = value
+    return unflatten(vector.structure, values)

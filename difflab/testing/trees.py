@@ -11,7 +11,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.arguments import Point, prepared
+from difflab.testing.arguments import Point
 from difflab.testing.blame import report_directional
 from difflab.testing.coordinates import confirmed, coordinate_truth
 from difflab.testing.dense import decided, report
@@ -44,11 +44,11 @@ _NEIGHBOURS = 2
 
 
 def check_tree(
-    f: Callee, gradient: Any, x: Any, allowed: Tolerance, unjudged: str, method: str
+    f: Callee, gradient: Any, point: Point, allowed: Tolerance, unjudged: str, method: str
 ) -> None:
     """Raise `GradientMismatch` unless the gradient is right; see `check_gradient`."""
     __tracebackhide__ = True
-    check = GradientCheck.of(f, gradient, x)
+    check = GradientCheck(f, gradient, point, Probe(f, point))
     if not check.dense:
         check.by_directions(unjudged)
     elif check.probe.eps < 1e-12:
@@ -66,12 +66,6 @@ class GradientCheck:
     gradient: Any
     point: Point
     probe: Probe
-
-    @classmethod
-    def of(cls, f: Callee, gradient: Any, x: Any) -> GradientCheck:
-        """Evaluate `f`; a module of PyTorch is a function of its parameters too."""
-        f, point = prepared(f, x)
-        return cls(f, gradient, point, Probe(f, point))
 
     @property
     def dense(self) -> bool:
@@ -99,6 +93,11 @@ class GradientCheck:
             return np.array([pulled(self.f, point, outputs, unit) for unit in units])
         given = self.gradient(point.copy()) if callable(self.gradient) else self.gradient
         return point.rows(given, outputs)
+
+    def column(self, index: int) -> Array:
+        """Return the Jacobian under test with respect to one number, ``(m,)``."""
+        found: Array = self.rows(self.point)[:, index]
+        return found
 
     def weighted(self, point: Point) -> Array:
         """Return the gradient under test ``(n,)`` of the weighted sum of the values."""

@@ -1,0 +1,249 @@
+"""`check_hessian`, `check_hvp` and `check_derivatives`: second and higher derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import DifflabError, InputError
+from difflab.graph.pytree import flatten
+from difflab.testing.arguments import Outputs, Point, is_tree, prepared
+from difflab.testing.dense import point_of
+from difflab.testing.directions import at_random
+from difflab.testing.gradient import check_gradient
+from difflab.testing.jacobian import check_jacobian
+from difflab.testing.mismatch import GradientMismatch
+from difflab.testing.own import gradient_of, like, pulled, pushed
+from difflab.testing.products import check_duality, check_jvp
+
+__all__ = ["check_derivatives", "check_hessian", "check_hvp"]
+
+Array = NDArray[float64]
+Callee = Callable[[Any], Any]
+
+_ROUNDINGS = 64.0
+"""Units of rounding, relative to the largest element, by which a Hessian may be asymmetric."""
+
+
+def check_hessian(
+    f: Callee, hessian: Callee | Any, x: Any, *, gradient: Callee | None = None
+) -> None:
+    r"""Raise `GradientMismatch` unless `hessian` is the Hessian of a scalar `f` at `x`.
+
+    It must be symmetric, and the Jacobian of the gradient, as by `check_jacobian`.
+
+    Parameters
+    ----------
+    f : callable
+        Function of an array that returns a scalar.
+    hessian : callable, array or SciPy sparse array
+        The Hessian, or a function of `x` that returns it: ``(n, n)``, or the shape of `x` twice.
+    x : array_like
+        The point.
+    gradient : callable, optional
+        The gradient of `f`, which is checked first. Without it, the framework's is used, or
+        second differences of the values of code that cannot be differentiated.
+
+    Raises
+    ------
+    GradientMismatch
+        The Hessian is asymmetric, or an element is wrong.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> f = lambda x: x[0] ** 2 * x[1]
+    >>> check_hessian(f, lambda x: np.array([[2 * x[1], 2 * x[0]], [2 * x[0], 0.0]]), x)
+    >>> check_hessian(f, lambda x: np.array([[2 * x[1], 2 * x[0]], [0.0, 0.0]]), x)
+    Traceback (most recent call last):
+        ...
+    difflab.testing.gradient.GradientMismatch: the Hessian is not symmetric: ...
+    """
+    __tracebackhide__ = True
+    point = Point(x if is_tree(x) else point_of(x), "x")
+    given = hessian(point.copy()) if callable(hessian) else hessian
+    _check_symmetric(given, point)
+    if gradient is not None:
+        check_gradient(f, gradient, x)
+        check_jacobian(gradient, hessian, x)
+        return
+    try:
+        check_gradient(f, None, x)
+        own = gradient_of(f, point)
+    except GradientMismatch:
+        raise
+    except DifflabError:  # the code cannot be differentiated
+        _check_by_values(f, np.asarray(given, dtype=float64), point)
+        return
+    check_jacobian(own, hessian, x)
+
+
+def _check_symmetric(given: Any, point: Point) -> None:
+    """Raise unless a Hessian is symmetric up to rounding."""
+    __tracebackhide__ = True
+    if hasattr(given, "tocoo"):
+        entries = abs(given - given.T).tocoo()
+        gap, size = entries.data, abs(given).max()
+        where = (entries.row, entries.col)
+        matrix = given.tocsr()
+    else:
+        matrix = Outputs(given).numbers()
+        if matrix.size != point.n**2:
+            raise GradientMismatch(
+                f"the Hessian has {matrix.size} elements; it must have {point.n}²"
+            )
+        matrix = matrix.reshape(point.n, point.n)
+        gap, size = np.abs(matrix - matrix.T).ravel(), np.abs(matrix).max()
+        where = np.divmod(np.arange(gap.size), point.n)
+    if gap.size and not gap.max() <= _ROUNDINGS * point.eps * size:
+        worst = int(gap.argmax())
+        i, j = int(where[0][worst]), int(where[1][worst])
+        raise GradientMismatch(
+            f"the Hessian is not symmetric: element ({i}, {j}) is {float(matrix[i, j])!r},"
+            f" and ({j}, {i}) is {float(matrix[j, i])!r}"
+        )
+
+
+def _check_by_values(f: Callee, given: Array, point: Point) -> None:
+    """Compare with second differences of the values."""
+    __tracebackhide__ = True
+    from difflab.methods.differentiate import differentiate
+
+    x = point.numbers()
+    found = differentiate(lambda z: f(point.at(z)), x, order=2)
+    numeric, bar = np.asarray(found.value), np.asarray(found.error)
+    yours = given.reshape(numeric.shape)
+    wrong = ~(np.abs(yours - numeric) <= bar + 1e-6 * np.abs(numeric))
+    if wrong.any():
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        raise GradientMismatch(
+            f"the Hessian is wrong in {int(wrong.sum())} of {wrong.size} elements; element"
+            f" ({i}, {j}) is {float(yours[i, j])!r}, the numeric one is"
+            f" {float(numeric[i, j])!r} ± {float(bar[i, j]):.1g}\n"
+            f"numeric values: second differences, {found.evaluations} evaluations of f"
+        )
+
+
+def check_hvp(
+    f: Callee, hvp: Callable[[Any, Any], Any], x: Any, *, gradient: Callee | None = None
+) -> None:
+    r"""Raise `GradientMismatch` unless `hvp` is the product :math:`H v` of a scalar `f` at `x`.
+
+    It is compared with the derivatives of the gradient along random directions, as by
+    `check_jvp`, and must be symmetric: :math:`\langle w, H v\rangle = \langle v, H w\rangle`.
+
+    Parameters
+    ----------
+    f : callable
+        Function of `x` that returns a scalar.
+    hvp : callable
+        ``hvp(x, v)``, which returns a tree of the structure of `x`.
+    x : array or tree
+        The point, as for `check_gradient`.
+    gradient : callable, optional
+        The gradient of `f`; otherwise the framework's.
+
+    Raises
+    ------
+    GradientMismatch
+        A number of the product is wrong, or the products are not symmetric.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> check_hvp(lambda x: np.sum(x**3), lambda x, v: 6 * x * v, x)
+    """
+    __tracebackhide__ = True
+    point = prepared(f, x if is_tree(x) else point_of(x))[1]
+    slope = gradient_of(f, point) if gradient is None else gradient
+    v, w = (at_random(point, seed, floor=True) for seed in (21, 22))
+    one = Outputs(1.0)
+    forth, back = (point.rows(hvp(point.copy(), like(point, along)), one)[0] for along in (v, w))
+    try:
+        check_jvp(slope, hvp, x)
+        check_duality(forth, back, w, v, point.eps)
+    except GradientMismatch as error:
+        text = str(error).replace("the jvp is", "the product Hv is", 1)
+        text = text.replace("jvp and vjp contradict each other", "the products are not symmetric")
+        raise type(error)(text, error.components, error.unjudged) from None
+
+
+def check_derivatives(f: Callee, x: Any, *, order: int = 2) -> None:
+    r"""Raise `GradientMismatch` unless the framework's derivatives of `f` are right, to an order.
+
+    For each order, the gradient of a random sum of the results is compared with differences of
+    their values, :math:`J \dot x` likewise, and the two with each other,
+    :math:`\langle \bar y, J \dot x\rangle = \langle J^T \bar y, \dot x\rangle`. A random sum of
+    the gradient is then the function of the next order.
+
+    Parameters
+    ----------
+    f : callable
+        Function of `x` by NumPy, JAX or PyTorch, of real arguments.
+    x : array or tree
+        The point, as for `check_gradient`.
+    order : int
+        The highest order of the derivatives.
+
+    Raises
+    ------
+    GradientMismatch
+        A derivative is wrong; the message begins with its order.
+
+    Examples
+    --------
+    >>> check_derivatives(lambda x: np.sum(np.sin(x) * x), np.array([1.0, 2.0]), order=3)
+    """
+    __tracebackhide__ = True
+    if order < 1:
+        raise InputError(f"the order must be at least 1, not {order}")
+    f, point = prepared(f, x if is_tree(x) else point_of(x))
+    tree = point.copy()
+    for k in range(1, order + 1):
+        try:
+            check_gradient(f, None, tree)
+            _check_modes(f, point)
+        except GradientMismatch as error:
+            raise type(error)(f"order {k}: {error}", error.components, error.unjudged) from None
+        if k < order:
+            f = _sum_of_gradient(f, point, seed=k)
+
+
+def _check_modes(f: Callee, point: Point) -> None:
+    """Compare forward and reverse mode of the framework."""
+    __tracebackhide__ = True
+    outputs = Outputs(f(point.copy()))
+    along = at_random(point, 31, floor=True)
+    cotangent = np.random.default_rng(7).choice((-1.0, -0.5, 0.5, 1.0), outputs.m)
+    forth = pushed(f, point, outputs, along)
+    back = pulled(f, point, outputs, cotangent)
+    check_duality(forth, back, cotangent, along, max(point.eps, outputs.eps))
+
+
+def _sum_of_gradient(f: Callee, point: Point, seed: int) -> Callee:
+    """Return a random sum of the gradient, of a random sum of the results, as a function."""
+    outputs = Outputs(f(point.copy()))
+    draw = np.random.default_rng(seed)
+    bars = flatten(like(outputs, draw.uniform(0.5, 1.0, outputs.m)))[0]
+    weights = flatten(like(point, draw.uniform(0.5, 1.0, point.n)))[0]
+
+    def total(tree: Any) -> Any:
+        results = flatten(f(tree))[0]
+        return sum(_summed(bars[i] * results[i]) for i in outputs.positions)
+
+    slope = gradient_of(total, point)
+
+    def weighted(tree: Any) -> Any:
+        gradients = flatten(slope(tree))[0]
+        chosen = [weights[position] for position in point.positions]
+        return sum(_summed(w * g) for w, g in zip(chosen, gradients, strict=True))
+
+    return weighted
+
+
+def _summed(value: Any) -> Any:
+    return value.sum() if hasattr(value, "sum") else value

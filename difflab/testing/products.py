@@ -1,0 +1,242 @@
+r"""Checks of products with the Jacobian: :math:`J \dot x` and :math:`J^T \bar y`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import InputError
+from difflab.testing.arguments import Outputs, Point, prepared
+from difflab.testing.directions import at_random, neighbours
+from difflab.testing.line import Slope, best_of, first_half, slopes_along
+from difflab.testing.message import Component, table_of
+from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.own import like, pulled, pushed
+from difflab.testing.probe import Probe
+from difflab.testing.trees import check_tree
+from difflab.testing.truth import TRUSTED
+from difflab.testing.verdict import Tolerance
+
+__all__ = ["check_duality", "check_jvp", "check_vjp", "numbers_like"]
+
+Array = NDArray[float64]
+Callee = Callable[[Any], Any]
+Product = Callable[[Any, Any], Any]
+
+_ROUNDINGS = 8.0
+_DUALITY = 64.0
+"""Units of rounding, relative to the norms of the terms, by which two products may differ."""
+_DIRECTIONS = (5, 6)
+
+
+def check_jvp(f: Callee, jvp: Product | None = None, x: Any = None) -> None:
+    r"""Raise `GradientMismatch` unless `jvp` is the product :math:`J \dot x` of `f` at `x`.
+
+    The derivatives of all results along two random directions are compared with those of the
+    values, each with its own error bar, as in `check_gradient`.
+
+    Parameters
+    ----------
+    f : callable
+        Function of `x` that returns an array or a tree of them.
+    jvp : callable, optional
+        ``jvp(x, x_dot)``, which returns the tangent of the result, a tree of its structure.
+        Without it, that of the framework is checked.
+    x : array or tree
+        The point, as for `check_gradient`.
+
+    Raises
+    ------
+    GradientMismatch
+        A number of the product is wrong; the message names it.
+    GradientUnjudged
+        No number is wrong, but none could be judged.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> check_jvp(np.sin, lambda x, x_dot: np.cos(x) * x_dot, x)
+    >>> check_jvp(np.sin, lambda x, x_dot: np.cos(x), x)
+    Traceback (most recent call last):
+        ...
+    difflab.testing.gradient.GradientMismatch: the jvp is wrong in 2 of 2 components
+    ...
+    """
+    __tracebackhide__ = True
+    f, point = _point(f, x)
+    probe = Probe(f, point)
+
+    def product(at: Point, along: Array) -> Array:
+        if jvp is None:
+            return pushed(f, at, probe.outputs, along)
+        return numbers_like(probe.outputs, jvp(at.copy(), like(point, along)), "the jvp")
+
+    for seed in _DIRECTIONS:
+        along = at_random(point, seed, floor=True)
+        _compare(probe, along, partial(product, along=along))
+
+
+def _compare(probe: Probe, along: Array, product: Callable[[Point], Array]) -> None:
+    """Compare the derivatives of all values along a direction with the product."""
+    __tracebackhide__ = True
+    yours = product(probe.point)
+    scale = np.abs(yours) + float(np.sqrt(np.mean(yours**2)))
+    changes = probe.residual(along, np.zeros((1, along.size)))
+    moved = _without(changes, yours)
+    half = first_half(probe.eps, alone=False)
+    found = slopes_along(moved, probe.rounding, half, 1e-6 * scale)
+    error = best_of(found)
+    # Beyond float64 the moves are rounded, by this share.
+    room = error.bar + error.half_jump + _ROUNDINGS * probe.eps * scale
+    room = room + np.where(probe.eps > 1e-12, probe.eps / error.half, 0.0) * scale
+    wrong = ~(np.abs(error.value) <= room)
+    if wrong.any():
+        near = [np.abs(product(at) - yours) for at in neighbours(probe.point, 2)]
+        wrong &= ~(np.abs(error.value) <= room + 2.0 * np.max(near, axis=0))
+    if wrong.any():
+        raise _mismatch(probe, yours, error, np.flatnonzero(wrong))
+    if not (error.bar <= TRUSTED * np.maximum(scale, error.rise)).any():
+        raise GradientUnjudged(
+            "could not judge the product: the rounding or noise of f is too large\n"
+            f"numeric values: {probe.count} evaluations of f"
+        )
+
+
+def _without(changes: Callable[[float], Array], slope: Array) -> Callable[[float], Array]:
+    def residual(t: float) -> Array:
+        difference: Array = changes(t) - t * slope
+        return difference
+
+    return residual
+
+
+def _mismatch(
+    probe: Probe, yours: Array, error: Slope, wrong: NDArray[np.intp]
+) -> GradientMismatch:
+    numeric = yours + error.value
+    components = tuple(
+        Component(
+            name=probe.outputs.name(int(i)),
+            yours=float(yours[i]),
+            numeric=float(numeric[i]),
+            bar=float(error.bar[i]),
+            left=float(numeric[i] - error.half_jump[i]),
+            right=float(numeric[i] + error.half_jump[i]),
+        )
+        for i in wrong
+    )
+    lines = [
+        f"the jvp is wrong in {wrong.size} of {yours.size} components",
+        *table_of(components),
+        f"numeric values: along a random direction, {probe.count} evaluations of f",
+    ]
+    return GradientMismatch("\n".join(lines), components)
+
+
+def check_vjp(
+    f: Callee, vjp: Product | None = None, x: Any = None, *, jvp: Product | None = None
+) -> None:
+    r"""Raise `GradientMismatch` unless `vjp` is the product :math:`J^T \bar y` of `f` at `x`.
+
+    It is checked as the gradient of :math:`\langle \bar y, f\rangle` for a random
+    :math:`\bar y`, as `check_gradient` does. With a `jvp`, the duality
+    :math:`\langle \bar y, J \dot x\rangle = \langle J^T \bar y, \dot x\rangle` is checked too.
+
+    Parameters
+    ----------
+    f : callable
+        Function of `x` that returns an array or a tree of them.
+    vjp : callable, optional
+        ``vjp(x, y_bar)``, which returns the cotangent of `x`, a tree of its structure. Without
+        it, that of the framework is checked.
+    x : array or tree
+        The point, as for `check_gradient`.
+    jvp : callable, optional
+        ``jvp(x, x_dot)``, as for `check_jvp`.
+
+    Raises
+    ------
+    GradientMismatch
+        A number of the product is wrong, or the two products contradict each other.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> check_vjp(np.sin, lambda x, y_bar: np.cos(x) * y_bar, x)
+    """
+    __tracebackhide__ = True
+    f, point = _point(f, x)
+    outputs = Outputs(f(point.copy()))
+    cotangent = np.random.default_rng(7).choice((-1.0, -0.5, 0.5, 1.0), outputs.m)
+
+    def weighted(tree: Any) -> Any:
+        return float(cotangent @ Outputs(f(tree)).numbers())
+
+    def pull(tree: Any) -> Any:
+        if vjp is None:
+            return like(point, pulled(f, Point(tree, point.root), outputs, cotangent))
+        return vjp(tree, like(outputs, cotangent))
+
+    if jvp is not None:
+        along = at_random(point, 9, floor=True)
+        forth = numbers_like(outputs, jvp(point.copy(), like(point, along)), "the jvp")
+        back = point.rows(pull(point.copy()), Outputs(1.0))[0]
+        check_duality(forth, back, cotangent, along, max(point.eps, outputs.eps))
+    try:
+        check_tree(weighted, pull, point, Tolerance(1e-8, 0.0), "fail", "richardson")
+    except GradientMismatch as error:
+        text = str(error).replace("the gradient", "the vjp", 1)
+        raise type(error)(text, error.components, error.unjudged) from None
+
+
+def check_duality(forth: Array, back: Array, cotangent: Array, along: Array, eps: float) -> None:
+    r"""Raise unless :math:`\langle \bar y, J \dot x\rangle = \langle J^T \bar y, \dot x\rangle`.
+
+    Parameters
+    ----------
+    forth, back : ndarray (m,), (n,)
+        The products :math:`J \dot x` and :math:`J^T \bar y`.
+    cotangent, along : ndarray (m,), (n,)
+        The cotangent and the direction.
+    eps : float
+        The spacing of the dtype at 1.
+
+    Examples
+    --------
+    >>> J, v, w = np.array([[1.0, 2.0]]), np.array([3.0, 4.0]), np.array([5.0])
+    >>> check_duality(J @ v, J.T @ w, w, v, 2.0**-52)
+    """
+    left, right = float(cotangent @ forth), float(back @ along)
+    size = float(np.linalg.norm(cotangent * forth) + np.linalg.norm(back * along))
+    if not abs(left - right) <= _DUALITY * eps * max(size, abs(left), abs(right)):
+        raise GradientMismatch(
+            f"jvp and vjp contradict each other: ⟨ȳ, Jẋ⟩ = {left!r} by the jvp,"
+            f" and ⟨Jᵀȳ, ẋ⟩ = {right!r} by the vjp"
+        )
+
+
+def numbers_like(outputs: Outputs, tree: Any, what: str) -> Array:
+    """Return the numbers of a tangent of a result, whose structure and shapes must be the same."""
+    found = Outputs(tree)
+    shapes = [leaf.shape for leaf in found.leaves]
+    if found.structure != outputs.structure or shapes != [leaf.shape for leaf in outputs.leaves]:
+        raise GradientMismatch(
+            f"{what} has the structure {found.structure} and the shapes {shapes}; those of the"
+            f" result are {outputs.structure} and {[leaf.shape for leaf in outputs.leaves]}"
+        )
+    return found.numbers()
+
+
+def _point(f: Callee, x: Any) -> tuple[Callee, Point]:
+    """Return the function and its arguments; a list of numbers is an array."""
+    if x is None:
+        raise InputError("the point is missing", hint="pass it as the third argument, x")
+    from difflab.testing.arguments import is_tree
+    from difflab.testing.dense import point_of
+
+    return prepared(f, x if is_tree(x) or isinstance(x, float) else point_of(x))
