@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.errors import DomainError, PointError
+from difflab.testing.guesses import guesses
 from difflab.testing.message import Component, describe, diagnose
 from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
 from difflab.testing.observed import observed
@@ -35,6 +37,7 @@ Array = NDArray[float64]
 Callee = Callable[[Any], Any]
 
 _NEIGHBOURS = 4  # points at which the gradient's sensitivity to rounding is sampled
+_ALIKE = 1e-6
 _REPORTED_NOISE = 1e-12  # noise above which the message reports it, relative to the value
 _RADIUS = 2  # ULPs by which the inputs of those points are moved
 
@@ -42,8 +45,15 @@ _RADIUS = 2  # ULPs by which the inputs of those points are moved
 class ComponentNames(Protocol):
     """Names of the elements of a Jacobian."""
 
+    @property
+    def root(self) -> str:
+        """The name of the arguments."""
+
     def of(self, row: int, column: int) -> str:
         """Return the name of one element."""
+
+    def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
+        """Return the name, the first column and the shape of each array, and if it is complex."""
 
 
 def decided(
@@ -169,21 +179,56 @@ def report(
     names: ComponentNames,
     values: Array,
     unjudged: str,
+    explain: Callable[[], str] = str,
 ) -> None:
-    """Raise an error or emit a warning about the components that did not pass."""
+    """Raise an error or emit a warning about the components that did not pass.
+
+    `explain` returns the likely mistake where the numbers alone do not show it.
+    """
     __tracebackhide__ = True
     if not (verdicts.wrong.any() or verdicts.unjudged.any()):
         return
     wrong, open_ = (_components(yours, truth, mask, names, values) for mask in verdicts)
     hint = ""
     if wrong:
-        hint = diagnose(yours, truth.value, verdicts.wrong, fixed=truth.final, bars=truth.bar)
+        hint = _misplaced(yours, truth, verdicts.wrong, names) or diagnose(
+            yours, truth.value, verdicts.wrong, fixed=truth.final, bars=truth.bar
+        )
+        if not hint or hint.startswith("the errors"):
+            hint = explain() or hint
     message = describe(wrong, open_, yours.size, source=truth.source, allowed=allowed, hint=hint)
     if wrong:
-        raise GradientMismatch(message, wrong, open_)
+        error = GradientMismatch(message, wrong, open_)
+        if len(yours) == 1:
+            column = int(np.flatnonzero(verdicts.wrong[0])[0])
+            call = f"numeric_derivative(f, {names.root}, {column})"
+            error.add_note(
+                f"to repeat: from difflab.testing import numeric_derivative; print({call})"
+            )
+        raise error
     if unjudged == "fail":
         raise GradientUnjudged(message, wrong, open_)
     warnings.warn(message, stacklevel=3)
+
+
+def _misplaced(yours: Array, truth: Truth, wrong: NDArray[np.bool_], names: ComponentNames) -> str:
+    """Return how the gradient of one array is misplaced: transposed, shifted, conjugated."""
+    if len(yours) > 1 or not np.isfinite(truth.value).all():
+        return ""
+    for name, start, shape, is_complex in names.arrays():
+        part = slice(start, start + prod(shape) * (2 if is_complex else 1))
+        if not wrong[0, part].any() or np.array_equal(yours[0, part], -truth.value[0, part]):
+            continue
+        for text, right in guesses(yours[0, part], shape, complex_=is_complex):
+            numeric = truth.value[0, part]
+            room = np.maximum(_ALIKE * np.abs(numeric), truth.bar[0, part])
+            off = int((np.abs(right - numeric) > room).sum())
+            # A shift without wrapping leaves one slice over.
+            size = part.stop - part.start
+            edge = size // max(shape) if text.startswith("off by") and max(shape) > 3 else 0
+            if off <= edge and not text.startswith("a sign error"):
+                return f"in {name}, likely {text}"
+    return ""
 
 
 def _components(
@@ -210,6 +255,15 @@ class Names(NamedTuple):
 
     into: tuple[int, ...]
     out: tuple[int, ...]
+
+    @property
+    def root(self) -> str:
+        """The name of the array."""
+        return "x"
+
+    def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
+        """Return the only array, if it has axes."""
+        return [("x", 0, self.into, False)] if self.into else []
 
     def of(self, row: int, column: int) -> str:
         """Return the name of one element of the Jacobian."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,10 @@ from difflab.errors import InputError
 from difflab.testing.arguments import Point, is_module, is_tree, prepared
 from difflab.testing.dense import Names, decided, jacobian_of, point_of, report, value_of
 from difflab.testing.mismatch import GradientMismatch, GradientUnjudged, ImpureFunction
-from difflab.testing.purity import spread_of
+from difflab.testing.mistakes import mistake_in
+from difflab.testing.purity import check_repeatable, remembered, spread_of
 from difflab.testing.trees import check_tree
-from difflab.testing.truth import argument
+from difflab.testing.truth import argument, traced
 from difflab.testing.verdict import Tolerance
 
 __all__ = ["GradientMismatch", "GradientUnjudged", "ImpureFunction", "check_gradient"]
@@ -154,5 +156,25 @@ def check_gradient(
         yours = jacobian_of(gradient, point, values)
         truth, verdicts = decided(f, gradient, yours, point, values, allowed, method)
     names = Names(point.shape, values.shape)
-    report(yours, truth, verdicts, allowed, names, values.ravel(), unjudged)
+    explain = partial(_explained, f, gradient, point, values, yours)
+    report(yours, truth, verdicts, allowed, names, values.ravel(), unjudged, explain)
+    if callable(gradient):
+        check_repeatable(yours, jacobian_of(gradient, point, values), _EPS)
     return None
+
+
+def _explained(f: Callee, gradient: Any, point: Array, values: Array, yours: Array) -> str:
+    """Return the mistake in one operation, or in what the gradient remembers; empty if unknown."""
+    with np.errstate(all="ignore"):
+        function = traced(f, point, values)
+        found = "" if function is None else mistake_in(function, point.ravel(), yours)
+        if found or not callable(gradient):
+            return found
+        away = 1.25 * point + 0.125
+        try:
+            value_of(f, away)
+            return remembered(
+                yours, jacobian_of(gradient, point, values), jacobian_of(gradient, away, values)
+            )
+        except Exception:  # user code may raise anything away from the given point
+            return ""

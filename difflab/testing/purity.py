@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from difflab.testing.arguments import Outputs, Point
 from difflab.testing.mismatch import ImpureFunction
 
-__all__ = ["cause", "pure_values", "spread_of"]
+__all__ = ["cause", "check_repeatable", "pure_values", "remembered", "spread_of"]
 
 Array = NDArray[float64]
 Callee = Callable[[Any], Any]
@@ -117,6 +117,39 @@ def cause(f: Callee, argument: Callable[[], Any]) -> str:
     if changed:
         return f"it keeps state: the call changed {', '.join(changed)}"
     return "it keeps state, or reads something that changes"
+
+
+def check_repeatable(first: Array, again: Array, eps: float) -> None:
+    """Raise `ImpureFunction` if a gradient differs after `f` was called at other points."""
+    gap = np.abs(first - again)
+    if not (gap <= _ROUNDINGS * eps * np.abs(first).max())[np.isfinite(first)].all():
+        raise ImpureFunction(
+            "the gradient is not a function of its argument: after calls of f at other points it"
+            f" differs by {float(np.nanmax(gap)):.3g}; likely a stale value, kept from the last"
+            " call of f"
+        )
+
+
+def remembered(first: Array, again: Array, away: Array) -> str:
+    """Return whether a wrong gradient keeps values, in words; empty if it does not.
+
+    Parameters
+    ----------
+    first, again : ndarray
+        The gradient at the point, before and after a call of f at another point.
+    away : ndarray
+        The gradient at that other point.
+
+    Examples
+    --------
+    >>> remembered(np.ones(2), np.ones(2), np.ones(2))
+    'likely a stale value: the gradient is the same at another point'
+    """
+    if not np.array_equal(first, again, equal_nan=True):
+        return "likely a stale value: the gradient differs after a call of f at another point"
+    if first.any() and np.array_equal(first, away):
+        return "likely a stale value: the gradient is the same at another point"
+    return ""
 
 
 def _generators() -> dict[str, Any]:

@@ -25,6 +25,7 @@ from difflab.testing.directions import (
 )
 from difflab.testing.own import pulled
 from difflab.testing.probe import Probe
+from difflab.testing.purity import check_repeatable
 from difflab.testing.verdict import Tolerance, Verdicts, judged
 
 __all__ = ["GradientCheck", "check_tree"]
@@ -49,6 +50,7 @@ def check_tree(
     """Raise `GradientMismatch` unless the gradient is right; see `check_gradient`."""
     __tracebackhide__ = True
     check = GradientCheck(f, gradient, point, Probe(f, point))
+    before = check.gradient_there if callable(gradient) else None
     if not check.dense:
         check.by_directions(unjudged)
     elif check.probe.eps < 1e-12:
@@ -56,6 +58,8 @@ def check_tree(
     else:
         check.by_coordinates(allowed, unjudged)
         check.by_directions(unjudged)
+    if before is not None:
+        check_repeatable(before, check.weighted(point), check.probe.eps)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,11 @@ class GradientCheck:
     gradient: Any
     point: Point
     probe: Probe
+
+    @cached_property
+    def gradient_there(self) -> Array:
+        """The gradient under test at the point, of the weighted sum of the values."""
+        return self.weighted(self.point)
 
     @property
     def dense(self) -> bool:
@@ -148,7 +157,7 @@ class GradientCheck:
     def by_directions(self, unjudged: str) -> None:
         """Check along a few directions, and find the component that is wrong."""
         __tracebackhide__ = True
-        gradient = self.weighted(self.point)
+        gradient = self.gradient_there
         found = self._directional(gradient)
         report_directional(self, gradient, found, unjudged)
 
@@ -198,6 +207,21 @@ class TreeNames:
     """Names of the elements of a Jacobian by the paths of the arguments."""
 
     check: GradientCheck
+
+    @property
+    def root(self) -> str:
+        """The name of the arguments."""
+        return self.check.point.root or "x"
+
+    def arrays(self) -> list[tuple[str, int, tuple[int, ...], bool]]:
+        """Return the arrays of the arguments that have axes."""
+        point = self.check.point
+        each = zip(point.leaves, point.positions, point.starts.tolist(), strict=False)
+        return [
+            (point.path(position), start, leaf.shape, leaf.complex)
+            for leaf, position, start in each
+            if leaf.shape
+        ]
 
     def of(self, row: int, column: int) -> str:
         """Return the name of one element."""
