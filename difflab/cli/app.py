@@ -15,6 +15,7 @@ from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
 from difflab.cli import explain as explaining
+from difflab.cli import fuzz as fuzzing
 from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
 from difflab.cli import write_test as written
@@ -74,6 +75,7 @@ app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
 app.command(cls=ExpressionCommand, epilog=explaining.EXAMPLES)(explaining.explain)
 app.command(epilog=checked.EXAMPLES)(checked.check)
+app.command(epilog=fuzzing.EXAMPLES)(fuzzing.fuzz)
 app.command("write-test", epilog=written.EXAMPLES)(written.write_test)
 bench.command()(gpu)
 app.add_typer(bench, name="bench")

@@ -63,7 +63,7 @@ def expressions(names: Sequence[str] = ("x", "y"), max_leaves: int = 10) -> st.S
     """
     constants = st.integers(-40, 40).map(lambda k: _number(k / 8))
     leaves = st.sampled_from(list(names)) | constants
-    return st.recursive(leaves, _larger, max_leaves=max_leaves)
+    return st.recursive(leaves, larger, max_leaves=max_leaves)
 
 
 def cases(
@@ -130,15 +130,16 @@ def _value() -> st.SearchStrategy[float]:
     return floats.map(lambda value: round(value, 6) + 0.0)
 
 
-def _larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    rows = [row for row in TABLE.values() if _usable(row)]
+def larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Return a strategy for one operation on parts, each mapped into its sampling interval."""
+    rows = [row for row in TABLE.values() if usable(row)]
     return st.one_of(*(_applied(row, parts) for row in rows), _chosen(parts))
 
 
-def _usable(row: Primitive) -> bool:
+def usable(row: Primitive) -> bool:
     """Return whether the language has the primitive and operands can be mapped to its domain."""
-    spelled = bool(row.names or row.infix)
-    return spelled and bool(row.samples) and not row.boolean and not row.truths
+    written = bool(row.names or row.infix)
+    return written and bool(row.samples) and not row.boolean and not row.truths
 
 
 def _applied(row: Primitive, parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -146,7 +147,7 @@ def _applied(row: Primitive, parts: st.SearchStrategy[str]) -> st.SearchStrategy
         operands = [parts for _ in row.samples]
     else:
         operands = [parts.map(partial(_mapped, low=low, high=high)) for low, high in row.samples]
-    return st.tuples(*operands).map(lambda texts: _spelled(row, texts))
+    return st.tuples(*operands).map(lambda texts: spelled(row, texts))
 
 
 def _chosen(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -161,7 +162,8 @@ def _mapped(text: str, low: float, high: float) -> str:
     return f"({_number(middle)} + {_number(half)}*sin({text}))"
 
 
-def _spelled(row: Primitive, texts: tuple[str, ...]) -> str:
+def spelled(row: Primitive, texts: tuple[str, ...]) -> str:
+    """Return a primitive applied to expressions."""
     if row.names:
         return f"{row.names[0]}({', '.join(texts)})"
     if row.arity == 1:

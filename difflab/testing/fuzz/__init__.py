@@ -1,0 +1,1 @@
+"""Random programs of the language, differentiated by every method and package: `difflab fuzz`."""

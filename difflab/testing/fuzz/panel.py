@@ -1,0 +1,162 @@
+"""The judgement of every method on one program, and what is a finding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.core.optional import described
+from difflab.errors import DifflabError
+from difflab.graph.function import Function
+from difflab.language import parse
+from difflab.methods.protocol import Estimate, Family, Method, Problem
+from difflab.referee.referee import Referee, Reference
+from difflab.referee.verdict import Judgement, Verdict, judge
+from difflab.testing.fuzz.programs import Program
+
+__all__ = ["Finding", "Panel"]
+
+_JUDGED = ("smooth", "kink")
+_DIGITS = 25
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A method that disagrees with the referee, or crashes, where another method agrees.
+
+    Attributes
+    ----------
+    method : str
+        Its name.
+    kind : {"disagree", "crash"}
+        Whether it returned a wrong derivative or raised an exception that is no refusal.
+    program : Program
+        The program, with the point of the inputs that it uses.
+    operations : frozenset of str
+        The names of its primitives.
+    reason : str
+        The referee's reason, or the exception.
+    found : tuple of str
+        The method's derivative.
+    expected : tuple of str
+        The referee's, to 25 digits.
+    """
+
+    method: str
+    kind: str
+    program: Program
+    operations: frozenset[str]
+    reason: str
+    found: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
+
+
+@dataclass
+class Panel:
+    """The methods, and how often each had which verdict.
+
+    Attributes
+    ----------
+    methods : mapping of str to Method
+        All that can run.
+    timeout : float
+        Seconds for a method or the referee on one program.
+    counts : Counter
+        By ``(method, verdict)``; a verdict is also ``refused`` or ``crash``.
+    """
+
+    methods: Mapping[str, Method]
+    timeout: float = 5.0
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def findings(self, program: Program, *, count: bool = True) -> list[Finding] | None:
+        """Return the findings of a program; None if it has no derivative to judge by.
+
+        A method's disagreement is a finding only where an exact method agrees: if none does,
+        the program overflows or cancels in float64, and no method is at fault.
+        """
+        try:
+            function = parse(program.text)
+            point = {name: program.point[name] for name in function.inputs}
+            packed = np.array([v for name in point for v in np.ravel(point[name])], dtype=float64)
+            if not packed.size:
+                return None
+            with np.errstate(all="ignore"):
+                referee = Referee.of(function, packed.tolist(), timeout=self.timeout)
+                reference = referee.reference()
+        except DifflabError:
+            return None
+        if reference.status not in _JUDGED:
+            return None
+        small = Program(program.text, point)
+        judged = list(self._judged(function, packed, referee, reference, count))
+        attained = any(
+            verdict == Verdict.AGREE and self.methods[name].family is not Family.NUMERIC
+            for name, verdict, _, _ in judged
+        )
+        rows = frozenset(row.name for row in function.graph.primitives)
+        return [
+            Finding(name, _kind(verdict), small, rows, reason, found, _texts(reference))
+            for name, verdict, reason, found in judged
+            if verdict in (Verdict.DISAGREE, _CRASH) and attained
+        ]
+
+    def _judged(
+        self,
+        function: Function,
+        packed: NDArray[float64],
+        referee: Referee,
+        reference: Reference,
+        count: bool,
+    ) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+        """Yield the name, verdict, reason and derivative of every method."""
+        for name, method in self.methods.items():
+            problem = Problem(
+                function.values, function.n, function.m, function, timeout=self.timeout
+            )
+            verdict, reason = _CRASH, ""
+            found: tuple[str, ...] = ()
+            try:
+                with np.errstate(all="ignore"):
+                    estimate = method.prepare(problem)(packed.copy())
+                judgement = _judgement(estimate, reference, method.family, referee)
+                verdict, reason = str(judgement.verdict), judgement.reason
+                found = tuple(repr(float(value)) for value in np.ravel(estimate.value))
+            except DifflabError as error:
+                verdict, reason = _REFUSED, str(error)
+            except Exception as error:  # another package may fail in any way
+                reason = described(error)
+            if count:
+                self.counts[name, verdict] += 1
+            yield name, verdict, reason, found
+
+
+_CRASH, _REFUSED = "crash", "refused"
+
+
+def _kind(verdict: str) -> str:
+    return _CRASH if verdict == _CRASH else str(Verdict.DISAGREE)
+
+
+def _judgement(
+    estimate: Estimate, reference: Reference, family: Family, referee: Referee
+) -> Judgement:
+    return judge(estimate, reference, family, sensitivity=referee.sensitivity)
+
+
+def _texts(reference: Reference) -> tuple[str, ...]:
+    import mpmath
+
+    texts = []
+    for value, left, right in zip(
+        reference.exact.flat, reference.left.flat, reference.right.flat, strict=True
+    ):
+        sides = [mpmath.nstr(side, _DIGITS) for side in (left, right)]
+        smooth = bool(mpmath.isfinite(value))
+        texts.append(mpmath.nstr(value, _DIGITS) if smooth else " to ".join(sides))
+    return tuple(texts)
