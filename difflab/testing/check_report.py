@@ -6,9 +6,11 @@ from the workers of pytest-xdist, and writes them into JUnit's file.
 
 from __future__ import annotations
 
+import inspect
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import wraps
 from html import escape
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 import pytest
 
 from difflab.core.files import write_whole
-from difflab.testing.gradient import GradientMismatch, GradientUnjudged
+from difflab.testing import GradientMismatch, GradientUnjudged
 
 __all__ = ["PROPERTY", "CheckReport", "recorded"]
 
@@ -39,17 +41,15 @@ def recorded(
     check: Callable[..., None], properties: list[tuple[str, object]]
 ) -> Callable[..., None]:
     """Return the check, which also appends a record of every call to `properties`."""
+    signature = inspect.signature(check)
 
     @wraps(check)
-    def checked(f: Any, gradient: Any, x: Any, **options: Any) -> None:
+    def checked(*arguments: Any, **options: Any) -> None:
         __tracebackhide__ = True
-        record: dict[str, object] = {"function": getattr(f, "__qualname__", type(f).__name__)}
-        point = np.asarray(x) if isinstance(x, (int, float, list, tuple, np.ndarray)) else None
-        if point is not None:
-            record |= {"shape": list(point.shape), "dtype": str(point.dtype)}
+        record = _described(signature.bind(*arguments, **options).arguments)
         start = time.perf_counter()
         try:
-            check(f, gradient, x, **options)
+            check(*arguments, **options)
             record["verdict"] = "right"
         except GradientMismatch as error:
             record["verdict"] = "unjudged" if isinstance(error, GradientUnjudged) else "wrong"
@@ -63,6 +63,17 @@ def recorded(
             properties.append((PROPERTY, json.dumps(record)))
 
     return checked
+
+
+def _described(arguments: Mapping[str, Any]) -> dict[str, object]:
+    """Return the name of the function, and shape and precision of a point that is an array."""
+    f: Any = arguments["f"]
+    x: Any = arguments.get("x")
+    record: dict[str, object] = {"function": getattr(f, "__qualname__", type(f).__name__)}
+    with suppress(TypeError, ValueError):  # a tree
+        point = x if hasattr(x, "dtype") and hasattr(x, "shape") else np.asarray(x, dtype=float)
+        record |= {"shape": [int(side) for side in point.shape], "dtype": str(point.dtype)}
+    return record
 
 
 class CheckReport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -156,7 +157,10 @@ class Campaign:
                 raise _Found
 
         try:
-            trial()
+            with warnings.catch_warnings():
+                # Of the strategy's own length, and of what methods warn at extreme points.
+                warnings.simplefilter("ignore")
+                trial()
         except _Found:
             pass
         finally:
