@@ -168,12 +168,16 @@ def graders(
     quick: Annotated[
         bool, typer.Option("--quick", help="One of 23 cases: minutes instead of hours.")
     ] = False,
+    every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="One of N cases; by default all.")
+    ] = 1,
     form: FormatOption = PictureFormat.SVG,
 ) -> None:
     from difflab.bench.graders import bench as module
     from difflab.bench.graders.drawing import text
 
-    rows = _rows(output / "graders.csv", module, module.tasks(quick=quick))
+    tasks = module.tasks(quick=quick, every=every)
+    rows = _rows(output / "graders.csv", module, tasks)
     emit(text(rows, **screen(usual=110)))
     _draw(output / f"graders.{form}", module, rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from math import gcd
 from statistics import median
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from difflab.bench.graders.drawing import draw
 from difflab.bench.graders.faults import FAULTS
 from difflab.bench.graders.graders import GRADERS, Grader, Judgement
 from difflab.core.optional import described
+from difflab.errors import InputError
 from difflab.lab import provenance
 from difflab.lab.outcomes import attempted
 from difflab.lab.record import Status
@@ -41,18 +43,34 @@ LAYOUT = provenance.layout(
     key=("grader", "fault", "dtype", "stride"),
 )
 QUICK = 23
-"""Of how many consecutive cases the quick benchmark takes one; prime to the number of classes."""
+"""Of how many consecutive cases the quick benchmark takes one."""
 
 
-def tasks(*, quick: bool = False) -> Iterator[Task]:
+def tasks(*, quick: bool = False, every: int = 1) -> Iterator[Task]:
     """Yield a task for every checker, class of faults and precision.
 
     Parameters
     ----------
     quick : bool
-        Whether to take one of `QUICK` cases instead of all.
+        Whether to take one of `QUICK` cases.
+    every : int
+        Of how many consecutive cases one is taken, unless `quick`.
+
+    Raises
+    ------
+    InputError
+        A slice with this stride would lack classes of faults.
     """
-    stride = QUICK if quick else 1
+    stride = QUICK if quick else every
+    if stride < 1 or gcd(stride, len(FAULTS)) > 1:
+        raise InputError(
+            f"one of {stride} cases would leave out classes of faults",
+            hint=f"give a number that has no divisor in common with {len(FAULTS)}, such as 5",
+        )
+    return _tasks(stride)
+
+
+def _tasks(stride: int) -> Iterator[Task]:
     numbers = cache(partial(_numbers, stride))
     for name, grader in GRADERS.items():
         source = provenance.source(uses=(grader.package,))

@@ -16,7 +16,7 @@ from difflab.bench.graders.drawing import draw, shares, text
 from difflab.bench.graders.faults import FAULTS
 from difflab.bench.graders.graders import GRADERS, Grader, Judgement
 from difflab.core.optional import installed
-from difflab.errors import MissingDependencyError
+from difflab.errors import InputError, MissingDependencyError
 from difflab.lab.sweep import SweepRow, run
 from tests.bench.picture_checks import check_picture, texts
 
@@ -67,8 +67,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[SweepRow]:
         "absent": Grader("absent", "no_such_package", by_fault),
     }
     monkeypatch.setattr(module, "GRADERS", graders)
-    monkeypatch.setattr(module, "QUICK", 5)
-    return run(tmp_path / "graders.csv", module.LAYOUT, module.tasks(quick=True))
+    return run(tmp_path / "graders.csv", module.LAYOUT, module.tasks(every=5))
 
 
 def test_rows_count_verdicts(rows: list[SweepRow]) -> None:
@@ -103,6 +102,12 @@ def test_the_table_and_the_picture_show_the_shares(rows: list[SweepRow]) -> None
     assert "one component" in words
     assert "100 %" in words
     assert "alarms, float32" in words
+
+
+@pytest.mark.parametrize("stride", [2, 3, 12])
+def test_a_slice_without_every_class_is_refused(stride: int) -> None:
+    with pytest.raises(InputError, match="would leave out classes of faults"):
+        module.tasks(every=stride)
 
 
 def test_a_failure_is_no_verdict() -> None:
