@@ -169,18 +169,19 @@ class Campaign:
         self._save()
 
     def _new(self, program: Program, target: Finding | None) -> Finding | None:
-        """Return a finding that no record explains; while one is shrunk, only of its kind."""
-        found = self.panel.findings(program, count=target is None)
-        if target is None:
-            self.programs += found is not None
-            self.skipped += found is None
-        for finding in found or []:
-            if target and (finding.method, finding.kind) != (target.method, target.kind):
-                continue
-            if not any(record.explains(finding) for record in self.records):
-                return finding
-            self.repeats += target is None
-        return None
+        """Return a finding that no record explains; while one is shrunk, only the same."""
+        if target is not None:
+            again = self.panel.again(program, target)
+            return None if again is None or self._known(again) else again
+        found = self.panel.findings(program)
+        self.programs += found is not None
+        self.skipped += found is None
+        new = [finding for finding in found or [] if not self._known(finding)]
+        self.repeats += len(found or []) - len(new)
+        return new[0] if new else None
+
+    def _known(self, finding: Finding) -> bool:
+        return any(record.explains(finding) for record in self.records)
 
     def _record(self, finding: Finding, notify: Callable[[str], None]) -> None:
         text = finding.program.text

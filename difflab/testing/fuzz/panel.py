@@ -41,6 +41,8 @@ class Finding:
         The names of its primitives.
     reason : str
         The referee's reason, or the exception.
+    witness : str
+        The name of an exact method that agrees.
     found : tuple of str
         The method's derivative.
     expected : tuple of str
@@ -52,6 +54,7 @@ class Finding:
     program: Program
     operations: frozenset[str]
     reason: str
+    witness: str
     found: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
 
@@ -74,7 +77,14 @@ class Panel:
     timeout: float = 5.0
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def findings(self, program: Program, *, count: bool = True) -> list[Finding] | None:
+    def again(self, program: Program, finding: Finding) -> Finding | None:
+        """Return the same finding of another program, by its method and its witness only."""
+        methods = {name: self.methods[name] for name in (finding.method, finding.witness)}
+        found = Panel(methods, self.timeout).findings(program) or []
+        same = (new for new in found if new.method == finding.method and new.kind == finding.kind)
+        return next(same, None)
+
+    def findings(self, program: Program) -> list[Finding] | None:
         """Return the findings of a program; None if it has no derivative to judge by.
 
         A method's disagreement is a finding only where an exact method agrees: if none does,
@@ -94,16 +104,21 @@ class Panel:
         if reference.status not in _JUDGED:
             return None
         small = Program(program.text, point)
-        judged = list(self._judged(function, packed, referee, reference, count))
-        attained = any(
-            verdict == Verdict.AGREE and self.methods[name].family is not Family.NUMERIC
+        judged = list(self._judged(function, packed, referee, reference))
+        witnesses = [
+            name
             for name, verdict, _, _ in judged
-        )
+            if verdict == Verdict.AGREE and self.methods[name].family is not Family.NUMERIC
+        ]
+        if not witnesses:
+            return []
         rows = frozenset(row.name for row in function.graph.primitives)
         return [
-            Finding(name, _kind(verdict), small, rows, reason, found, _texts(reference))
+            Finding(
+                name, _kind(verdict), small, rows, reason, witnesses[0], found, _texts(reference)
+            )
             for name, verdict, reason, found in judged
-            if verdict in (Verdict.DISAGREE, _CRASH) and attained
+            if verdict in (Verdict.DISAGREE, _CRASH)
         ]
 
     def _judged(
@@ -112,7 +127,6 @@ class Panel:
         packed: NDArray[float64],
         referee: Referee,
         reference: Reference,
-        count: bool,
     ) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
         """Yield the name, verdict, reason and derivative of every method."""
         for name, method in self.methods.items():
@@ -131,8 +145,7 @@ class Panel:
                 verdict, reason = _REFUSED, str(error)
             except Exception as error:  # another package may fail in any way
                 reason = described(error)
-            if count:
-                self.counts[name, verdict] += 1
+            self.counts[name, verdict] += 1
             yield name, verdict, reason, found
 
 

@@ -138,7 +138,7 @@ def test_the_end_of_the_time_and_ctrl_c_keep_the_counts(
     assert campaign.run(0.0) == 0
     assert json.loads((tmp_path / "fuzz.json").read_text())["programs"] == campaign.programs
 
-    def interrupted(self: Panel, program: Program, *, count: bool = True) -> None:
+    def interrupted(self: Panel, program: Program) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Panel, "findings", interrupted)
