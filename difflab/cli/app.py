@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from difflab.cli import INTERRUPTED
+from difflab.cli import INTERRUPTED, writing
 from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
@@ -18,7 +18,6 @@ from difflab.cli import explain as explaining
 from difflab.cli import fuzz as fuzzing
 from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
-from difflab.cli import write_test as written
 from difflab.cli.bench import bench
 from difflab.cli.doctor import doctor
 from difflab.cli.failures import BAD_INPUT, explained
@@ -76,7 +75,7 @@ app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
 app.command(cls=ExpressionCommand, epilog=explaining.EXAMPLES)(explaining.explain)
 app.command(epilog=checked.EXAMPLES)(checked.check)
 app.command(epilog=fuzzing.EXAMPLES)(fuzzing.fuzz)
-app.command("write-test", epilog=written.EXAMPLES)(written.write_test)
+app.command("write-test", epilog=writing.EXAMPLES)(writing.write_test)
 bench.command()(gpu)
 app.add_typer(bench, name="bench")
 app.command()(report)

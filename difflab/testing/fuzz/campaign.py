@@ -20,7 +20,7 @@ from difflab.lab.environment import package_version
 from difflab.testing.fuzz.panel import Finding, Panel
 from difflab.testing.fuzz.programs import Program, programs
 
-__all__ = ["Campaign", "Record", "test_file"]
+__all__ = ["Campaign", "Record", "reproduction"]
 
 _BATCH = 50  # programs drawn from one seed
 _SCHEMA = "difflab.fuzz/1"
@@ -197,7 +197,7 @@ class Campaign:
             name,
         )
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_whole({self.folder / name: test_file(finding).encode()})
+        write_whole({self.folder / name: reproduction(finding).encode()})
         self.records.append(record)
         notify(f"{finding.method}: {text} at {finding.program.point}: {finding.reason}")
 
@@ -215,7 +215,7 @@ class Campaign:
         write_whole({self.folder / "fuzz.json": f"{json.dumps(state, indent=1)}\n".encode()})
 
 
-def test_file(finding: Finding) -> str:
+def reproduction(finding: Finding) -> str:
     """Return a pytest file that fails as long as the finding is there."""
     version = package_version(finding.method)
     package = f"{finding.method} {version}" if version else finding.method
@@ -241,6 +241,3 @@ def test_{name}_agrees_with_the_referee():
     assert row.status == "ok", row.message
     assert row.verdict != "disagree", row.message
 '''
-
-
-test_file.__test__ = False  # type: ignore[attr-defined]  # pytest collects functions of this name

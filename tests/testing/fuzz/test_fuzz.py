@@ -19,7 +19,7 @@ from difflab.language import parse
 from difflab.methods.protocol import Method, Problem
 from difflab.methods.registry import own
 from difflab.primitives import erf, tanh
-from difflab.testing.fuzz.campaign import Campaign
+from difflab.testing.fuzz.campaign import Campaign, reproduction
 from difflab.testing.fuzz.panel import Panel
 from difflab.testing.fuzz.programs import Program, programs
 
@@ -157,8 +157,6 @@ def test_a_written_test_fails_while_the_method_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file asks `difflab.compare` for one method; here that answers as a faulty one would."""
-    from difflab.testing.fuzz.campaign import test_file
-
     (finding,) = (
         panel(faulty=Faulty(tanh, erf)).findings(
             Program("tanh(x)", {"x": 1.0, "y": 0.5, "v": [0.0] * 3})
@@ -166,7 +164,7 @@ def test_a_written_test_fails_while_the_method_is_wrong(
         or []
     )
     space: dict[str, Any] = {}
-    exec(test_file(finding).replace('"faulty"', '"reverse"'), space)
+    exec(reproduction(finding).replace('"faulty"', '"reverse"'), space)
     space["test_faulty_agrees_with_the_referee"]()
 
     class Row:
