@@ -63,7 +63,7 @@ def expressions(names: Sequence[str] = ("x", "y"), max_leaves: int = 10) -> st.S
     """
     constants = st.integers(-40, 40).map(lambda k: _number(k / 8))
     leaves = st.sampled_from(list(names)) | constants
-    return st.recursive(leaves, larger, max_leaves=max_leaves)
+    return st.recursive(leaves, _larger, max_leaves=max_leaves)
 
 
 def cases(
@@ -130,8 +130,7 @@ def _value() -> st.SearchStrategy[float]:
     return floats.map(lambda value: round(value, 6) + 0.0)
 
 
-def larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Return a strategy for one operation on parts, each mapped into its sampling interval."""
+def _larger(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     rows = [row for row in TABLE.values() if usable(row)]
     return st.one_of(*(_applied(row, parts) for row in rows), _chosen(parts))
 
@@ -146,7 +145,7 @@ def _applied(row: Primitive, parts: st.SearchStrategy[str]) -> st.SearchStrategy
     if row.name in _TOTAL:
         operands = [parts for _ in row.samples]
     else:
-        operands = [parts.map(partial(_mapped, low=low, high=high)) for low, high in row.samples]
+        operands = [parts.map(partial(mapped, low=low, high=high)) for low, high in row.samples]
     return st.tuples(*operands).map(lambda texts: spelled(row, texts))
 
 
@@ -156,7 +155,7 @@ def _chosen(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-def _mapped(text: str, low: float, high: float) -> str:
+def mapped(text: str, low: float, high: float) -> str:
     """Return an expression of `text` whose value lies between `low` and `high`."""
     middle, half = (low + high) / 2, (high - low) / 2
     return f"({_number(middle)} + {_number(half)}*sin({text}))"

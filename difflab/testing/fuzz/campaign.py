@@ -57,9 +57,12 @@ class Record:
     file: str
 
     def explains(self, finding: Finding) -> bool:
-        """Return whether a finding may be this one again."""
-        same = (self.method, self.kind) == (finding.method, finding.kind)
-        return same and finding.operations.issuperset(self.operations)
+        """Return whether a finding may be this one again: an exception, by its message."""
+        if (self.method, self.kind) != (finding.method, finding.kind):
+            return False
+        if self.kind == "crash":
+            return self.reason == finding.reason
+        return finding.operations.issuperset(self.operations)
 
 
 @dataclass

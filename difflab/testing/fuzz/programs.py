@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from difflab.primitives import TABLE
-from difflab.testing.strategies import larger, spelled, usable
+from difflab.testing.strategies import mapped, spelled, usable
 
 __all__ = ["Program", "programs"]
 
 _CONSTANTS = ("2", "1", "0.5", "3", "0", "(-1)", "1.5", "(-0.5)", "10", "1e-8", "40", "1e8", "pi")
 _COORDINATES = (1.0, 2.0, 0.5, 0.0, -1.0, 3.0, -2.0, 10.0, -0.5, 1e-8, 40.0, -40.0, 1e8, 1e-160)
 _REDUCTIONS = ("sum", "prod", "mean", "norm", "max", "min", "logsumexp")
-_LEAVES = 6
+_OPERATIONS = 7
 
 
 @dataclass(frozen=True)
@@ -34,42 +34,51 @@ class Program:
     point: dict[str, Any]
 
 
-def programs() -> st.SearchStrategy[Program]:
-    """Return a strategy for programs in x, y and an array v of three elements.
+_ROWS = [
+    row
+    for row in TABLE.values()
+    # The first argument of a row such as polygamma is a whole number, not an expression.
+    if usable(row) and row.shape is None and row.samples[0][0] < row.samples[0][1]
+]
+_PICKS = 32
+"""Numbers below it stand for an operand: a name, a constant or an earlier result."""
+_NAMES, _NUMBERS = 8, 14
+_STEP = st.tuples(
+    st.integers(0, len(_ROWS) - 1), st.integers(0, _PICKS - 1), st.integers(0, _PICKS - 1)
+)
+_COORDINATE = st.sampled_from(_COORDINATES) | st.floats(-4.0, 4.0).map(lambda v: round(v, 6))
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """Return a program in x and y, or in an array v of three elements and x.
 
     Some operands are mapped into the domain of their operation and others are not, so that a
-    point may also lie on a kink, close to an edge or where intermediate results are extreme.
+    point may also lie on a kink, close to an edge or where intermediate results are extreme. The
+    operations are drawn as numbers, which shrinks in few steps.
     """
-    coordinate = st.sampled_from(_COORDINATES) | st.floats(-4.0, 4.0).map(lambda v: round(v, 6))
-    vector = st.lists(coordinate, min_size=3, max_size=3)
-    point = st.fixed_dictionaries({"x": coordinate, "y": coordinate, "v": vector})
-    return st.builds(Program, _scalars() | _reduced(), point)
+    reduction = draw(st.sampled_from((*[""] * len(_REDUCTIONS), *_REDUCTIONS)))
+    values = ["v", "x"] if reduction else ["x", "y"]
+    for which, first, second in draw(st.lists(_STEP, min_size=1, max_size=_OPERATIONS)):
+        row = _ROWS[which]
+        picks = (first, second, (first + second) % _PICKS)  # rows have at most three operands
+        operands = [_operand(pick, values) for pick in picks]
+        if (first + second) % 2:
+            sides = zip(operands, row.samples, strict=False)
+            operands = [mapped(text, low, high) for text, (low, high) in sides]
+        values.append(spelled(row, tuple(operands[: len(row.samples)])))
+    point = {
+        "x": draw(_COORDINATE),
+        "y": draw(_COORDINATE),
+        "v": draw(st.lists(_COORDINATE, min_size=3, max_size=3)),
+    }
+    text = f"v: [3]; {reduction}({values[-1]} + 0*v)" if reduction else values[-1]
+    return Program(text, point)
 
 
-def _scalars() -> st.SearchStrategy[str]:
-    return _expressions(("x", "y"))
-
-
-def _reduced() -> st.SearchStrategy[str]:
-    reductions = st.sampled_from(_REDUCTIONS)
-    parts = st.tuples(reductions, _expressions(("v", "x")))
-    return parts.map(lambda texts: f"v: [3]; {texts[0]}({texts[1]} + 0*v)")
-
-
-def _expressions(names: tuple[str, ...]) -> st.SearchStrategy[str]:
-    leaves = st.sampled_from([*names, *_CONSTANTS])
-    return st.recursive(leaves, _grown, max_leaves=_LEAVES)
-
-
-def _grown(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    # The first argument of a row such as polygamma is a whole number, not an expression.
-    rows = [
-        row
-        for row in TABLE.values()
-        if usable(row) and row.shape is None and row.samples[0][0] < row.samples[0][1]
-    ]
-    plain = (
-        st.tuples(*[parts] * len(row.samples)).map(lambda texts, row=row: spelled(row, texts))  # type: ignore[misc]
-        for row in rows
-    )
-    return st.one_of(*plain) | larger(parts)
+def _operand(pick: int, values: list[str]) -> str:
+    if pick < _NAMES:
+        return values[pick % 2]
+    if pick < _NUMBERS:
+        return _CONSTANTS[pick % len(_CONSTANTS)]
+    return values[-1 - pick % min(len(values), 3)]
