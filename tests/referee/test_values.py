@@ -136,6 +136,9 @@ def test_arrays_taken_apart_have_the_values_of_the_arrays(text: str) -> None:
     plain._program = by_nodes(f)
     plain._arrays = True
     plain._inner = f
+    plain._sizes = {
+        place: plain._size(place, step.row) for place, step in plain._program.steps.items()
+    }
     plain._code = {
         place: (plain._interpreter.operation(step.row), step.args, step.params)
         for place, step in plain._program.steps.items()
