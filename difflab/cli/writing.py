@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    from difflab.testing.written import WrittenTest
+    from difflab.testing.suites.written import WrittenTest
 
 __all__ = ["EXAMPLES", "write_test"]
 
@@ -137,7 +137,7 @@ class _Subject:
 
     def written(self, points: Sequence[NDArray[float64]]) -> WrittenTest:
         """Return the file."""
-        from difflab.testing.written import WrittenTest
+        from difflab.testing.suites.written import WrittenTest
 
         module, _, function = self.target.partition(":")
         return WrittenTest(

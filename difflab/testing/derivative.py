@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from difflab.errors import PointError
-from difflab.testing.arguments import prepared
-from difflab.testing.line import best_of, first_half, slopes_along
-from difflab.testing.probe import Probe
+from difflab.testing.lines.line import best_of, first_half, slopes_along
+from difflab.testing.trees.arguments import prepared
+from difflab.testing.trees.probe import Probe
 
 __all__ = ["NumericDerivative", "numeric_derivative"]
 

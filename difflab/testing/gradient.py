@@ -11,14 +11,14 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.testing.arguments import Point, is_module, is_tree, prepared
-from difflab.testing.dense import Names, decided, jacobian_of, point_of, report, value_of
-from difflab.testing.mismatch import GradientMismatch, GradientUnjudged, ImpureFunction
-from difflab.testing.mistakes import mistake_in
-from difflab.testing.purity import check_repeatable, remembered, spread_of
-from difflab.testing.trees import check_tree
-from difflab.testing.truth import argument, traced
-from difflab.testing.verdict import Tolerance
+from difflab.testing.components.dense import Names, decided, jacobian_of, point_of, report, value_of
+from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged, ImpureFunction
+from difflab.testing.components.mistakes import mistake_in
+from difflab.testing.components.truth import argument, traced
+from difflab.testing.components.verdict import Tolerance
+from difflab.testing.lines.trees import check_tree
+from difflab.testing.trees.arguments import Point, is_module, is_tree, prepared
+from difflab.testing.trees.purity import check_repeatable, remembered, spread_of
 
 __all__ = ["GradientMismatch", "GradientUnjudged", "ImpureFunction", "check_gradient"]
 

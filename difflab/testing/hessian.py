@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from difflab.errors import DifflabError, InputError
 from difflab.graph.pytree import flatten
-from difflab.testing.arguments import Outputs, Point, is_tree, prepared
-from difflab.testing.dense import point_of
-from difflab.testing.directions import at_random
+from difflab.testing.components.dense import point_of
+from difflab.testing.components.mismatch import GradientMismatch
 from difflab.testing.gradient import check_gradient
 from difflab.testing.jacobian import check_jacobian
-from difflab.testing.mismatch import GradientMismatch
-from difflab.testing.own import gradient_of, like, pulled, pushed
+from difflab.testing.lines.directions import at_random
 from difflab.testing.products import check_duality, check_jvp
+from difflab.testing.trees.arguments import Outputs, Point, is_tree, prepared
+from difflab.testing.trees.own import gradient_of, like, pulled, pushed
 
 __all__ = ["check_derivatives", "check_hessian", "check_hvp"]
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.arguments import Point, prepared
-from difflab.testing.dense import point_of
+from difflab.testing.components.dense import point_of
+from difflab.testing.components.mismatch import GradientMismatch
 from difflab.testing.gradient import check_gradient
-from difflab.testing.mismatch import GradientMismatch
-from difflab.testing.probe import Probe
-from difflab.testing.trees import GradientCheck
+from difflab.testing.lines.trees import GradientCheck
+from difflab.testing.trees.arguments import Point, prepared
+from difflab.testing.trees.probe import Probe
 
 __all__ = ["check_jacobian"]
 

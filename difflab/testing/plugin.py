@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from difflab.testing.regression import GradientRegression
+    from difflab.testing.suites.regression import GradientRegression
 
 __all__ = ["check_gradient", "gradient_regression"]
 
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     path = config.getoption("difflab_report", None)
     if path and not hasattr(config, "workerinput"):
-        from difflab.testing.check_report import CheckReport
+        from difflab.testing.suites.check_report import CheckReport
 
         config.pluginmanager.register(CheckReport(path), "difflab-report")
 
@@ -53,7 +53,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make the cases of a test that is marked with `gradients`."""
     marker = metafunc.definition.get_closest_marker("gradients")
     if marker is not None:
-        from difflab.testing.marked_points import parametrize
+        from difflab.testing.suites.marked_points import parametrize
 
         parametrize(metafunc, marker)
 
@@ -69,7 +69,7 @@ def check_gradient(request: pytest.FixtureRequest) -> Callable[..., None]:
     difflab.testing.check_gradient : what this fixture calls.
     """
     from difflab.testing import check_gradient as check
-    from difflab.testing.check_report import recorded
+    from difflab.testing.suites.check_report import recorded
 
     return recorded(check, request.node.user_properties)
 
@@ -80,9 +80,9 @@ def gradient_regression(request: pytest.FixtureRequest) -> GradientRegression:
 
     See Also
     --------
-    difflab.testing.regression.GradientRegression : what this fixture returns.
+    difflab.testing.suites.regression.GradientRegression : what this fixture returns.
     """
-    from difflab.testing.regression import GradientRegression, stored_at
+    from difflab.testing.suites.regression import GradientRegression, stored_at
 
     path: Path = stored_at(request.path, request.node.name)
     return GradientRegression(path, regenerate=bool(request.config.getoption("force_regen", False)))

@@ -11,16 +11,16 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.errors import InputError
-from difflab.testing.arguments import Outputs, Point, prepared
-from difflab.testing.directions import at_random, neighbours
-from difflab.testing.line import Slope, best_of, first_half, slopes_along
-from difflab.testing.message import Component, table_of
-from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
-from difflab.testing.own import like, pulled, pushed
-from difflab.testing.probe import Probe
-from difflab.testing.trees import check_tree
-from difflab.testing.truth import TRUSTED
-from difflab.testing.verdict import Tolerance
+from difflab.testing.components.message import Component, table_of
+from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.components.truth import TRUSTED
+from difflab.testing.components.verdict import Tolerance
+from difflab.testing.lines.directions import at_random, neighbours
+from difflab.testing.lines.line import Slope, best_of, first_half, slopes_along
+from difflab.testing.lines.trees import check_tree
+from difflab.testing.trees.arguments import Outputs, Point, prepared
+from difflab.testing.trees.own import like, pulled, pushed
+from difflab.testing.trees.probe import Probe
 
 __all__ = ["check_duality", "check_jvp", "check_vjp", "numbers_like"]
 
@@ -236,7 +236,7 @@ def _point(f: Callee, x: Any) -> tuple[Callee, Point]:
     """Return the function and its arguments; a list of numbers is an array."""
     if x is None:
         raise InputError("the point is missing", hint="pass it as the third argument, x")
-    from difflab.testing.arguments import is_tree
-    from difflab.testing.dense import point_of
+    from difflab.testing.components.dense import point_of
+    from difflab.testing.trees.arguments import is_tree
 
     return prepared(f, x if is_tree(x) or isinstance(x, float) else point_of(x))

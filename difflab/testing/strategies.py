@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.primitives import TABLE
-from difflab.testing.domain_points import around_kinks, inside
+from difflab.testing.suites.domain_points import around_kinks, inside
 
 __all__ = [
     "around_kinks",

@@ -16,7 +16,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.chebyshev import Chebyshev
+from difflab.testing.components.chebyshev import Chebyshev
 
 __all__ = ["Slope", "best_of", "first_half", "slope_in", "slopes_along"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.arguments import Outputs, Point
-from difflab.testing.purity import pure_values
+from difflab.testing.trees.arguments import Outputs, Point
+from difflab.testing.trees.purity import pure_values
 
 __all__ = ["Probe"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from difflab.errors import InputError
-from difflab.testing.regression import GradientRegression, RegressionMismatch
+from difflab.testing.suites.regression import GradientRegression, RegressionMismatch
 
 
 def stored(path: Path, gradients: Any) -> GradientRegression:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.truth import TRUSTED, Doubt, Truth
+from difflab.testing.components.truth import TRUSTED, Doubt, Truth
 
 __all__ = ["Tolerance", "Verdicts", "doubt", "judged"]
 

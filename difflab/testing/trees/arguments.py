@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from difflab.errors import DomainError, InputError, PointError
 from difflab.graph.pytree import LEAF, flatten, leaf_paths, unflatten
-from difflab.testing.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
-from difflab.testing.mismatch import GradientMismatch
+from difflab.testing.components.mismatch import GradientMismatch
+from difflab.testing.trees.leaves import CHUNK, EPSILON, Leaf, library_of, of_leaf
 
 __all__ = ["Outputs", "Point", "is_module", "is_tree", "parameter_name", "prepared"]
 
@@ -180,7 +180,7 @@ class Point(_Vector):
     ) -> tuple[Any, Array]:
         """Return the tree moved by `t` times `along`, and the weighted sums of the moves.
 
-        See `difflab.testing.leaves.Leaf.displaced`. Only the numbers from `start` to `stop` move.
+        Only the numbers from `start` to `stop` move, as `Leaf.displaced` says.
         """
         stop = self.n if stop is None else stop
         total = np.zeros(len(weights))

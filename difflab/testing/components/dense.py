@@ -12,12 +12,12 @@ from numpy import float64
 from numpy.typing import ArrayLike, NDArray
 
 from difflab.errors import DomainError, PointError
-from difflab.testing.guesses import guesses
-from difflab.testing.message import Component, describe, diagnose
-from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
-from difflab.testing.observed import observed
-from difflab.testing.truth import Truth, argument, estimated, refereed, rounds, traced
-from difflab.testing.verdict import Tolerance, Verdicts, doubt, judged
+from difflab.testing.components.guesses import guesses
+from difflab.testing.components.message import Component, describe, diagnose
+from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.components.observed import observed
+from difflab.testing.components.truth import Truth, argument, estimated, refereed, rounds, traced
+from difflab.testing.components.verdict import Tolerance, Verdicts, doubt, judged
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function

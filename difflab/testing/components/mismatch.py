@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from difflab.errors import DifflabError
 
 if TYPE_CHECKING:
-    from difflab.testing.message import Component
+    from difflab.testing.components.message import Component
 
 __all__ = ["GradientMismatch", "GradientUnjudged", "ImpureFunction"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.directions import Directional
-from difflab.testing.line import Slope, best_of, slopes_along
-from difflab.testing.probe import Probe
+from difflab.testing.lines.directions import Directional
+from difflab.testing.lines.line import Slope, best_of, slopes_along
+from difflab.testing.trees.probe import Probe
 
 __all__ = ["Place", "located"]
 

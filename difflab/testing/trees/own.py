@@ -10,7 +10,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.graph.pytree import flatten, unflatten
-from difflab.testing.arguments import Outputs, Point
+from difflab.testing.trees.arguments import Outputs, Point
 
 __all__ = ["framework_of", "gradient_of", "like", "pulled", "pushed"]
 

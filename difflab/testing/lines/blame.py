@@ -10,15 +10,15 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.directions import Directional, at_random, judged_along
-from difflab.testing.guesses import factor_text, guesses
-from difflab.testing.line import slope_in
-from difflab.testing.locate import Place, located
-from difflab.testing.message import Component, table_of
-from difflab.testing.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.components.guesses import factor_text, guesses
+from difflab.testing.components.message import Component, table_of
+from difflab.testing.components.mismatch import GradientMismatch, GradientUnjudged
+from difflab.testing.lines.directions import Directional, at_random, judged_along
+from difflab.testing.lines.line import slope_in
+from difflab.testing.lines.locate import Place, located
 
 if TYPE_CHECKING:
-    from difflab.testing.trees import GradientCheck
+    from difflab.testing.lines.trees import GradientCheck
 
 __all__ = ["report_directional"]
 

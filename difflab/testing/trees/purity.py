@@ -13,8 +13,8 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.arguments import Outputs, Point
-from difflab.testing.mismatch import ImpureFunction
+from difflab.testing.components.mismatch import ImpureFunction
+from difflab.testing.trees.arguments import Outputs, Point
 
 __all__ = ["cause", "check_repeatable", "pure_values", "remembered", "spread_of"]
 

@@ -11,8 +11,8 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.methods.numeric.stencil import scale_of
-from difflab.testing.noise import LineScan, scan_aside, scan_line
-from difflab.testing.truth import Callee, Doubt, Truth, values_at
+from difflab.testing.components.noise import LineScan, scan_aside, scan_line
+from difflab.testing.components.truth import Callee, Doubt, Truth, values_at
 
 __all__ = ["observed"]
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.arguments import Point
-from difflab.testing.leaves import CHUNK
-from difflab.testing.line import Slope, best_of, first_half, slopes_along
-from difflab.testing.probe import Probe
-from difflab.testing.truth import TRUSTED
+from difflab.testing.components.truth import TRUSTED
+from difflab.testing.lines.line import Slope, best_of, first_half, slopes_along
+from difflab.testing.trees.arguments import Point
+from difflab.testing.trees.leaves import CHUNK
+from difflab.testing.trees.probe import Probe
 
 __all__ = ["LARGE", "Directional", "along_gradient", "at_random", "judged_along", "neighbours"]
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.chebyshev import Chebyshev
+from difflab.testing.components.chebyshev import Chebyshev
 
 __all__ = ["LineEstimate", "LineScan", "scan_aside", "scan_line"]
 

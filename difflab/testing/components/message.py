@@ -14,7 +14,7 @@ from difflab.core.table import Column, Table
 from difflab.referee.ulp import ulp_distance
 
 if TYPE_CHECKING:
-    from difflab.testing.verdict import Tolerance
+    from difflab.testing.components.verdict import Tolerance
 
 __all__ = ["Component", "describe", "diagnose", "table_of"]
 

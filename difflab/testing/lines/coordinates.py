@@ -8,10 +8,10 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.line import best_of, first_half, slopes_along
-from difflab.testing.noise import scan_line
-from difflab.testing.probe import Probe
-from difflab.testing.truth import TRUSTED, Truth
+from difflab.testing.components.noise import scan_line
+from difflab.testing.components.truth import TRUSTED, Truth
+from difflab.testing.lines.line import best_of, first_half, slopes_along
+from difflab.testing.trees.probe import Probe
 
 __all__ = ["confirmed", "coordinate_truth"]
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-from difflab.testing.arguments import Point
-from difflab.testing.blame import report_directional
-from difflab.testing.coordinates import confirmed, coordinate_truth
-from difflab.testing.dense import decided, report
-from difflab.testing.directions import (
+from difflab.testing.components.dense import decided, report
+from difflab.testing.components.verdict import Tolerance, Verdicts, judged
+from difflab.testing.lines.blame import report_directional
+from difflab.testing.lines.coordinates import confirmed, coordinate_truth
+from difflab.testing.lines.directions import (
     LARGE,
     Directional,
     along_gradient,
@@ -23,10 +23,10 @@ from difflab.testing.directions import (
     judged_along,
     neighbours,
 )
-from difflab.testing.own import pulled
-from difflab.testing.probe import Probe
-from difflab.testing.purity import check_repeatable
-from difflab.testing.verdict import Tolerance, Verdicts, judged
+from difflab.testing.trees.arguments import Point
+from difflab.testing.trees.own import pulled
+from difflab.testing.trees.probe import Probe
+from difflab.testing.trees.purity import check_repeatable
 
 __all__ = ["GradientCheck", "check_tree"]
 

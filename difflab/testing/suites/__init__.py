@@ -1,0 +1,1 @@
+"""What test suites use: cases of a marker, reports, stored gradients, written tests."""
