@@ -12,14 +12,21 @@ __all__ = ["doctor"]
 
 
 class OptionalPackage(NamedTuple):
-    """An optional dependency."""
+    """A dependency without which the main job is done: its module, what pip installs, its use."""
 
     module: str
     extra: str
     use: str
+    distribution: str = ""
+
+    @property
+    def requirement(self) -> str:
+        """What pip installs to add the package."""
+        return f"'difflab[{self.extra}]'" if self.extra else self.distribution
 
 
 OPTIONAL = (
+    OptionalPackage("flint", "", "proofs in comparisons; enclose; target exact", "python-flint"),
     OptionalPackage("llvmlite", "native", "machine code for batches and for long formulas"),
     OptionalPackage("cupy", "gpu", "one CUDA kernel per formula, on a GPU"),
     OptionalPackage("jax", "peers", "a method of compare; bench peers"),
@@ -48,28 +55,30 @@ def doctor() -> int:
     rows = []
     for package in OPTIONAL:
         module, fault = package.module, wrong.get(package.module, "")
-        state = Cell(fault or _version(module), "missing" if fault else "installed")
+        known = package.distribution or module
+        state = Cell(fault or _version(known), "missing" if fault else "installed")
         if fault.startswith("broken"):
             state = Cell("broken", "broken")
-        install = f"pip install 'difflab[{package.extra}]'" if fault == "missing" else ""
+        install = f"pip install {package.requirement}" if fault == "missing" else ""
         rows.append((module, state, package.use, install))
     headings = ("optional", "version", "used for", "add it with")
     columns = [Column(heading, wrap=heading == "used for") for heading in headings]
-    notes = [_broken(module, why) for module, why in wrong.items() if why != "missing"]
+    names = {package.module: package.distribution or package.module for package in OPTIONAL}
+    notes = [_broken(names[module], why) for module, why in wrong.items() if why != "missing"]
     emit(draw([facts(found), Table(columns, rows, gap=2, ruled=False), *notes], **screen()))
     return 0
 
 
-def _broken(module: str, why: str) -> str:
+def _broken(package: str, why: str) -> str:
     """Return what is wrong with a package, and the command that repairs it."""
     from difflab.report.style import clean
 
-    return f"{module} is {clean(why)}\n  repair it with: pip install --force-reinstall {module}"
+    return f"{package} is {clean(why)}\n  repair it with: pip install --force-reinstall {package}"
 
 
-def _version(module: str) -> str:
-    """Return the version of an installed module."""
+def _version(package: str) -> str:
+    """Return the version of an installed package."""
     try:
-        return version(module)
+        return version(package)
     except PackageNotFoundError:
         return "installed"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 __all__ = ["environment", "now", "package_version"]
 
-_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "llvmlite")
+_PACKAGES = ("numpy", "scipy", "sympy", "mpmath", "python-flint", "llvmlite")
 
 
 def environment() -> dict[str, str | int | None]:

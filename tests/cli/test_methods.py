@@ -17,6 +17,7 @@ def test_every_method_of_the_contract_is_listed(difflab):
         ("complex-step", "numeric"),
         ("forward", "automatic"),
         ("reverse", "automatic"),
+        ("exact", "automatic"),
         ("jax", "automatic"),
         ("torch", "automatic"),
         ("autograd", "automatic"),

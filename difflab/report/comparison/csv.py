@@ -26,7 +26,17 @@ _FIGURES = (
 )
 _SIZES = ("tree", "dag", "simplified_tree", "simplified_dag")
 _SOURCE = (
-    *("difflab", "python", "numpy", "scipy", "sympy", "mpmath", "llvmlite", "packages"),
+    *(
+        "difflab",
+        "python",
+        "numpy",
+        "scipy",
+        "sympy",
+        "mpmath",
+        "python-flint",
+        "llvmlite",
+        "packages",
+    ),
     *("system", "cpu", "threads", "target", "timeout", "seed", "date"),
 )
 COLUMNS = (
