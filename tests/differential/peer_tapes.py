@@ -5,6 +5,7 @@ A change in place is written as a new tensor, and a leaf changed outside of the 
 
 from __future__ import annotations
 
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -226,6 +227,11 @@ def _product(x: Any, axes: list[int], keepdims: bool) -> Any:
     return x
 
 
+def _running_sum(x: Any) -> Any:
+    """NumPy begins with the first number, PyTorch with 0, which loses the sign of a first -0."""
+    return torch.stack(list(accumulate(x.reshape(-1).unbind()))) if x.numel() else x.reshape(-1)
+
+
 BINARY = {} if torch is None else {"power": torch.pow, "matmul": lambda x, y: x @ y + 0.0}
 REDUCED: dict[str, Any] = {
     "sum": lambda x, axes, keep: x.sum(axes, keepdim=keep),
@@ -249,6 +255,6 @@ THEIRS: dict[str, Any] = (
     | {
         "relu": lambda x: torch.relu(x) + 0.0,
         "softmax": lambda x: x.reshape(-1).softmax(0),
-        "cumsum": lambda x: x.reshape(-1).cumsum(0),
+        "cumsum": _running_sum,
     }
 )
