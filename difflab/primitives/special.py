@@ -36,6 +36,7 @@ derf: Primitive = Primitive(
     name="derf",
     kernel=kernels.erf_derivative,
     rule=elementwise(lambda t, y, x: t * (y * (-2 * x))),
+    sympy=lambda library, x: 2 * library.exp(-(x**2)) / library.sqrt(library.pi),
     flint="derf",
     c=f"({SLOPE!r} * exp(-({{0}} * {{0}})))",
     samples=(REAL,),

@@ -86,7 +86,7 @@ def enclose(
     Interval Analysis, SIAM, 2009.
     """
     function = as_function(f)
-    if order not in (0, 1, 2):
+    if not isinstance(order, int) or order not in (0, 1, 2):
         raise InputError(f"order must be 0, 1 or 2, not {order!r}")
     if width is not None and not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import random
 import sys
@@ -98,7 +99,8 @@ def cause(f: Callee, argument: Callable[[], Any]) -> str:
             if (module.rpartition(".")[2], name) in _CLOCKS:
                 clocks.add(f"{module}.{name}")
 
-    previous = sys.getprofile()
+    previous, collects = sys.getprofile(), gc.isenabled()
+    gc.disable()  # others' callbacks of the collector may read clocks
     sys.setprofile(listen)
     try:
         f(tree)
@@ -106,6 +108,8 @@ def cause(f: Callee, argument: Callable[[], Any]) -> str:
         pass
     finally:
         sys.setprofile(previous)
+        if collects:
+            gc.enable()
     if clocks:
         return f"it reads a clock: {', '.join(sorted(clocks))}"
     drawn = [name for name, state in _generators().items() if state != generators[name]]
