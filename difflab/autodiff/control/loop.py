@@ -20,7 +20,7 @@ from difflab.graph.node import Node
 __all__ = ["append_loop", "loop_value"]
 
 MOST_UNROLLED = 10_000
-"""Nodes up to which a loop is unrolled for what has no loops: formulas as text, SymPy, C."""
+"""Nodes up to which a loop is unrolled for what has no loops: SymPy, C, single formulas."""
 
 
 def append_loop(loop: Loop, values: Sequence[Any]) -> list[Node]:
