@@ -35,7 +35,7 @@ from difflab.core.quantities import error
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.limits import Regularity
 from difflab.referee.referee import Reference
-from difflab.referee.ulp import errors, exact, nearest
+from difflab.referee.ulp import Errors, errors, exact, nearest
 
 __all__ = ["Judgement", "Verdict", "judge"]
 
@@ -138,12 +138,14 @@ def judge(
         found.update(_excused(accused, sensitivity, estimate.value, reference))
     index = max(found, key=lambda key: _GRAVITY.index(found[key][0]), default=None)
     verdict, reason = found[index] if index is not None else (Verdict.AGREE, "")
-    reasons = [reason, _proof(verdict, estimate.value, reference)]
-    reason = "; ".join(filter(None, reasons))
-    return Judgement(verdict, reason, index, *_largest(estimate.value, reference))
+    distances = errors(
+        np.asarray(estimate.value, dtype=float64).reshape(reference.exact.shape), reference.exact
+    )
+    reason = "; ".join(filter(None, (reason, _proof(verdict, distances, reference))))
+    return Judgement(verdict, reason, index, *_largest(distances, reference))
 
 
-def _proof(verdict: Verdict, value: NDArray[float64], reference: Reference) -> str:
+def _proof(verdict: Verdict, found: Errors, reference: Reference) -> str:
     """Return what is proved about the error: a bound of every element's, or of one that is wrong.
 
     The bounds are rounded outward. Where the derivative is zero they are absolute.
@@ -151,7 +153,6 @@ def _proof(verdict: Verdict, value: NDArray[float64], reference: Reference) -> s
     if not reference.proved.all():
         return ""
     truth = reference.jacobian
-    found = errors(np.reshape(value, truth.shape), reference.exact)
     spacing = np.where(truth == 0, 1.0, np.spacing(np.abs(truth)))
     distance = np.where(truth == 0, found.absolute, found.ulps)
     own = reference.bounds / spacing  # of the referee
@@ -180,9 +181,8 @@ def _outward(number: float, rounding: str) -> str:
     return error(float(digits.create_decimal_from_float(number)))
 
 
-def _largest(value: NDArray[float64], reference: Reference) -> tuple[float | None, ...]:
+def _largest(kinds: Errors, reference: Reference) -> tuple[float | None, ...]:
     """Return the largest absolute error, relative error and error in ULPs."""
-    kinds = errors(value, reference.exact)
     # A difference within the referee's own error bound counts as zero.
     visible = ~(np.isfinite(reference.bounds) & (kinds.absolute <= reference.bounds))
     truth = reference.jacobian
