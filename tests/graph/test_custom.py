@@ -526,3 +526,9 @@ def test_classes_without_rules_or_forward_are_refused():
 def test_traced_values_hidden_in_settings_are_refused():
     with pytest.raises(InputError, match="argument 3 of Polar contains traced values or tensors"):
         dl.grad(lambda x: Polar.apply(x, x, [x])[1])(1.0)
+
+
+def test_a_long_loop_is_too_long_to_be_written_out() -> None:
+    loop = dl.parse("iterate(y = x; 1000000 times; 4*y*(1 - y))")
+    with pytest.raises(UnsupportedError, match="scan takes too many steps"):
+        opened(loop)

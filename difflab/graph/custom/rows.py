@@ -262,7 +262,7 @@ def opened(function: Function) -> Function:
     Raises
     ------
     UnsupportedError
-        A `forward` cannot be recorded.
+        A `forward` cannot be recorded, or a loop cannot be written out.
 
     Examples
     --------
@@ -276,6 +276,10 @@ def opened(function: Function) -> Function:
     """
     rows = [row for row in function.graph.primitives if isinstance(row.rule, Custom)]
     for row in rows:
+        if row.expansion is None and row.holds is not None:
+            raise UnsupportedError(
+                f"{row.name} takes too many steps, or an unknown number, to be written out"
+            )
         if row.expansion is None:
             _required(None, row.name)
     return rewritten(function, _open) if rows else function
