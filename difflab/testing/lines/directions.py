@@ -31,7 +31,7 @@ _ROUNDINGS = 8.0
 LARGE = 100_000
 """Components from which few directions, and few windows, must do."""
 
-_CALM, _FULL = 2, 4  # windows along one direction
+_CALM, _FULL = 1, 4  # windows along one direction; a doubt adds others
 
 _NARROWER = 4.0
 _HALF = 0.5  # in 16 bits, a bar below half of the derivative still tells a sign or a missing part
