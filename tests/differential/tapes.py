@@ -139,6 +139,8 @@ class Decoder:
             name = "sum"
         if name == "norm" and not np.all(np.abs(numbers) > 0):
             name = "mean"
+        if name == "prod" and numbers.size > LARGEST_MULTIPLIED:
+            name = "sum"
         axes = (None, *range(-numbers.ndim, numbers.ndim), tuple(range(numbers.ndim)))
         return "reduce", a, name, self.bytes.of(axes), bool(self.bytes.below(2))
 
@@ -274,6 +276,9 @@ MOST = 9
 """Actions of a program at most."""
 LARGEST_SQUARED = 100
 """Numbers of a value of which all products of two are asked for: four times would fill memory."""
+LARGEST_MULTIPLIED = 64
+"""Numbers of a value of which a product is asked for: one of 324 numbers overflows, where 0 times
+infinity is nan or 0 by the order of the factors. So many times `LARGE` is a number."""
 SHARES = {
     "unary": 5,
     "binary": 5,
