@@ -1,4 +1,6 @@
-"""Leaves of trees of arguments: arrays of NumPy, JAX and PyTorch, and Python's numbers.
+"""Leaves of trees of arguments: arrays of NumPy and other libraries, and Python's numbers.
+
+JAX, PyTorch and CuPy are known by name, others by the Python array API standard.
 
 A leaf is read as real float64 numbers: a complex array is the sequence of its real and imaginary
 parts. It is moved in its own dtype, and the move that remains after rounding is measured.
@@ -13,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
+
+from difflab.core.devices import module_of
 
 __all__ = ["CHUNK", "EPSILON", "Leaf", "library_of", "of_leaf"]
 
@@ -33,7 +37,9 @@ EPSILON = {
 
 
 def library_of(value: Any) -> str:
-    """Return the package of an array: "numpy", "jax", "torch"; "" for anything else.
+    """Return the package of an array: "numpy", "jax", "torch", "cupy"; "" for anything else.
+
+    Arrays of other packages are known by ``__array_namespace__`` of the array API standard.
 
     Examples
     --------
@@ -48,6 +54,8 @@ def library_of(value: Any) -> str:
             return "jax"
         if package == "torch" and hasattr(value, "requires_grad"):
             return "torch"
+    if hasattr(type(value), "__array_namespace__"):
+        return type(value).__module__.partition(".")[0]
     return ""
 
 
@@ -78,11 +86,11 @@ class Leaf:
 
     def copy(self) -> Any:
         """Return a flat copy of the real numbers, in the dtype."""
-        return _real(np.array(self.original).reshape(-1))
+        return _real(np.array(self._on_host()).reshape(-1))
 
     def flat(self) -> Any:
         """Return the flat real numbers, in the dtype, without a copy where possible."""
-        return _real(np.asarray(self.original).reshape(-1))
+        return _real(self._on_host().reshape(-1))
 
     def read(self, flat: Any, start: int, stop: int) -> Array:
         """Return a part of the flat numbers as float64."""
@@ -139,6 +147,10 @@ class Leaf:
             total += weights[:, first:last] @ (self.read(flat, first, last) - before)
         return self.value(flat), total
 
+    def _on_host(self) -> Any:
+        """Return the array as one of NumPy, without a copy where possible."""
+        return np.asarray(self.original)
+
 
 class _JaxLeaf(Leaf):
     """An array of JAX."""
@@ -149,6 +161,34 @@ class _JaxLeaf(Leaf):
         if self.complex:
             flat = flat.view(self.dtype)
         return jnp.asarray(flat.reshape(self.shape))
+
+
+class _StandardLeaf(Leaf):
+    """An array of a library of the array API standard, moved on the host."""
+
+    def value(self, flat: Any) -> Any:
+        if self.complex:
+            flat = flat.view(self.dtype)
+        return self._on_device(flat.reshape(self.shape))
+
+    def _on_host(self) -> Any:
+        return np.from_dlpack(self.original, device="cpu")
+
+    def _on_device(self, array: Any) -> Any:
+        """Return an array of NumPy as one of the library, on the device of the original."""
+        xp = self.original.__array_namespace__()
+        return xp.asarray(array, device=self.original.device)
+
+
+class _CupyLeaf(_StandardLeaf):
+    """An array of CuPy, whose `asarray` has no `device` and whose DLPack stays on its device."""
+
+    def _on_host(self) -> Any:
+        return self.original.get()
+
+    def _on_device(self, array: Any) -> Any:
+        with self.original.device:
+            return module_of(self.original).asarray(array)
 
 
 class _TorchLeaf(Leaf):
@@ -186,6 +226,9 @@ class _TorchLeaf(Leaf):
         return torch.view_as_real(flat.resolve_conj()).reshape(-1) if self.complex else flat
 
 
+_KINDS = {"numpy": Leaf, "jax": _JaxLeaf, "torch": _TorchLeaf, "cupy": _CupyLeaf}
+
+
 def of_leaf(value: Any) -> Leaf | None:
     """Return the leaf of an array or a number that can be differentiated; otherwise None.
 
@@ -201,11 +244,10 @@ def of_leaf(value: Any) -> Leaf | None:
     library = library_of(value)
     if not library:
         return None
-    dtype = str(value.dtype).removeprefix("torch.")
+    dtype = str(value.dtype).rpartition(".")[2]  # as in torch.float32
     if dtype not in EPSILON:
         return None
-    kind = {"numpy": Leaf, "jax": _JaxLeaf, "torch": _TorchLeaf}[library]
-    return kind(value, dtype, tuple(value.shape))
+    return _KINDS.get(library, _StandardLeaf)(value, dtype, tuple(value.shape))
 
 
 def _real(flat: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Derivatives by the framework of the arrays: PyTorch, JAX, and difflab for NumPy."""
+"""Derivatives by the framework of the arrays: PyTorch, JAX, and difflab for NumPy and CuPy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
+from difflab.errors import InputError
 from difflab.graph.pytree import flatten, unflatten
 from difflab.testing.trees.arguments import Outputs, Point
 
@@ -19,8 +20,20 @@ Callee = Callable[[Any], Any]
 
 
 def framework_of(point: Point, outputs: Outputs) -> str:
-    """Return which framework differentiates: "torch", "jax" or "difflab"."""
+    """Return which framework differentiates: "torch", "jax" or "difflab".
+
+    Raises
+    ------
+    InputError
+        The arrays are of a library that cannot differentiate, nor difflab its code.
+    """
     found = point.libraries | outputs.libraries
+    foreign = found - {"numpy", "torch", "jax", "cupy", ""}
+    if foreign:
+        raise InputError(
+            f"{', '.join(sorted(foreign))} has no derivatives of its own",
+            hint="give the derivative to check",
+        )
     return "torch" if "torch" in found else "jax" if "jax" in found else "difflab"
 
 
