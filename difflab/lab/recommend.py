@@ -19,11 +19,20 @@ from difflab.lab.record import Comparison, MethodRow, Status
 
 __all__ = ["recommend"]
 
+EXACT = "exact"
+"""The method whose every result is correctly rounded, about a thousand times as slow."""
+
+TEN_DIGITS = 1e6
+"""ULPs up to which a method is preferred to `EXACT`."""
+
 CALLS = 1000
 """Derivatives over which the preparation is amortised, as many as in an optimisation."""
 
 ACCURATE = 8.0
 """Errors up to this many ULPs, or this many times the smallest, count as equally accurate."""
+
+ROUNDED = 0.5
+"""ULPs of a correctly rounded result at most."""
 
 NOISE = 1.5
 """Costs within this factor are a tie, however small the spread of the samples: memory layout and
@@ -57,7 +66,8 @@ def recommend(comparison: Comparison) -> str:
     """Return which method to use at the point of a comparison, and why.
 
     Among the methods that the referee confirms, those as accurate as the best are kept, and the
-    cheapest of these over a thousand derivatives is recommended. A method ties with it if its
+    cheapest of these over a thousand derivatives is recommended. `EXACT` is, where no other method
+    has ten digits; elsewhere it is mentioned. A method ties with it if its
     fastest samples lie within the spread of both, each up to the upper quartile, or if it costs
     less than `NOISE` times as much. Of the methods that tie, the one with the fewest operations
     is recommended, then the first in a fixed order; the sentence states this.
@@ -70,10 +80,11 @@ def recommend(comparison: Comparison) -> str:
         opening = "The derivative does not exist here; for the usual convention use {}: "
     if not right:
         return _nothing(comparison, judged)
-    accurate = _accurate(right)
+    accurate = _accurate(_affordable(right))
     best, *others = _tied(accurate)
     sentence = opening.format(best.name) + ", ".join(_reasons(best))
-    return sentence + _tie(best, others) + _crossover(best, accurate) + _warning(judged) + "."
+    sentence += _tie(best, others) + _crossover(best, accurate) + _sharper(best, right)
+    return sentence + _warning(judged) + "."
 
 
 def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
@@ -84,6 +95,12 @@ def _nothing(comparison: Comparison, judged: Sequence[MethodRow]) -> str:
         why = Counter(unclear).most_common(1)[0][0] or comparison.reference.status
         return f"No method can be recommended here: {why}."
     return "Use none of these methods here: the referee contradicts every one."
+
+
+def _affordable(rows: Sequence[MethodRow]) -> Sequence[MethodRow]:
+    """Return the rows without `EXACT`, unless no other is accurate."""
+    others = [row for row in rows if row.name != EXACT]
+    return others if any(_inaccuracy(row) <= TEN_DIGITS for row in others) else rows
 
 
 def _accurate(rows: Sequence[MethodRow]) -> list[MethodRow]:
@@ -154,7 +171,7 @@ def _reasons(row: MethodRow) -> list[str]:
     reasons = []
     if row.max_ulp_error is not None and math.isfinite(row.max_ulp_error):
         ulps = row.max_ulp_error
-        reasons.append("correctly rounded" if ulps <= 0.5 else f"within {error(ulps)} ULP")
+        reasons.append("correctly rounded" if ulps <= ROUNDED else f"within {error(ulps)} ULP")
     if row.operations is not None:
         reasons.append(counted(row.operations, "operation"))
     elif row.function_evaluations:
@@ -188,6 +205,15 @@ def _crossover(best: MethodRow, accurate: Sequence[MethodRow]) -> str:
         f"; from about {rounded(calls)} calls on, {other.name} costs less "
         f"({seconds(other.call_seconds)} a call)"
     )
+
+
+def _sharper(best: MethodRow, right: Sequence[MethodRow]) -> str:
+    """Return the clause about `EXACT` where the recommended method is not correctly rounded."""
+    exact = next((row for row in right if row.name == EXACT), best)
+    if exact is best or _inaccuracy(best) <= ROUNDED:
+        return ""
+    cost = "" if exact.call_seconds is None else f", in {seconds(exact.call_seconds)} a call"
+    return f"; {exact.name} is correctly rounded{cost}"
 
 
 def _warning(judged: Sequence[MethodRow]) -> str:

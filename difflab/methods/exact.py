@@ -1,8 +1,7 @@
 """`exact`: derivatives by ball arithmetic over FLINT's power series, correctly rounded.
 
 The precision is raised until the proved bounds of every component round to one float64. FLINT's
-expansions of the elementary functions give the derivatives; no rule of difflab is used. It runs
-where it is named, since it needs no comparison to be right.
+expansions of the elementary functions give the derivatives; no rule of difflab is used.
 """
 
 from __future__ import annotations

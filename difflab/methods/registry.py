@@ -9,8 +9,9 @@ whose name is the method's, and whose value satisfies `difflab.methods.protocol.
 (or is a class whose constructor without arguments returns such an object). A method that cannot
 be loaded is still listed, with the reason.
 
-The peers (`difflab.methods.peers`) run only when they are named, or selected as ``"peers"``, and
-`exact` when it is named.
+The peers (`difflab.methods.peers`) and `exact` run only when they are named, or selected as
+``"all"``; the peers also as ``"peers"``. `exact` is no default, since it and the referee are the
+same ball arithmetic: it is no second witness, and costs a thousand times what the others do.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def installed() -> dict[str, Method]:
 
 
 def named() -> dict[str, Method]:
-    """Return difflab's own methods that run only when they are named, by name.
+    """Return difflab's own methods that are no defaults, by name.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
     ----------
     names : sequence of str, or None
         Names of methods; ``"peers"`` selects the installed peers, and ``"all"`` these and all
-        other methods but `exact`. None selects all methods but the peers and `exact`.
+        other methods. None selects all methods but the peers and `exact`.
 
     Raises
     ------
@@ -165,7 +166,7 @@ def select(names: Sequence[str] | str | None) -> list[Method]:
             if name == "peers" and not here:
                 hint = "add them with: pip install 'difflab[peers]'"
                 raise InputError("no peer is installed", hint=hint)
-            found |= here if name == "peers" else known | here
+            found |= here if name == "peers" else own() | named() | known | here
         else:
             found[name] = known.get(name) or _chosen(name)
     if not found:

@@ -44,6 +44,12 @@ def advice(*rows: MethodRow) -> str:
         # Accuracy comes before speed, and being right before both.
         ([row("fast", 1e8, 0.0, 1e-9), row("exact", 1.0, 0.0, 1e-3)], "Use exact here"),
         ([row("wrong", 0.0, 0.0, 0.0, verdict="disagree"), row("b", 1.0, 1, 1)], "Use b here"),
+        # Correct rounding is not worth a thousand times the cost where ten digits are right.
+        (
+            [row("reverse", 100.0, 1e-6, 4e-5), row("exact", 0.4, 0.0, 0.4)],
+            "Use reverse here: within 100 ULP, prepared in 1.00 µs and called in 40.0 µs; "
+            "exact is correctly rounded, in 400 ms a call.",
+        ),
         # A thousand calls decide, and preparing counts.
         ([row("a", 1.0, 1.0, 1e-6), row("b", 1.0, 0.0, 1e-4)], "Use b here"),
         ([row("a", 1.0, 1.0, 1e-6), row("b", 1.0, 0.0, 1e-2)], "Use a here"),

@@ -204,6 +204,7 @@ def test_peers_are_listed_and_run_only_when_asked_for(monkeypatch: pytest.Monkey
     assert [method.name for method in select(["reverse", "all"])] == [
         "reverse",
         *[name for name in OWN if name != "reverse"],
+        "exact",
         "torch",
         "casadi",
     ]
@@ -212,7 +213,7 @@ def test_peers_are_listed_and_run_only_when_asked_for(monkeypatch: pytest.Monkey
 
 def test_no_peer_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     here(monkeypatch)
-    assert [method.name for method in select("all")] == OWN
+    assert [method.name for method in select("all")] == [*OWN, "exact"]
     with pytest.raises(InputError, match=r"pip install 'difflab\[peers\]'"):
         select(["peers"])
     with pytest.raises(UnsupportedError, match="pip install jax"):
