@@ -11,7 +11,7 @@ from difflab.errors import DifflabError, InputError, UnsupportedError
 from difflab.graph.function import Function
 from difflab.language import parse
 from difflab.proof.bounds import as_function, box_of
-from difflab.proof.certificate import Certificate, Verdict, leaves
+from difflab.proof.certificate import Certificate, Verdict, checked, leaves
 
 __all__ = ["prove"]
 
@@ -19,6 +19,7 @@ Box = list[tuple[float, float]]
 
 MOST_PIECES = 4096
 """Pieces at most."""
+_UNWRITTEN = "a function that cannot be written as a formula has no certificate"
 SMALLEST = 12
 """Halvings of an interval, at most: a kink stays in some piece, however small."""
 
@@ -39,7 +40,8 @@ def prove(
     Parameters
     ----------
     f : str or Function
-        A formula, or a Function that can be written as one.
+        A formula, or a Function that can be written as one: the certificate states that text. Where
+        it reads as another graph of the same function, that one is proved, too.
     box : mapping
         For every input a number, an array, or a tuple of two, as for `enclose`.
     width : float
@@ -77,19 +79,22 @@ def prove(
     function = as_function(f)
     if not (isinstance(width, int | float) and 0 < width < math.inf):
         raise InputError(f"width must be a positive number, not {width!r}")
-    text = _written(function)
-    return _certificate(function, text, box_of(function, box), float(width), mode)
+    written = _written(function)
+    found = _certificate(function, str(written.text), box_of(function, box), float(width), mode)
+    if written != function and found.verdict != "undecided" and (failure := checked(found)):
+        raise UnsupportedError(f"{_UNWRITTEN}: read from its text, {failure}")
+    return found
 
 
-def _written(function: Function) -> str:
-    """Return a function as a program, which reads as the same function."""
-    text = function.text or str(function)
+def _written(function: Function) -> Function:
+    """Return a function read from its text: its graph may be another one, of the same numbers."""
     try:
-        if parse(text) == function:
-            return text
-    except DifflabError:
-        pass
-    raise UnsupportedError("a function that cannot be written as a formula has no certificate")
+        written = parse(function.text or str(function))
+    except DifflabError as error:
+        raise UnsupportedError(f"{_UNWRITTEN}: {error}") from None
+    if (written.input_shapes, written.m) != (function.input_shapes, function.m):
+        raise UnsupportedError(f"{_UNWRITTEN}: its text has other inputs or outputs")
+    return written
 
 
 def _certificate(

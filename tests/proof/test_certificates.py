@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -167,6 +168,67 @@ def test_bad_input(tmp_path: Path) -> None:
         dl.prove("x", {"x": 1}, width=0)
     with pytest.raises(InputError, match="cannot read the certificate"):
         read_certificate(tmp_path / "none.json")
-    control = dl.trace(lambda x: dl.cond(x > 1, lambda v: v * v, lambda v: 2 * v, x), 2.0)
     with pytest.raises(UnsupportedError, match="cannot be written as a formula"):
-        dl.prove(control, {"x": 3})
+        dl.prove(dl.trace(lambda x: Opaque.apply(np.sin(x)), 1.0), {"x": 3})
+
+
+class ScaledExp(dl.CustomFunction):
+    """exp, whose rule states another derivative."""
+
+    factor = 1.0
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return np.exp(x)
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return ScaledExp.factor * y_bar * np.exp(x)
+
+
+class Opaque(dl.CustomFunction):
+    """exp by code that cannot be recorded."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return np.float64(math.exp(float(x)))
+
+    @staticmethod
+    def backward(ctx: Any, y_bar: Any) -> Any:
+        return y_bar
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (lambda x: np.sum(np.sin(np.array([[1.0, 2.0], [3.0, 5.0]]) @ x)), (np.ones(2),)),
+        (lambda p: np.sum(p["a"] * p["b"] ** 2), ({"a": np.ones(2), "b": np.ones(2)},)),
+        (lambda x: np.sum(dl.fori_loop(0, 4, lambda i, c: np.sin(c) * x, x)), (np.ones(2),)),
+        (lambda x: dl.cond(x > 0.5, lambda v: v * v, lambda v: 2 * v, x), (1.0,)),
+        (lambda pi: np.exp(pi) * 2.0, (1.0,)),
+        (lambda x: ScaledExp.apply(x), (1.0,)),
+    ],
+)
+def test_code_is_proved_and_its_text_certified(code: Any, arguments: Any) -> None:
+    """The text reads as another graph: loops, branches, constants, names and custom rules."""
+    function = dl.trace(code, *arguments)
+    assert dl.parse(str(function)) != function
+    box = {
+        name: (np.ones(shape), np.full(shape, 1.1))
+        for name, shape in zip(function.inputs, function.input_shapes, strict=True)
+    }
+    found = dl.prove(function, box, width=0.05)
+    assert found.verdict == "proved"
+    assert found.text == str(function)
+    assert checked(found) == ""
+
+
+def test_a_refutation_that_the_text_does_not_show_is_no_certificate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ScaledExp, "factor", 2.0)
+    function = dl.trace(lambda x: ScaledExp.apply(x), 1.0)
+    with pytest.raises(UnsupportedError, match="read from its text"):
+        dl.prove(function, {"x": (1, 1.1)})
