@@ -107,7 +107,10 @@ def versine(xp: ModuleType, x: Array) -> Array:
 
 
 def square_difference(xp: ModuleType, a: Array, b: Array) -> Array:
-    """a² − b², as (a − b)(a + b)."""
+    """a² − b², as (a − b)(a + b); in that of complex numbers the imaginary parts would cancel."""
+    if xp.iscomplexobj(a) or xp.iscomplexobj(b):
+        (p, h), (q, k) = ((xp.real(number), xp.imag(number)) for number in (a, b))
+        return (p - q) * (p + q) - (h - k) * (h + k) + 2j * (p * h - q * k)
     return (a - b) * (a + b)
 
 

@@ -59,6 +59,11 @@ def test_error_holds_at_odd_scales(text: str, x: float, truth: float) -> None:
     assert abs(found.value - truth) <= found.error
 
 
+def test_small_imaginary_parts_survive_beside_large_numbers() -> None:
+    found = step(dl.parse("square_difference(1e8, x)"), 0.001953125)
+    assert found.value == -0.00390625
+
+
 def test_step_vanishes_beside_any_point() -> None:
     x = np.array([0.0, 5e-324, 1e-300, 1e-200, 1.0, -3.0, 1e300])
     steps = complex_steps(x)
