@@ -32,7 +32,7 @@ difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
 difflab graph "x^2*sin(y)" --format dot
 difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
 difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
-difflab graph model:loss --at "w=[0.5,1],x=@data.npy" -o graph.svg
+difflab graph model:loss --at "w=[0.5,1],x=@data.npy" --open layer -o graph.svg
 """
 
 
@@ -68,6 +68,15 @@ DepthOption = Annotated[
         help="Also draw the functions inside loops, branches and custom functions, N levels deep.",
     ),
 ]
+OpenOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--open",
+        metavar="NAME",
+        help="Open this call, loop or branch (repeatable); all or none. By default calls are open"
+        " while the picture stays readable.",
+    ),
+]
 PassesFlag = Annotated[
     bool, typer.Option("--passes", help="List what each pass changes; no picture.")
 ]
@@ -83,6 +92,7 @@ def graph(
     at: PointOption = None,
     values: ValuesFlag = False,
     depth: DepthOption = 0,
+    opened: OpenOption = None,
     form: FormatOption = None,
     output: OutputOption = None,
     passes: PassesFlag = False,
@@ -95,9 +105,8 @@ def graph(
     if passes and memory:
         raise InputError("--passes and --memory exclude each other", hint="omit one of them")
     if table:
-        _refuse_picture(
-            table, {"--format": form, "--values": values or None, "--depth": depth or None}
-        )
+        pictures = {"--values": values or None, "--depth": depth or None, "--open": opened or None}
+        _refuse_picture(table, {"--format": form, **pictures})
     elif values and not at:
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
@@ -120,7 +129,7 @@ def graph(
         if point is not None:
             point = checked_point(function, point, inside=not values)
         drawn, title = _drawn_function(function, without_comments(subject.text), of, derivative)
-        picture = draw(drawn, point, values=values, title=title, depth=depth)
+        picture = draw(drawn, point, values=values, title=title, depth=depth, open=opened or None)
         deliver(WRITERS[chosen](picture.diagram), destination)
     return 0
 

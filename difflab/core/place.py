@@ -18,6 +18,7 @@ __all__ = [
     "SourceLocation",
     "at_users_line",
     "frame_position",
+    "is_users",
     "python_frame",
     "user_location",
     "user_position",
@@ -103,6 +104,11 @@ def python_frame() -> FrameType | None:
             return None
         frame = frame.f_back
     return None
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame executes the user's code, not that of the package."""
+    return _owner(frame.f_globals.get("__name__", "")) is None
 
 
 @lru_cache(MODULES)

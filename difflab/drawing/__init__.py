@@ -6,7 +6,8 @@ dozens), and a writer draws them. A `Drawing` has all formats.
 
 from __future__ import annotations
 
-from difflab.drawing.diagram import diagram
+from difflab.drawing.compositions import openable
+from difflab.drawing.diagram import ALL, diagram
 from difflab.drawing.dot import dot
 from difflab.drawing.drawing import ENDINGS, WRITERS, Drawing
 from difflab.drawing.mermaid import mermaid
@@ -15,6 +16,7 @@ from difflab.drawing.png import png
 from difflab.drawing.svg import svg
 
 __all__ = [
+    "ALL",
     "ENDINGS",
     "WRITERS",
     "Box",
@@ -25,6 +27,7 @@ __all__ = [
     "diagram",
     "dot",
     "mermaid",
+    "openable",
     "png",
     "svg",
 ]

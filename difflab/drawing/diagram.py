@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from difflab.drawing.boxes import Boxes
 from difflab.drawing.collapse import collapse, counts
-from difflab.drawing.inside import explained, inside, opens, size
-from difflab.drawing.model import Box, BoxKind, Diagram, DiagramEdge, one_line
+from difflab.drawing.compositions import Composition, compositions, fitting
+from difflab.drawing.inside import explained, inside, size
+from difflab.drawing.model import Diagram, one_line
 from difflab.drawing.order import (
     compact,
-    constant_text,
     evaluation_order,
-    key_text,
     levels,
     output_labels,
-    short,
     subscript,
     trace_names,
 )
-from difflab.graph.ir import CONSTANT, FIRST_ROW, INPUT
+from difflab.graph.ir import INPUT
 
 if TYPE_CHECKING:
     from difflab.core.primitive import Primitive
     from difflab.graph.function import Function
-    from difflab.graph.ir import Graph
 
-__all__ = ["argument_labels", "diagram", "glyph"]
+__all__ = ["ALL", "diagram"]
 
+ALL = "all"
+"""What opens everything."""
 FULL = 80
 PANELS = 12
 """Most functions inside the operations of one graph that are drawn."""
@@ -42,6 +42,7 @@ def diagram(
     title: str | None = None,
     limit: int = FULL,
     depth: int = 0,
+    open: Collection[str] | None = None,
 ) -> Diagram:
     """Return the boxes and arrows of a function; a large graph is summarised.
 
@@ -60,6 +61,10 @@ def diagram(
     depth : int
         How many levels of functions inside operations are drawn as well: the steps of loops,
         branches, and custom functions.
+    open : collection of str, optional
+        The names of the compositions and of the loops that are opened; ``{"all"}`` opens all. By
+        default loops are closed, and compositions are open as far as the picture stays within
+        `limit`.
 
     Returns
     -------
@@ -75,17 +80,38 @@ def diagram(
     level = levels(function.graph)
     order = evaluation_order(function, level)
     heading = one_line((function.text or "") if title is None else title)
-    if len(order) + len(function.outputs) > limit:
+    groups = _grouped(function, order, limit, open)
+    drawn = len(order) + len(function.outputs) - sum(len(each.nodes) - 1 for each in groups)
+    if drawn > limit:
         picture = collapse(function, order, level, heading)
     else:
-        picture = _full(function, order, level, values, heading)
+        boxes = Boxes(function, order, groups, values)
+        picture = boxes.picture(heading, counts(function, order, level))
         if values is not None and cotangents is not None:
-            picture = _carrying(picture, function, order, values, cotangents)
-    return replace(picture, parts=_parts(function, order, limit, depth)) if depth else picture
+            picture = _carrying(picture, function, boxes, values, cotangents)
+    if not depth and not open:
+        return picture
+    return replace(picture, parts=_parts(function, order, limit, depth, open))
+
+
+def _grouped(
+    function: Function, order: Sequence[int], limit: int, open: Collection[str] | None
+) -> list[Composition]:
+    """Return the compositions that are drawn as one box each."""
+    if open is not None:
+        return [] if ALL in open else compositions(function, order, open)
+    leaves = sum(function.graph.opcode[node] == INPUT for node in order) + len(function.outputs)
+    if len(order) + len(function.outputs) <= limit:
+        return []
+    return fitting(function, order, limit - leaves) or []
 
 
 def _parts(
-    function: Function, order: Sequence[int], limit: int, depth: int
+    function: Function,
+    order: Sequence[int],
+    limit: int,
+    depth: int,
+    open: Collection[str] | None,
 ) -> tuple[tuple[str, Diagram], ...]:
     """Draw the functions inside operations, those of equal operations once."""
     graph = function.graph
@@ -96,11 +122,13 @@ def _parts(
         row = graph.primitive(node)
         if row is None or row in shown or len(parts) >= PANELS:
             continue
+        if not depth and not {row.name, ALL} & set(open or ()):
+            continue
         shown.add(row)
         for role, inner in inside(graph, node):
             turns = f", {size(row)}" if size(row) else ""
             heading = f"{subscript(names[node])} = {row.name}: {role}{turns}"
-            part = diagram(inner, title="", limit=limit, depth=depth - 1)
+            part = diagram(inner, title="", limit=limit, depth=max(depth - 1, 0), open=open)
             meaning = " · ".join(filter(None, (part.subtitle, explained(row))))
             parts.append((heading, replace(part, subtitle=meaning)))
     return tuple(parts)
@@ -109,112 +137,20 @@ def _parts(
 def _carrying(
     picture: Diagram,
     function: Function,
-    order: Sequence[int],
+    drawn: Boxes,
     values: Sequence[Any],
     cotangents: Mapping[int, Any],
 ) -> Diagram:
     """Return a full picture with the numbers at the arrows in place of the boxes."""
-    graph = function.graph
-    names = trace_names(function, order)
-    nodes = [node for node in order if graph.opcode[node] == INPUT]
-    nodes += [node for node in order if graph.opcode[node] >= FIRST_ROW]
-    positions = [
-        position
-        for position, box in enumerate(picture.boxes)
-        if box.kind not in (BoxKind.CONSTANT, BoxKind.OUTPUT)
-    ]
     boxes = list(picture.boxes)
-    for node, position in zip(nodes, positions, strict=True):
+    for position, node in drawn.carriers.items():
         bar = cotangents.get(node)
         boxes[position] = replace(
             boxes[position],
-            caption=one_line(subscript(names[node]), 24),
+            caption=one_line(subscript(drawn.names[node]), 24),
             value="" if values[node] is None else compact(values[node]),
             bar="" if bar is None else compact(bar),
         )
     y = one_line(output_labels(function)[0], 24) if function.m == 1 else "(sum of the outputs)"
     legend = f"at an arrow: value v, below it the derivative v̄ = ∂{y}/∂v"
     return replace(picture, boxes=tuple(boxes), legend=legend)
-
-
-def _full(
-    function: Function,
-    order: list[int],
-    level: list[int],
-    values: Sequence[Any] | None,
-    heading: str,
-) -> Diagram:
-    """Draw every node that the outputs need, in evaluation order.
-
-    A constant is drawn at each operation that uses it: the arrows of a shared box would cross the
-    whole picture.
-    """
-    graph = function.graph
-    names = trace_names(function, order)
-    uses = [
-        (argument, node, label)
-        for node in order
-        for argument, label in zip(graph.arguments(node), argument_labels(graph, node), strict=True)
-    ]
-    uses += [(node, -1 - position, "") for position, node in enumerate(function.outputs)]
-    literals = dict.fromkeys((a, user) for a, user, _ in uses if graph.opcode[a] == CONSTANT)
-    inputs = [node for node in order if graph.opcode[node] == INPUT]
-    operations = [node for node in order if graph.opcode[node] >= FIRST_ROW]
-    boxes = [_box(graph, node, names, values) for node in inputs]
-    boxes += [_box(graph, node, names, values) for node, _ in literals]
-    boxes += [_box(graph, node, names, values) for node in operations]
-    for name, node in zip(output_labels(function), function.outputs, strict=True):
-        known = values is not None and values[node] is not None
-        caption = f"= {short(values[node])}" if values is not None and known else ""
-        value = subscript(names[node])
-        tip = f"output {one_line(name)}" + (f" = {value}" if value != name else "")
-        boxes.append(Box(BoxKind.OUTPUT, (one_line(name, 24),), caption, tip))
-    outputs = [-1 - position for position in range(len(function.outputs))]
-    number: dict[object, int] = {
-        key: box for box, key in enumerate([*inputs, *literals, *operations, *outputs])
-    }
-    edges = [
-        DiagramEdge(number[node if node in number else (node, user)], number[user], label)
-        for node, user, label in uses
-    ]
-    late = tuple(number[key] for key in literals)
-    return Diagram(heading, counts(function, order, level), tuple(boxes), tuple(edges), late)
-
-
-def _box(graph: Graph, node: int, names: dict[int, str], values: Sequence[Any] | None) -> Box:
-    """Return the box of one node; its caption is the node's name in the evaluation trace."""
-    code = int(graph.opcode[node])
-    name = one_line(subscript(names[node]), 24)
-    if code == CONSTANT:
-        return Box(BoxKind.CONSTANT, (names[node],), tip=f"constant {constant_text(graph, node)}")
-    value = None if values is None else values[node]
-    caption = name if value is None else f"{name} = {short(value)}"
-    if code == INPUT:
-        label = one_line(graph.input_name(node), 24)
-        return Box(BoxKind.INPUT, (label,), caption, f"input {label}: {caption}")
-    primitive = graph.primitive(node)
-    arguments = ", ".join(one_line(subscript(names[a]), 24) for a in graph.arguments(node)[:8])
-    title = "" if primitive is None else primitive.name
-    lines: tuple[str, ...] = (glyph(primitive, graph.params(node)),)
-    kind = BoxKind.MOVE if primitive is not None and primitive.structural else BoxKind.OPERATION
-    if primitive is not None and opens(primitive):
-        kind = BoxKind.COARSE
-        lines += (size(primitive),) if size(primitive) else ()
-    return Box(kind, lines, caption, f"{name} = {title}({arguments})")
-
-
-def glyph(primitive: Primitive | None, params: dict[str, Any] | None = None) -> str:
-    """Return the sign that stands for an operation in a picture."""
-    if primitive is None:
-        return "?"
-    if primitive.name == "index" and params:
-        return one_line(key_text(params["key"]), 16)
-    return primitive.glyph
-
-
-def argument_labels(graph: Graph, node: int) -> tuple[str, ...]:
-    """Return a mark for every argument where their order matters, else empty texts."""
-    primitive, count = graph.primitive(node), len(graph.arguments(node))
-    if primitive is None or count < 2 or primitive.commutative:
-        return ("",) * count
-    return primitive.roles or tuple(str(position + 1) for position in range(count))

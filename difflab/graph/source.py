@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from difflab.core.place import FramePosition, SourceLocation, frame_position, python_frame
+from difflab.graph.calls import Call, Calls
 
 __all__ = ["NOWHERE", "Source", "packed"]
 
@@ -33,11 +34,12 @@ class Source:
     'column 5'
     """
 
-    __slots__ = ("_numbers", "_spots", "text")
+    __slots__ = ("_calls", "_numbers", "_spots", "text")
 
     def __init__(self, text: str | None = None) -> None:
         self.text = text
         self._spots: list[FramePosition | SourceLocation] = []
+        self._calls: dict[int, Call] = {}
         self._numbers: dict[Any, int] = {}
 
     @property
@@ -45,19 +47,28 @@ class Source:
         """The keys of the positions in Python code, in order."""
         return tuple(self._numbers)
 
-    def here(self) -> int:
-        """Return the current position in the user's Python code."""
+    def here(self, calls: Calls | None = None) -> int:
+        """Return the current position in the user's Python code, one for each of the `calls`."""
         frame = python_frame()
         if frame is None:
             return NOWHERE
-        # The spot that is kept holds the code, so that no other gets its id.
-        key = (id(frame.f_code), frame.f_lasti)
-        return self._numbers.get(key) or self._number(key, frame_position(frame))
+        call = None if calls is None else calls.of(frame)
+        # The spot and the call that are kept hold the objects, so that no others get their ids.
+        key: Any = (id(frame.f_code), frame.f_lasti)
+        if call is not None:
+            key = (*key, id(call))
+        return self._numbers.get(key) or self._number(key, frame_position(frame), call)
 
-    def at(self, spot: FramePosition | SourceLocation) -> int:
+    def at(self, spot: FramePosition | SourceLocation, call: Call | None = None) -> int:
         """Return the integer of a position recorded elsewhere."""
-        key = spot if isinstance(spot, SourceLocation) else (id(spot.code), spot.instruction)
-        return self._numbers.get(key) or self._number(key, spot)
+        key: Any = spot if isinstance(spot, SourceLocation) else (id(spot.code), spot.instruction)
+        if call is not None:
+            key = (key, id(call)) if isinstance(spot, SourceLocation) else (*key, id(call))
+        return self._numbers.get(key) or self._number(key, spot, call)
+
+    def call(self, number: int) -> Call | None:
+        """Return the call that an integer was recorded in; None in the traced function itself."""
+        return self._calls.get(number)
 
     def place(self, number: int) -> SourceLocation:
         """Return the location of an integer; empty if unknown."""
@@ -71,26 +82,31 @@ class Source:
     def adopted(self, other: Source, numbers: list[int], otherwise: int) -> list[int]:
         """Convert locations of another source to locations of this one.
 
-        Spans of another text become `otherwise`.
+        Spans of another text become `otherwise`; positions outside of all calls join its call.
         """
         if other is self:
             return numbers
-        spots = other._spots
-        known = {n: self.at(spots[FIRST - n]) for n in set(numbers) if n <= FIRST}
+        spots, call = other._spots, self.call(otherwise)
+        known = {
+            n: self.at(spots[FIRST - n], other.call(n) or call) for n in set(numbers) if n <= FIRST
+        }
         return [known.get(number, otherwise) for number in numbers]
 
-    def _number(self, key: Any, spot: FramePosition | SourceLocation) -> int:
+    def _number(self, key: Any, spot: FramePosition | SourceLocation, call: Call | None) -> int:
         number = self._numbers[key] = FIRST - len(self._spots)
         self._spots.append(spot)
+        if call is not None:
+            self._calls[number] = call
         return number
 
-    def __reduce__(self) -> tuple[Callable[..., Source], tuple[str | None, list[SourceLocation]]]:
+    def __reduce__(self) -> tuple[Callable[..., Source], tuple[Any, ...]]:
         # Code that runs cannot be pickled; the lines can.
         spots = [self.place(FIRST - number) for number in range(len(self._spots))]
-        return _restored, (self.text, spots)
+        return _restored, (self.text, spots, self._calls)
 
 
-def _restored(text: str | None, places: list[SourceLocation]) -> Source:
+def _restored(text: str | None, places: list[SourceLocation], calls: dict[int, Call]) -> Source:
     source = Source(text)
     source._spots += places
+    source._calls = calls
     return source

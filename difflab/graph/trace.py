@@ -6,6 +6,7 @@ The code runs once on nodes; loops are unrolled.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -17,6 +18,7 @@ from difflab.core.ownership import unchanged
 from difflab.errors import InputError, TraceError
 from difflab.graph.arguments import Arguments
 from difflab.graph.builder import Builder, Span
+from difflab.graph.calls import Calls
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
@@ -77,7 +79,7 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         trees.append(tree)
     arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
     shapes = map(_shape, leaves)
-    with TraceBuilder() as builder:
+    with TraceBuilder(calls=True) as builder:
         names = arguments.inputs()
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]
         values = [Node(builder, node) for node in inputs]
@@ -104,6 +106,8 @@ class TraceBuilder(Builder):
     ----------
     captures : bool
         Whether values of enclosing traces, arrays and tensors become inputs.
+    calls : bool
+        Whether each operation keeps which call of a function it belongs to.
 
     Attributes
     ----------
@@ -113,8 +117,9 @@ class TraceBuilder(Builder):
         The values of nodes, if the code is traced for one point: it can branch on them.
     """
 
-    def __init__(self, *, captures: bool = False) -> None:
+    def __init__(self, *, captures: bool = False, calls: bool = False) -> None:
         super().__init__()
+        self.calls = Calls(sys._getframe(1)) if calls else None
         self.depth = next(_BEGINNINGS)
         self.captures = captures
         self.captured: dict[int, Any] = {}
@@ -124,12 +129,12 @@ class TraceBuilder(Builder):
 
     def copied_spans(self, graph: Graph, spans: list[int]) -> list[int]:
         """Return a graph's spans; those in a text become the position of the call."""
-        return self.source.adopted(graph.source, spans, self.source.here())
+        return self.source.adopted(graph.source, spans, self.source.here(self.calls))
 
     def _append(self, opcode: int, args: tuple[int, ...], shape: int, span: Span | None) -> int:
         if opcode < FIRST_ROW or self.span != NOWHERE:
             return super()._append(opcode, args, shape, span)
-        self.span = self.source.here()
+        self.span = self.source.here(self.calls)
         node = super()._append(opcode, args, shape, span)
         self.span = NOWHERE
         return node
@@ -138,7 +143,7 @@ class TraceBuilder(Builder):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trail: object) -> None:
-        self.is_open = False
+        self.is_open, self.calls = False, None
         cause = error.__cause__ if isinstance(error, ValueError) else None
         if isinstance(cause, AssignedError):  # raised by NumPy's conversion to a number
             raise cause.of_an_array() from None

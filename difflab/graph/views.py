@@ -6,7 +6,7 @@ asked for, as the public names of the package are, so that a graph alone loads n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,6 +63,7 @@ class Views:
         values: bool = False,
         title: str | None = None,
         depth: int = 0,
+        open: str | Iterable[str] | None = None,
     ) -> Drawing:
         """Return the picture of the graph that ``difflab graph`` writes.
 
@@ -78,6 +79,12 @@ class Views:
         depth : int
             How many levels of loops, branches and custom functions are opened. Each is one box;
             opened, its functions are drawn in frames below.
+        open : str or iterable of str, optional
+            What is opened: names, ``"all"`` or ``"none"``. A composition, which is a call of a
+            Python function in the traced code or of a function of several operations such as
+            ``layer_norm``, is one box, or opened its operations and the compositions among them;
+            a loop, branch or custom function is opened in a frame below. By default those are
+            closed, and compositions are open as far as the picture stays readable.
 
         Returns
         -------
@@ -88,7 +95,7 @@ class Views:
         Raises
         ------
         InputError
-            `values` without a point, or a negative depth.
+            `values` without a point, a negative depth, or nothing of a name in `open`.
         PointError
             A value is missing, unknown or of the wrong shape.
 
@@ -97,8 +104,13 @@ class Views:
         >>> import difflab as dl
         >>> dl.parse("x*sin(y)").draw()
         <drawing of x*sin(y): 2 inputs · 2 operations · 1 output · depth 2>
+        >>> boxes = dl.parse("x: [3]; sum(layer_norm(x))").draw(open="none").diagram.boxes
+        >>> [box.lines[0] for box in boxes]
+        ['x', 'layer_norm', 'Σ', 'y']
         """
-        drawing: Drawing = _view("draw")(self, at, values=values, title=title, depth=depth)
+        drawing: Drawing = _view("draw")(
+            self, at, values=values, title=title, depth=depth, open=open
+        )
         return drawing
 
     def trace(

@@ -194,3 +194,16 @@ def test_what_the_derivative_keeps_goes_to_a_file(difflab, tmp_path):
     refused = difflab("graph", "x", "--memory", "--format", "dot")
     assert refused.code == 2
     assert "--memory writes a table, to which --format does not apply" in refused.err
+
+
+def test_compositions_open_on_request(difflab):
+    text = "x: [3]; sum(layer_norm(x)^2)"
+    closed = difflab("graph", text, "--open", "none").out
+    assert "layer#95;norm" in closed
+    assert "sqrt" not in closed
+    assert "layer#95;norm" not in difflab("graph", text).out.split("flowchart")[1]
+    assert difflab("graph", text, "--open", "all").out == difflab("graph", text).out
+    assert difflab("graph", text, "--open", "layer_norm").out == difflab("graph", text).out
+    wrong = difflab("graph", text, "--open", "norm")
+    assert wrong.code == 2
+    assert "choose from all, none, layer_norm" in wrong.err
