@@ -3,8 +3,8 @@
 A program changes a vector by operations, `scan`, `fori_loop`, `while_loop`, `cond` and
 `checkpoint`, three deep. The node's value is held to the same program in Python; its derivatives
 in both modes, every target's code (its accesses checked in some), batches and stacks are held to
-JAX's forward mode, or without JAX to differences of values. The text of the node and of its forward
-mode is read back.
+JAX's forward mode, or without JAX to differences of values; so is the printed Python. The text of
+the node and of its forward mode is read back.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import difflab as dl
+from difflab.errors import UnsupportedError
+from difflab.language.printers import python
 from tests.differential.search import Family
 
 try:
@@ -246,6 +248,8 @@ def check(program: Program) -> None:
     if target == "native" and find_spec("llvmlite") is None:
         target = "numpy"
     derived = dl.jacobian(f, mode="reverse")
+    check_printed(f, point, value)
+    check_printed(derived, point, slopes, tolerance)
     with checked_mode(program.bounds):
         for function, wanted, what in ((f, value, "value"), (derived, slopes, "slopes")):
             fast = dl.compile(function, target)
@@ -282,6 +286,22 @@ def check_stacks(program: Program, f: dl.Function, point: list[Any]) -> None:
     for place, (axis, one) in enumerate(zip(mapped, found, strict=True)):
         parts = np.split(slopes, 3, axis=-1)[place]
         same(one, parts if axis == 0 else np.sum(parts, axis=0), f"gradient of vmap, {place}")
+
+
+def check_printed(
+    f: dl.Function, point: list[Any], wanted: Any, tolerance: float = TOLERANCE
+) -> None:
+    """Hold the printed Python to the value; it has no products of matrices."""
+    try:
+        source = python(f)
+    except UnsupportedError as error:
+        if "'matmul'" in str(error):
+            return
+        raise
+    names: dict[str, Any] = {}
+    exec(source, names)
+    found = names["f"](*[part.tolist() for part in point])
+    same(np.reshape(found, np.shape(wanted)), wanted, source, tolerance)
 
 
 def check_text(f: dl.Function, point: list[Any]) -> None:

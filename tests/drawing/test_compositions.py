@@ -130,7 +130,7 @@ def test_calls_of_one_line_and_recursive_calls_differ() -> None:
     def halve(x: Any, depth: int) -> Any:
         return np.sin(x) * 2 if depth == 0 else np.cos(halve(x, depth - 1)) + 1
 
-    picture = dl.trace(lambda x: [halve(x, 2) for _ in range(1)][0] + 0 * x, 1.0)
+    picture = dl.trace(lambda x: next(halve(x, 2) for _ in range(1)) + 0 * x, 1.0)
     assert lines(picture.draw(open="none").diagram)["halve"] == 1
     assert lines(picture.draw(open="halve").diagram) == lines(picture.draw(open="all").diagram)
     twice = dl.trace(lambda x, y: halve(x, 0) + halve(y, 0), 1.0, 2.0)

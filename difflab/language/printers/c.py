@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
 from difflab.graph.names import shortened
+from difflab.language.printers.array_loops import flat_index
+from difflab.language.printers.statements import Tape
 from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import TABLE, helpers
 
@@ -26,7 +30,7 @@ _USED = frozenset(word for row in TABLE.values() for word in re.findall(r"[A-Za-
 _RESERVED = (
     frozenset(_KEYWORDS.split()) - {"x", "y"}
     | _USED
-    | {"INFINITY", "NAN", "calloc", "free", "sizeof"}
+    | {"INFINITY", "NAN", "NULL", "calloc", "free", "realloc"}
 )
 
 
@@ -72,16 +76,23 @@ def c(function: Function) -> str:
 class _C(StraightLinePrinter):
     language = "C99"
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function, _RESERVED)
+    otherwise = "} else {"
+
+    def __init__(self, function: Function, outer: _C | None = None) -> None:
+        super().__init__(function, _RESERVED, outer)
         self.declared: list[tuple[int, str, int]] = []
         """The intermediate arrays: index of the declaring line, name and size."""
+        self.tapes: list[Tape] = [] if outer is None else outer.tapes
+        self.end: str = "end" if outer is None else outer.end
+        if outer is not None:
+            return
         inputs = self.view.function.inputs
         pointers = ("x", "y") if not {"x", "y"} & set(inputs) else ("point", "result")
         plain = [_ascii(name) for name in inputs]
         self.point, self.result = (_unused(name, plain) for name in pointers)
         for name in (self.point, self.result):
             self.fresh.fresh(name)
+        self.end = self.fresh.fresh("end")
         for node, name in zip(self.view.function.input_nodes, plain, strict=True):
             self.names[node] = self.fresh.fresh(name)
 
@@ -90,18 +101,19 @@ class _C(StraightLinePrinter):
         self._unpack()
         self.compute()
         begins, ends = self._workspace()
+        kept, freed = self._kept()
         self._pack()
         inputs = shortened(self.view.function.inputs) or "nothing"
         outputs = shortened(self.view.function.output_names)
         head = [
             "#include <math.h>",
-            *(["#include <stdlib.h>"] if begins else []),
+            *(["#include <stdlib.h>"] if begins or kept else []),
             "",
             *[line for text in self._helpers() for line in (text, "")],
             f"/* {self.point}: {inputs}; {self.result}: {outputs} */",
             f"void f(const double *{self.point}, double *{self.result})",
         ]
-        return "\n".join([*head, "{", *begins, *self.lines, *ends, "}"])
+        return "\n".join([*head, "{", *begins, *kept, *self.lines, *freed, *ends, "}"])
 
     def _helpers(self) -> list[str]:
         """Return the definitions of the helper functions that the templates call."""
@@ -116,15 +128,31 @@ class _C(StraightLinePrinter):
         for line, name, size in self.declared:
             self.lines[line] = f"{self.indent}double *const {name} = {work} + {start};"
             start += size
-        outputs = sum(math.prod(self.graph.shape(node)) for node in self.view.outputs)
         begins = [
             f"double *const {work} = calloc({total}, sizeof(double));",
             f"if (!{work}) {{",
-            f"{self.indent}{self.loop('i', outputs)} {self.result}[i] = NAN;",
+            f"{self.indent}{self._undefined()}",
             f"{self.indent}return;",
             "}",
         ]
         return [self.indent + line for line in begins], [f"{self.indent}free({work});"]
+
+    def _undefined(self) -> str:
+        """Return the line that makes all outputs NAN."""
+        if isinstance(self.outer, _C):
+            return self.outer._undefined()
+        outputs = sum(math.prod(self.graph.shape(node)) for node in self.view.outputs)
+        return f"{self.loop('i', outputs)} {self.result}[i] = NAN;"
+
+    def _kept(self) -> tuple[list[str], list[str]]:
+        """Return the lines that declare the tapes and those that free them."""
+        begins = [f"double *{t.values} = NULL; long {t.room} = 0;" for t in self.tapes]
+        frees = [f"free({t.values});" for t in self.tapes]
+        label = [f"{self.end}:"] if frees else []
+        return [self.indent + line for line in begins], [
+            *label,
+            *[self.indent + line for line in frees],
+        ]
 
     def _unpack(self) -> None:
         """Name the used inputs; compilers warn about unused variables."""
@@ -168,6 +196,9 @@ class _C(StraightLinePrinter):
         return f"const {kind} {name} = {value};"
 
     def array(self, name: str, size: int) -> str:
+        if isinstance(self.outer, _C):  # declared once, and cleared at each turn
+            self.outer.add(self.outer.array(name, size))
+            return f"{self.loop('i', size)} {name}[i] = 0.0;"
         self.declared.append((len(self.lines), name, size))
         return f"double {name}[{size}] = {{0}};"
 
@@ -180,6 +211,131 @@ class _C(StraightLinePrinter):
 
     def assignment(self, target: str, sign: str, value: str) -> str:
         return f"{target} {sign} {value};"
+
+    def block(self, function: Function, names: Sequence[str]) -> _C:
+        found = _C(function, self)
+        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
+        return found
+
+    def carry(self, name: str, value: str, size: int | None) -> None:
+        if size is None:
+            self.add(f"double {name} = {value};")
+        else:
+            self.add(self.array(name, size))
+            self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
+
+    def ignore(self, name: str) -> None:
+        self.add(f"(void){name};")
+
+    def collected(self, elements: Sequence[str]) -> str:
+        name = self._room(len(elements))
+        for position, element in enumerate(elements):
+            self.add(self.assignment(f"{name}[{position}]", "=", element))
+        return name
+
+    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+        following = changes
+        if len(changes) > 1:
+            following = [(name, self._copied(value, size), size) for name, value, size in changes]
+        for name, after, size in following:
+            if size is None:
+                self.add(self.assignment(name, "=", after))
+            else:
+                self.loops([("i", size)], f"{name}[i]", "=", f"{after}[i]")
+
+    def _copied(self, value: str, size: int | None) -> str:
+        """Write a copy of a value and return its name."""
+        if size is None:
+            name = self.fresh.numbered("t")
+            self.add(self.scalar(name, value, None))
+            return name
+        name = self._room(size)
+        self.loops([("i", size)], f"{name}[i]", "=", f"{value}[i]")
+        return name
+
+    def _room(self, size: int) -> str:
+        """Return an array that is written before it is read, declared outside of the loop."""
+        name = self.fresh.numbered("t")
+        around = self.outer if isinstance(self.outer, _C) else self
+        around.add(around.array(name, size))
+        return name
+
+    def zeros(self, shape: Shape) -> str:
+        if not shape:
+            return "0.0"
+        name = self.fresh.numbered("t")
+        self.add(self.array(name, math.prod(shape)))
+        return name
+
+    def tape(self, shapes: Sequence[Shape]) -> Tape:
+        values, turns, room = (self.fresh.numbered("t") for _ in range(3))
+        found = Tape(values, turns, room, shapes)
+        self.tapes.append(found)
+        self.add(f"long {found.turns} = 0;")
+        return found
+
+    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+        turns, room, width = tape.turns, tape.room, sum(map(math.prod, tape.shapes))
+        grown = self.fresh.numbered("t")
+        self.add(f"if ({turns} == {room}) {{")
+        inner = [
+            f"{room} = 2*{room} + 64;",
+            f"double *const {grown} = realloc({tape.values}, {width}*{room}*sizeof(double));",
+            f"if (!{grown}) {{",
+            f"{self.indent}{self._undefined()}",
+            f"{self.indent}goto {self.end};",
+            "}",
+            f"{tape.values} = {grown};",
+        ]
+        self.add(*[self.indent + line for line in inner], indent=self.indent)
+        self.add("}")
+        for name, (start, size) in zip(names, _places(tape.shapes), strict=True):
+            place = flat_index((start, (width, 1)), [turns, "i"])
+            if size is None:
+                place = flat_index((start, (width,)), [turns])
+                self.add(self.assignment(f"{tape.values}[{place}]", "=", name))
+            else:
+                self.loops([("i", size)], f"{tape.values}[{place}]", "=", f"{name}[i]")
+        self.add(f"{turns}++;")
+
+    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+        width, names = sum(map(math.prod, tape.shapes)), []
+        for start, size in _places(tape.shapes):
+            place = flat_index((start, (width,)), [tape.turns])
+            names.append(
+                f"{tape.values}[{place}]" if size is None else f"({tape.values} + {place})"
+            )
+        return f"while ({tape.turns}-- > 0) {{", names
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        return f"const double *const {name} = {array} + {size}*{counter};"
+
+    def counting(self, counter: str, steps: int, reverse: bool) -> str:
+        if reverse:
+            return f"for (long {counter} = {steps}; {counter}-- > 0;) {{"
+        return f"{self.loop(counter, steps)} {{"
+
+    def going(self, condition: str) -> str:
+        return f"while ({condition}) {{"
+
+    def leave(self, condition: str) -> str:
+        return f"if (!({condition})) break;"
+
+    def when(self, condition: str) -> str:
+        return f"if ({condition}) {{"
+
+    def close(self) -> None:
+        self.add("}")
+
+
+def _places(shapes: Sequence[Shape]) -> list[tuple[int, int | None]]:
+    """Return where the values of one turn are on a tape, and the sizes of arrays."""
+    sizes = [math.prod(shape) for shape in shapes]
+    starts = [sum(sizes[:number]) for number in range(len(sizes))]
+    return [
+        (start, size if shape else None)
+        for start, size, shape in zip(starts, sizes, shapes, strict=True)
+    ]
 
 
 def _ascii(name: str) -> str:

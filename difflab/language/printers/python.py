@@ -5,9 +5,12 @@ from __future__ import annotations
 import keyword
 import math
 import re
+from collections.abc import Sequence
 
 from difflab.core.primitive import Primitive
 from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.language.printers.statements import Tape
 from difflab.language.printers.straight import StraightLinePrinter
 from difflab.primitives import TABLE, helpers
 
@@ -16,7 +19,9 @@ __all__ = ["python"]
 _MATH = frozenset(name for name in dir(math) if not name.startswith("_"))
 _WORD = re.compile(r"[A-Za-z]\w*")
 _USED = frozenset(word for row in TABLE.values() for word in _WORD.findall(row.python))
-_RESERVED = frozenset({*keyword.kwlist, *_USED, "f", "i", "range", "pi", "e", "inf", "nan"})
+_RESERVED = frozenset(
+    {*keyword.kwlist, *_USED, "f", "i", "range", "reversed", "pi", "e", "inf", "nan"}
+)
 
 
 def python(function: Function) -> str:
@@ -56,26 +61,30 @@ def python(function: Function) -> str:
 class _Python(StraightLinePrinter):
     language = "Python's math"
 
-    def __init__(self, function: Function) -> None:
-        super().__init__(function, _RESERVED)
-        spellings = [row.python for row in self.forms]
-        self.helpers = helpers.used(spellings, helpers.PYTHON)
-        texts = [*spellings, *self.helpers.values()]
-        self.imports = {word for text in texts for word in _WORD.findall(text)} & _MATH
-        for node, name in zip(
-            self.view.function.input_nodes, self.view.function.inputs, strict=True
-        ):
-            self.names[node] = self.fresh.fresh(name)
+    otherwise = "else:"
+
+    def __init__(self, function: Function, outer: _Python | None = None) -> None:
+        super().__init__(function, _RESERVED, outer)
+        self.imports: set[str] = set() if outer is None else outer.imports
+        if outer is None:
+            for node, name in zip(
+                self.view.function.input_nodes, self.view.function.inputs, strict=True
+            ):
+                self.names[node] = self.fresh.fresh(name)
 
     def source(self) -> str:
         """Return the source of the function."""
         parameters = ", ".join(self.names[node] for node in self.view.function.input_nodes)
         self.compute()
         results = [self._result(node) for node in self.view.outputs]
+        spellings = [row.python for row in self.forms]
+        defined = helpers.used(spellings, helpers.PYTHON)
+        texts = [*spellings, *defined.values()]
+        imports = {word for text in texts for word in _WORD.findall(text)} & _MATH | self.imports
         head = []
-        if self.imports:
-            head = [f"from math import {', '.join(sorted(self.imports))}", "", ""]
-        head += [line for text in self.helpers.values() for line in (text, "", "")]
+        if imports:
+            head = [f"from math import {', '.join(sorted(imports))}", "", ""]
+        head += [line for text in defined.values() for line in (text, "", "")]
         body = [*self.lines, f"{self.indent}return {', '.join(results)}"]
         return "\n".join([*head, f"def f({parameters}):", *body])
 
@@ -110,3 +119,58 @@ class _Python(StraightLinePrinter):
 
     def assignment(self, target: str, sign: str, value: str) -> str:
         return f"{target} {sign} {value}"
+
+    def block(self, function: Function, names: Sequence[str]) -> _Python:
+        found = _Python(function, self)
+        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
+        return found
+
+    def carry(self, name: str, value: str, size: int | None) -> None:
+        self.add(f"{name} = {value}")
+
+    def ignore(self, name: str) -> None:
+        """Python does not warn."""
+
+    def collected(self, elements: Sequence[str]) -> str:
+        return f"[{', '.join(elements)}]"
+
+    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+        if changes:  # lists are replaced, never changed
+            names, values, _ = zip(*changes, strict=True)
+            self.add(f"{', '.join(names)} = {', '.join(values)}")
+        elif not self.lines:
+            self.add("pass")
+
+    def zeros(self, shape: Shape) -> str:
+        return f"[0.0] * {math.prod(shape)}" if shape else "0.0"
+
+    def tape(self, shapes: Sequence[Shape]) -> Tape:
+        name = self.fresh.numbered("t")
+        self.add(f"{name} = []")
+        return Tape(name, "", "", shapes)
+
+    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+        self.add(f"{tape.values}.append(({', '.join(names)},))")
+
+    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+        names = [self.fresh.numbered("t") for _ in tape.shapes]
+        each = f"({', '.join(names)},)" if len(names) == 1 else ", ".join(names)
+        return f"for {each} in reversed({tape.values}):", names
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        return f"{name} = {array}[{size}*{counter}:{size}*{counter} + {size}]"
+
+    def counting(self, counter: str, steps: int, reverse: bool) -> str:
+        return f"for {counter} in {f'reversed(range({steps}))' if reverse else f'range({steps})'}:"
+
+    def going(self, condition: str) -> str:
+        return f"while {condition}:"
+
+    def leave(self, condition: str) -> str:
+        return f"if not ({condition}): break"
+
+    def when(self, condition: str) -> str:
+        return f"if {condition}:"
+
+    def close(self) -> None:
+        """Indentation ends a block."""

@@ -21,6 +21,7 @@ from difflab.language.printers.array_loops import MOVED, Move, flat_index, moves
 from difflab.language.printers.arrays import ArrayForms
 from difflab.language.printers.expressions import ExpressionPrinter
 from difflab.language.printers.forms import TemplateForm, make_form
+from difflab.language.printers.statements import PRINTED, Tape, statements
 from difflab.language.printers.view import PrintedGraph
 from difflab.language.printers.writer import write
 from difflab.primitives import constant_array, index, reshape, sum_in_order
@@ -42,22 +43,27 @@ class StraightLinePrinter(ExpressionPrinter):
         The function to print.
     reserved : set of str
         Names that no variable may have.
+    outer : StraightLinePrinter, optional
+        The printer of the function around, if this is a block in it.
     """
 
     language: str
     indent = "    "
 
-    def __init__(self, function: Function, reserved: Set[str]) -> None:
+    def __init__(
+        self, function: Function, reserved: Set[str], outer: StraightLinePrinter | None
+    ) -> None:
         super().__init__(PrintedGraph(function, companions=True))
-        self.fresh = FreshNames(reserved=reserved)
-        self.forms: dict[Primitive, TemplateForm] = {}
+        self.outer = outer
+        self.fresh: FreshNames = FreshNames(reserved=reserved) if outer is None else outer.fresh
+        self.forms: dict[Primitive, TemplateForm] = {} if outer is None else outer.forms
         printed = {row for row, uses in zip(self.view.rows, self.view.uses, strict=True) if uses}
         for row in self.graph.primitives:
             if row not in printed:
                 continue
             if row.shape is None:
                 self.forms[row] = self._made(row)
-            elif row not in MOVED:
+            elif row not in MOVED and not isinstance(row.holds, PRINTED):
                 raise UnsupportedError(
                     f"{self.language} has no function for the array operation '{row.name}'; "
                     "the text and LaTeX printers have, and difflab.compile runs it on NumPy"
@@ -94,6 +100,77 @@ class StraightLinePrinter(ExpressionPrinter):
     @abstractmethod
     def assignment(self, target: str, sign: str, value: str) -> str:
         """Return the line ``target = value`` or ``target += value``."""
+
+    @abstractmethod
+    def block(self, function: Function, names: Sequence[str]) -> StraightLinePrinter:
+        """Return the printer of a function inside this one, whose inputs have the given names."""
+
+    @abstractmethod
+    def carry(self, name: str, value: str, size: int | None) -> None:
+        """Write a variable that changes, and its first value; `size` is an array's."""
+
+    @abstractmethod
+    def ignore(self, name: str) -> None:
+        """Write that a value is not used, where compilers warn."""
+
+    @abstractmethod
+    def collected(self, elements: Sequence[str]) -> str:
+        """Return an array of elements."""
+
+    @abstractmethod
+    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+        """Write the assignments (variable, value, array's size) as if at once."""
+
+    @abstractmethod
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        """Return the line that names the `size` elements of an array at a step of a loop."""
+
+    @abstractmethod
+    def counting(self, counter: str, steps: int, reverse: bool) -> str:
+        """Return the head of a block that is repeated."""
+
+    @abstractmethod
+    def zeros(self, shape: Shape) -> str:
+        """Return a value of zeros."""
+
+    @abstractmethod
+    def tape(self, shapes: Sequence[Shape]) -> Tape:
+        """Write the beginning of a tape that keeps values of these shapes at each turn."""
+
+    @abstractmethod
+    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+        """Write the statements that append the current values to a tape."""
+
+    @abstractmethod
+    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+        """Return the head of a loop over a tape, the last turn first, and the values' names."""
+
+    otherwise: str
+    """The head of the other branch."""
+
+    @abstractmethod
+    def going(self, condition: str) -> str:
+        """Return the head of a block that is repeated while a condition holds."""
+
+    @abstractmethod
+    def leave(self, condition: str) -> str:
+        """Return the line that leaves a loop unless a condition holds."""
+
+    @abstractmethod
+    def when(self, condition: str) -> str:
+        """Return the head of a branch."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write the end of a block."""
+
+    def add(self, *lines: str, indent: str | None = None) -> None:
+        """Append lines, or, with their further indentation, those of a block."""
+        for line in lines:
+            if indent is None:
+                self.lines.append(self.indent + line)
+            else:
+                self.lines.append("\n".join(indent + each for each in line.split("\n")))
 
     def form(self, row: Primitive) -> TemplateForm:
         """Return the form that the constructor prepared."""
@@ -181,6 +258,12 @@ class StraightLinePrinter(ExpressionPrinter):
             return
         if row is constant_array:
             self.names[node] = self._constants(node)
+            return
+        if isinstance(row.holds, PRINTED):
+            name = self._name(node)
+            self.add(self.array(name, math.prod(shape)))
+            statements(self, row.holds, [self.expression(child) for child in children], name)
+            self.names[node] = name if shape else f"{name}[0]"
             return
         if shapes[0] and row is reshape:
             self.names[node] = self.names[children[0]] + ("" if shape else "[0]")

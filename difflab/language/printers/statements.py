@@ -1,0 +1,257 @@
+"""Loops, branches and checkpoints as statements of printed code.
+
+The function inside becomes a block, printed with the names of what surrounds it: a `scan` is a
+``for``, a `while_loop` a ``while``, a `cond` an ``if``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from difflab.graph.control import Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.language.printers.array_loops import flat_index
+
+if TYPE_CHECKING:
+    from difflab.language.printers.straight import StraightLinePrinter
+
+__all__ = ["PRINTED", "Tape", "statements"]
+
+PRINTED = (Branches, Checkpoint, Loop, WhileLoop, WhileLoopVjp)
+"""What rows hold that is printed as statements."""
+
+Target = tuple[str, int]
+"""An array, and where in it an output begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """Where a while loop keeps its values: variables for them, for their number and for room."""
+
+    values: str
+    turns: str
+    room: str
+    shapes: Sequence[Shape]
+
+
+def statements(printer: StraightLinePrinter, control: Any, values: Sequence[str], out: str) -> None:
+    """Write the statements that fill the array `out` with the outputs.
+
+    Parameters
+    ----------
+    printer : StraightLinePrinter
+        The printer of the function around.
+    control : Branches, Checkpoint, Loop, WhileLoop or WhileLoopVjp
+        What the row holds.
+    values : sequence of str
+        The arguments.
+    out : str
+        The name of the array.
+    """
+    for value, read in zip(values, _read(control), strict=True):
+        if not read:
+            printer.ignore(value)
+    if isinstance(control, Checkpoint):
+        printer.add(*_filled(printer, control.function, values, out), indent="")
+    elif isinstance(control, Branches):
+        yes = _filled(printer, control.true, values[1:], out)
+        no = _filled(printer, control.false, values[1:], out)
+        printer.add(printer.when(values[0]))
+        printer.add(*yes, indent=printer.indent)
+        printer.add(printer.otherwise)
+        printer.add(*no, indent=printer.indent)
+        printer.close()
+    elif isinstance(control, WhileLoopVjp):
+        _swept(printer, control, values, out)
+    else:
+        _repeated(printer, control, values, out)
+
+
+def _read(control: Any) -> list[bool]:
+    """Return for each argument whether it is read."""
+    reads = []
+    for function in control.functions:
+        needed = function.graph.needed_for(function.outputs)
+        reads.append([bool(needed[node]) for node in function.input_nodes])
+    either = list(map(any, zip(*reads[:2], strict=True)))
+    if isinstance(control, Checkpoint):
+        return either
+    if isinstance(control, Branches):
+        return [True, *either]
+    if isinstance(control, Loop):
+        return [True] * control.carries + either[control.carries :]
+    count = len(control.loop.output_shapes if len(reads) == 3 else control.output_shapes)
+    constants = either[count:]
+    if len(reads) == 3:  # the last arguments of the step back are the constants
+        back = reads[2][len(reads[2]) - len(constants) :]
+        constants = list(map(any, zip(constants, back, strict=True)))
+    return [True] * count + constants + [True] * (count * (len(reads) == 3))
+
+
+def _targets(out: str, shapes: Sequence[Shape]) -> list[Target]:
+    """Return where each output begins."""
+    found, start = [], 0
+    for shape in shapes:
+        found.append((out, start))
+        start += math.prod(shape)
+    return found
+
+
+def _filled(
+    printer: StraightLinePrinter, function: Function, values: Sequence[str], out: str
+) -> list[str]:
+    """Return the lines of a block that fills an array with the outputs of a function."""
+    block = printer.block(function, values)
+    block.compute()
+    targets = _targets(out, function.output_shapes)
+    for node, (_, start) in zip(block.view.outputs, targets, strict=True):
+        _stored(block, node, out, (start, (1,)), [])
+    return block.lines
+
+
+def _stored(
+    block: StraightLinePrinter,
+    node: int,
+    out: str,
+    affine: tuple[int, Shape],
+    counters: Sequence[str],
+) -> None:
+    """Write an output of a block into an array; the last stride of `affine` is its elements'."""
+    start, strides = affine
+    if block.graph.shape(node) and node not in block.listed:
+        size = math.prod(block.graph.shape(node))
+        place = flat_index(affine, [*counters, "i"])
+        block.loops([("i", size)], f"{out}[{place}]", "=", f"{block.names[node]}[i]")
+        return
+    for position, element in enumerate(block.elements(node), start):
+        place = flat_index((position, strides[:-1]), counters)
+        block.loops([], f"{out}[{place}]", "=", element)
+
+
+def _repeated(
+    printer: StraightLinePrinter, loop: Loop | WhileLoop, values: Sequence[str], out: str
+) -> None:
+    """Write a loop; what it carries has variables of its own."""
+    if isinstance(loop, WhileLoop):
+        carried = _while(printer, loop, values, None)
+        _results(printer, carried, loop.output_shapes, out)
+        return
+    shapes = loop.output_shapes[: loop.carries]
+    carried = _variables(printer, shapes, values)
+    counter = printer.fresh.numbered("k")
+    body = _step(printer, loop, [*carried, *values[loop.carries :]], counter)
+    starts = _targets(out, loop.output_shapes)[loop.carries :]
+    for node, (_, start) in zip(body.view.outputs[loop.carries :], starts, strict=True):
+        size = math.prod(body.graph.shape(node))
+        _stored(body, node, out, (start, (size, 1)), [counter])
+    head = printer.counting(counter, loop.steps, loop.reverse)
+    _closed(printer, head, body, carried)
+    _results(printer, carried, shapes, out)
+
+
+def _while(
+    printer: StraightLinePrinter, loop: WhileLoop, values: Sequence[str], tape: Tape | None
+) -> list[str]:
+    """Write a while loop and return the variables of its last value; a tape keeps the others."""
+    shapes = loop.output_shapes
+    carried = _variables(printer, shapes, values)
+    names = [*carried, *values[len(shapes) :]]
+    test = printer.block(loop.test, names)
+    test.compute()
+    going = test.expression(test.view.outputs[0])
+    body = printer.block(loop.body, names)
+    if tape is not None:
+        body.keep(tape, carried)
+    body.compute()
+    if test.lines:
+        body.lines[:0] = [*test.lines, test.indent + test.leave(going)]
+        going = "1"
+    _closed(printer, printer.going(going), body, carried)
+    return carried
+
+
+def _swept(
+    printer: StraightLinePrinter, sweep: WhileLoopVjp, values: Sequence[str], out: str
+) -> None:
+    """Write a while loop that keeps its values, and the steps back."""
+    loop, shapes = sweep.loop, sweep.output_shapes
+    count = len(loop.output_shapes)
+    inputs, bars = values[: len(shapes)], values[len(shapes) :]
+    tape = printer.tape(loop.output_shapes)
+    _while(printer, loop, inputs, tape)
+    zeros = [printer.zeros(shape) for shape in loop.constants]
+    carried = _variables(printer, shapes, [*bars, *zeros])
+    head, before = printer.unwind(tape)
+    body = printer.block(sweep.back, [*carried, *before, *inputs[count:]])
+    body.compute()
+    _closed(printer, head, body, carried)
+    _results(printer, carried, shapes, out)
+
+
+def _variables(
+    printer: StraightLinePrinter, shapes: Sequence[Shape], values: Sequence[str]
+) -> list[str]:
+    """Write variables with their first values, and return their names."""
+    carried = [printer.fresh.numbered("t") for _ in shapes]
+    for name, value, shape in zip(carried, values, shapes, strict=False):
+        printer.carry(name, value, math.prod(shape) if shape else None)
+    return carried
+
+
+def _closed(
+    printer: StraightLinePrinter, head: str, body: StraightLinePrinter, carried: Sequence[str]
+) -> None:
+    """Write a loop: its body, then the assignments of the next values."""
+    _advanced(body, carried)
+    printer.add(head)
+    printer.add(*body.lines, indent=printer.indent)
+    printer.close()
+
+
+def _results(
+    printer: StraightLinePrinter, carried: Sequence[str], shapes: Sequence[Shape], out: str
+) -> None:
+    """Write the last values of variables into an array."""
+    for name, (_, start), shape in zip(carried, _targets(out, shapes), shapes, strict=True):
+        if shape:
+            place = flat_index((start, (1,)), ["i"])
+            printer.loops([("i", math.prod(shape))], f"{out}[{place}]", "=", f"{name}[i]")
+        else:
+            printer.loops([], f"{out}[{start}]", "=", name)
+
+
+def _step(
+    printer: StraightLinePrinter, loop: Loop, values: Sequence[str], counter: str
+) -> StraightLinePrinter:
+    """Return the block of one step, in which looped arrays stand for their current elements."""
+    names, slices = list(values), []
+    for place in range(loop.carries, loop.carries + loop.arrays):
+        shape = loop.body.input_shapes[place]
+        names[place] = f"{values[place]}[{counter}]"
+        if shape:
+            names[place] = printer.fresh.numbered("t")
+            slices.append((place, names[place], math.prod(shape)))
+    body = printer.block(loop.body, names)
+    for place, name, size in slices:
+        if body.view.uses[body.view.function.input_nodes[place]]:
+            body.add(body.part(name, values[place], counter, size))
+    body.compute()
+    return body
+
+
+def _advanced(body: StraightLinePrinter, carried: Sequence[str]) -> None:
+    """Write the assignments of the next values, all of which are computed before the first."""
+    changes: list[tuple[str, str, int | None]] = []
+    for name, node in zip(carried, body.view.outputs, strict=False):
+        shape = body.graph.shape(node)
+        if node in body.listed:
+            value = body.collected(body.elements(node))
+        else:
+            value = body.names[node] if shape else body.expression(node)
+        if value != name:
+            changes.append((name, value, math.prod(shape) if shape else None))
+    body.advance(changes)
