@@ -44,6 +44,7 @@ difflab compare "x^2*sin(y)" --at x=1.5,y=pi/3 --plot picture.svg
 difflab compare "1/(1+exp(-x))" --at x=-700 --stabilise
 difflab compare @model.txt --at "w=[1,2,3]" -o model.json
 difflab compare model:loss --at "w=[0.5,1],x=2"
+difflab compare "ln(x1)+x1*x2-sin(x2)" --over x1=0.1:10,x2=-5:5 --plot map.png
 """
 
 
@@ -73,6 +74,19 @@ TargetOption = Annotated[
     ),
 ]
 NoTimingOption = Annotated[bool, typer.Option("--no-timing", help="Judge only; do not time calls.")]
+OverOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="x1=0.1:10,x2=-5:5", help="Judge at many points of these intervals instead."
+    ),
+]
+PointsOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="How many, with --over; 10,000 by default.")
+]
+ScaleOption = Annotated[
+    str | None,
+    typer.Option(metavar="x1=log", help="With --over: the points are even in the logarithm."),
+]
 
 
 def compare(
@@ -89,9 +103,20 @@ def compare(
     no_timing: NoTimingOption = False,
     explain_nan: ExplainNan = False,
     stabilise: StabiliseOption = False,
+    over: OverOption = None,
+    points: PointsOption = None,
+    scale: ScaleOption = None,
 ) -> int:
     """Differentiate EXPR by every method; judge and measure each."""
     names = parse_names(methods)
+    if over or points is not None or scale:
+        from difflab.cli.domain import DomainRequest, compare_over
+
+        request = DomainRequest(expression, over or [], points, scale, at or [], form, output, plot)
+        options: CompareOptions = {"methods": names, "order": order, "timeout": timeout}
+        options |= {"target": target, "seed": seed}
+        unused = {"--explain-nan": explain_nan, "--stabilise": stabilise, "--no-timing": no_timing}
+        return compare_over(request, options, [name for name, given in unused.items() if given])
     destination = None if output is None else check_destination(output)
     picture_file = None if plot is None else check_picture(plot)
     subject = Subject.of(expression, at)
@@ -104,7 +129,7 @@ def compare(
         point = checked_point(function, None, seed) if point is None else point
         aside = chosen is not ComparisonFormat.TABLE or destination is not None
         explain_point(function, point, aside=aside)
-    options: CompareOptions = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
+    options = {"methods": names, "order": order, "timeout": timeout, "seed": seed}
     options |= {"target": target, "timing": not no_timing}
     compared = subject.text if subject.traced is None else subject.traced
     result = _compared(compared, point, stabilise, options)

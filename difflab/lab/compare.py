@@ -26,7 +26,15 @@ if TYPE_CHECKING:
     from difflab.lab.measure import MethodCall
     from difflab.referee.referee import Referee, Reference
 
-__all__ = ["CompareOptions", "compare"]
+__all__ = [
+    "CompareOptions",
+    "Judge",
+    "compare",
+    "described",
+    "environment_of",
+    "parsed",
+    "start",
+]
 
 Packed = NDArray[float64]
 
@@ -93,35 +101,35 @@ def compare(
     """
     check_target(target)
     chosen = select(methods)
-    _start(chosen)
-    function = _function(expression, order, timeout)
+    start(chosen)
+    function = parsed(expression, order, timeout)
     _require_room(function, order, len(chosen))
     from difflab.diagnose.point_check import checked_point, packed
 
     point = checked_point(function, at, seed)
     x = packed(function, point)
-    judge = _Judge(truth or function, x, order, timeout)
+    judge = Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
     problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
     effort = Effort(problem, x)
     chosen = [effort.stoppable(method) for method in chosen]
-    _start(chosen)
+    start(chosen)
     rows = _rows(chosen, problem, x, judge, timing, progress)
     return Comparison(
-        expression=_described(function, None if truth else function.text),
+        expression=described(function, None if truth else function.text),
         point=point,
         point_chosen=at is None,
         order=order,
         value=np.asarray(function.values(x), dtype=float64),
         reference=judge.row(),
         methods=tuple(rows),
-        environment=_environment(
+        environment=environment_of(
             chosen, target=target, timeout=f"{timeout:g} s", seed=seed if at is None else None
         ),
     )
 
 
-def _environment(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
+def environment_of(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
     """Return the environment of the comparison: the machine, versions, and settings."""
     from difflab.lab.environment import environment, now
     from difflab.lab.provenance import packages
@@ -130,7 +138,7 @@ def _environment(methods: Sequence[Method], **settings: Any) -> dict[str, Any]:
     return {**environment(), "packages": ", ".join(versions), **settings, "date": now()}
 
 
-def _start(methods: Sequence[Method]) -> None:
+def start(methods: Sequence[Method]) -> None:
     """Start the processes of methods that have one, without waiting for them."""
     for method in methods:
         start = getattr(method, "start", None)
@@ -147,7 +155,14 @@ def _waited(methods: Sequence[Method]) -> None:
                 wait()
 
 
-def _function(expression: str | Function, order: int, timeout: float) -> Function:
+def parsed(expression: str | Function, order: int, timeout: float) -> Function:
+    """Return the function of a comparison.
+
+    Raises
+    ------
+    InputError
+        The text, the order or the time limit is invalid.
+    """
     from difflab.graph.function import Function
 
     if isinstance(expression, str):
@@ -181,7 +196,8 @@ def _require_room(function: Function, order: int, methods: int) -> None:
     require_memory(8 * rows * columns * (methods + 2), f"{each} for every method and the referee")
 
 
-def _described(function: Function, text: str | None) -> Expression:
+def described(function: Function, text: str | None) -> Expression:
+    """Return the description of a function, which has a text or is printed."""
     if text is None:
         from difflab.language.printers import text as printed
 
@@ -201,7 +217,7 @@ def _rows(
     methods: Sequence[Method],
     problem: Problem,
     x: Packed,
-    judge: _Judge,
+    judge: Judge,
     timing: bool,
     progress: Progress | None,
 ) -> list[MethodRow]:
@@ -254,7 +270,7 @@ def _timed(rows: Mapping[int, MethodRow], calls: Mapping[int, MethodCall]) -> di
 
 
 def _judged(
-    method: Method, problem: Problem, x: Packed, judge: _Judge, blank: MethodRow
+    method: Method, problem: Problem, x: Packed, judge: Judge, blank: MethodRow
 ) -> tuple[MethodRow, MethodCall]:
     """Return the row of a method without times, and its call for timing."""
     from difflab.lab.measure import answer
@@ -284,7 +300,7 @@ def _largest(errors: NDArray[float64]) -> float | None:
 
 
 @dataclass
-class _Judge:
+class Judge:
     """The referee at one point, called once; if it fails, every verdict is inconclusive."""
 
     function: Function

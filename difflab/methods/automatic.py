@@ -105,6 +105,10 @@ class AutomaticDerivative:
             return Estimate(on_host(self.fast(cupy.asarray(x))), None, 0)
         return Estimate(self.fast(x), None, 0)
 
+    def batch(self, points: NDArray[float64]) -> Estimate:
+        """Return the derivatives at the points ``(N, n)``."""
+        return self(points)
+
 
 def _refuse_endless(function: Function, mode: Mode, timeout: float) -> None:
     """Raise if building the derivative would take far longer than `timeout`.

@@ -10,11 +10,12 @@ other versions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function
     from difflab.methods.deadline import Deadline
 
-__all__ = ["Estimate", "Family", "Method", "Prepared", "Problem", "Size"]
+__all__ = ["Batched", "Estimate", "Family", "Method", "Prepared", "Problem", "Size", "stacked"]
 
 
 class Family(StrEnum):
@@ -99,6 +100,23 @@ class Estimate:
     evaluations: int
 
 
+def stacked(estimates: Sequence[Estimate]) -> Estimate:
+    """Return the estimates at one point or more as one: a value and an error for each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stacked([Estimate(np.eye(2), None, 3), Estimate(np.eye(2), None, 4)]).value.shape
+    (2, 2, 2)
+    """
+    errors = [found.error for found in estimates if found.error is not None]
+    return Estimate(
+        np.stack([found.value for found in estimates]),
+        np.stack(errors) if len(errors) == len(estimates) else None,
+        sum(found.evaluations for found in estimates),
+    )
+
+
 @dataclass(frozen=True)
 class Size:
     """Sizes of a derivative as an expression; None if not applicable to the method."""
@@ -123,6 +141,18 @@ class Prepared(Protocol):
 
     def __call__(self, x: NDArray[float64]) -> Estimate:
         """Return the derivative at the point `x` of shape ``(n,)``."""
+
+
+@runtime_checkable
+class Batched(Protocol):
+    """A derivative that is evaluated at many points in one call."""
+
+    def batch(self, points: NDArray[float64]) -> Estimate:
+        """Return the derivatives at the points ``(N, n)``, up to rounding those of a call at each.
+
+        The value and the error have the shape ``(N, m, n)``; the evaluations are those of all
+        points.
+        """
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["Errors", "errors", "exact", "nearest", "ulp_distance"]
+__all__ = ["Errors", "errors", "exact", "largest_errors", "nearest", "rough_ulps", "ulp_distance"]
 
 # Beyond these binary exponents a number rounds to infinity or to zero, so an exact ratio of
 # integers is not needed.
@@ -81,10 +81,8 @@ def nearest(number: Any) -> float:
 def _rounded(number: Fraction | float) -> float:
     if isinstance(number, float):
         return number
-    try:
-        return number.numerator / number.denominator
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+    size = _quotient(abs(number.numerator), number.denominator)
+    return size if number >= 0 else -size
 
 
 def ulp_distance(value: float, truth: Any) -> float:
@@ -96,6 +94,19 @@ def ulp_distance(value: float, truth: Any) -> float:
     (1.0, 1.0, True)
     """
     return _distances(value, exact(truth))[2]
+
+
+def rough_ulps(value: NDArray[float64], truth: NDArray[float64]) -> NDArray[float64]:
+    """Return the errors in ULPs against a rounded truth, to rank them; half a unit may be missing.
+
+    Examples
+    --------
+    >>> rough_ulps(np.array([1.0, np.nan]), np.array([1.0 + 2**-51, 1.0])).tolist()
+    [2.0, nan]
+    """
+    with np.errstate(all="ignore"):
+        found: NDArray[float64] = np.abs(value - truth) / np.spacing(np.abs(truth))
+    return found
 
 
 def errors(value: NDArray[float64], truth: NDArray[Any]) -> Errors:
@@ -118,6 +129,36 @@ def errors(value: NDArray[float64], truth: NDArray[Any]) -> Errors:
     return Errors(absolute, relative, ulps)
 
 
+def largest_errors(
+    kinds: Errors, precise: NDArray[Any], truth: NDArray[float64], bounds: NDArray[float64]
+) -> tuple[NDArray[float64], NDArray[float64], NDArray[float64]]:
+    """Return the largest absolute error, relative error and error in ULPs at each of N points.
+
+    Parameters
+    ----------
+    kinds : Errors
+        The errors of the elements, ``(N, m, n)``.
+    precise, truth, bounds : ndarray (N, m, n)
+        The derivatives in mpmath, rounded, and the bounds of their errors.
+
+    Returns
+    -------
+    tuple of ndarray (N,)
+        Minus infinity where no element has such an error; nan where the method returned nan.
+    """
+    # A difference within the referee's own error bound counts as zero.
+    visible = ~(np.isfinite(bounds) & (kinds.absolute <= bounds))
+    exists = ~np.isnan(truth)
+    zero = np.array([exact(t) == 0 for t in precise.flat], dtype=bool).reshape(truth.shape)
+    nonzero = exists & ~zero
+    found = ((kinds.absolute, exists), (kinds.relative, nonzero), (kinds.ulps, nonzero))
+    absolute, relative, ulps = (
+        np.where(index, np.where(visible, part, 0.0), -math.inf).max(axis=(1, 2), initial=-math.inf)
+        for part, index in found
+    )
+    return absolute, relative, ulps
+
+
 def _distances(value: float, truth: Fraction | float) -> tuple[float, float, float]:
     if math.isnan(value) or truth != truth:
         return math.nan, math.nan, math.nan
@@ -126,9 +167,20 @@ def _distances(value: float, truth: Fraction | float) -> tuple[float, float, flo
         # Infinity is the correct result for a truth beyond the largest float64.
         distance = 0.0 if value == closest else math.inf
         return distance, distance, distance
-    gap = abs(Fraction(value) - Fraction(truth))
+    # Integers, not reduced fractions: a common divisor costs more than it saves.
+    over, under = value.as_integer_ratio()
+    top, bottom = truth.as_integer_ratio()
+    gap, unit = abs(over * bottom - top * under), under * bottom
     if not gap:
         return 0.0, 0.0, 0.0
-    ulp = Fraction(math.ulp(closest)) if closest else Fraction(math.ulp(0.0))
-    relative = _rounded(gap / abs(Fraction(truth))) if truth else math.inf
-    return _rounded(gap), relative, _rounded(gap / ulp)
+    ulp, ulp_unit = math.ulp(closest).as_integer_ratio()
+    relative = _quotient(gap, under * abs(top)) if top else math.inf
+    return _quotient(gap, unit), relative, _quotient(gap * ulp_unit, unit * ulp)
+
+
+def _quotient(over: int, under: int) -> float:
+    """Return the quotient of two positive integers, rounded once."""
+    try:
+        return over / under
+    except OverflowError:
+        return math.inf

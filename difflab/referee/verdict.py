@@ -35,9 +35,9 @@ from difflab.core.quantities import error
 from difflab.methods.protocol import Estimate, Family
 from difflab.referee.limits import Regularity
 from difflab.referee.referee import Reference
-from difflab.referee.ulp import Errors, errors, exact, nearest
+from difflab.referee.ulp import Errors, errors, exact, largest_errors, nearest
 
-__all__ = ["Judgement", "Verdict", "judge"]
+__all__ = ["Judgement", "Verdict", "judge", "reproduced"]
 
 EntryIndex = tuple[int, int]
 Sensitivity = Callable[[Iterable[EntryIndex]], Mapping[EntryIndex, float]]
@@ -183,16 +183,30 @@ def _outward(number: float, rounding: str) -> str:
 
 def _largest(kinds: Errors, reference: Reference) -> tuple[float | None, ...]:
     """Return the largest absolute error, relative error and error in ULPs."""
-    # A difference within the referee's own error bound counts as zero.
-    visible = ~(np.isfinite(reference.bounds) & (kinds.absolute <= reference.bounds))
-    truth = reference.jacobian
-    exists = ~np.isnan(truth)
-    nonzero = exists & np.array([exact(t) != 0 for t in reference.exact.flat]).reshape(truth.shape)
-    found = ((kinds.absolute, exists), (kinds.relative, nonzero), (kinds.ulps, nonzero))
-    return tuple(
-        float(np.where(visible, part, 0.0)[index].max()) if index.any() else None
-        for part, index in found
+    parts = Errors(*(part[None] for part in (kinds.absolute, kinds.relative, kinds.ulps)))
+    found = largest_errors(
+        parts, reference.exact[None], reference.jacobian[None], reference.bounds[None]
     )
+    return tuple(None if np.isneginf(part[0]) else float(part[0]) for part in found)
+
+
+def reproduced(
+    value: NDArray[float64], truth: NDArray[float64], family: Family
+) -> NDArray[np.bool_]:
+    """Return the mask of finite derivatives that a method of a family reproduces.
+
+    Examples
+    --------
+    >>> reproduced(np.array([1.0, 2.0]), np.array([1.0 + 1e-7, 2.0]), Family.NUMERIC).tolist()
+    [True, True]
+    >>> reproduced(np.array([1.0, 2.0]), np.array([1.0 + 1e-7, 2.0]), Family.AUTOMATIC).tolist()
+    [False, True]
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        close = np.abs(value - truth) <= RTOL[family] * np.abs(truth)
+    close &= np.isfinite(truth)
+    same: NDArray[np.bool_] = close | (value == truth)
+    return same
 
 
 def _excusable(index: EntryIndex, reference: Reference) -> bool:
@@ -234,6 +248,7 @@ class _Entries:
         self.reference = reference
         self.truth = reference.jacobian
         self.value = np.asarray(estimate.value, dtype=float64).reshape(self.truth.shape)
+        self.family = family
         self.numeric = family is Family.NUMERIC
         self.rtol = RTOL[family]
         self.bars = (
@@ -255,10 +270,7 @@ class _Entries:
     def _plain(self) -> NDArray[np.bool_]:
         """Return the mask of finite derivatives that the method reproduces."""
         regular = np.isin(self.reference.regularity, (Regularity.SMOOTH, Regularity.ONE_SIDED))
-        with np.errstate(invalid="ignore", over="ignore"):
-            close = np.abs(self.value - self.truth) <= self.rtol * np.abs(self.truth)
-        close &= np.isfinite(self.truth)
-        plain: NDArray[np.bool_] = regular & (close | (self.value == self.truth))
+        plain: NDArray[np.bool_] = regular & reproduced(self.value, self.truth, self.family)
         return plain
 
     def _entry(self, index: EntryIndex) -> tuple[Verdict, str]:

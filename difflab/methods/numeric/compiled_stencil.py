@@ -94,6 +94,12 @@ class CompiledStencil:
         count = self._count
         return (found[:count], found[count:-1]) if found[-1] else None
 
+    def batch(self, points: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Return Jacobians and errors, flat, and which points settled, at the points ``(N, n)``."""
+        found = self._fast(points)
+        count = self._count
+        return found[:, :count], found[:, count:-1], found[:, -1] != 0
+
 
 def stencil_function(function: Function, rule: DifferenceRule) -> Function:
     """Return values, errors and whether all are settled, as one vector of 2·m·n + 1 elements.

@@ -30,8 +30,8 @@ from difflab.methods.numeric.adaptive import first_derivatives
 from difflab.methods.numeric.finite import CENTRAL
 from difflab.methods.numeric.richardson import RICHARDSON
 from difflab.methods.numeric.rules import require_order
-from difflab.methods.numeric.stencil import LEAST, StencilSampler, ladder, lead_points, scale_of
-from difflab.methods.protocol import Estimate, Family, Problem, Size
+from difflab.methods.numeric.stencil import LEAST, StencilSampler, lead_points, scale_of
+from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -78,6 +78,20 @@ class PreparedComplexStep:
                 value, error = _hessian(self.problem, sampler, x)
             else:
                 value, error = _jacobian(self.problem, sampler, x)
+        return Estimate(value, error, sampler.count)
+
+    def batch(self, points: Array) -> Estimate:
+        """Return the derivatives at the points ``(N, n)``."""
+        if self.problem.order == 2:
+            return stacked([self(x) for x in points])
+        sampler = StencilSampler(self.problem)
+        together = max(1, sampler.rows // (_REPLICATES * self.problem.n))
+        with np.errstate(all="ignore"):
+            parts = [
+                _jacobians(self.problem, sampler, points[start : start + together])
+                for start in range(0, len(points), together)
+            ]
+        value, error = map(np.concatenate, zip(*parts, strict=True))
         return Estimate(value, error, sampler.count)
 
 
@@ -131,8 +145,9 @@ def _require_analytic(function: Function) -> None:
 def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
     """Return ``Im f``, ``(N, n, m)``, at the points ``(N, n)`` with a step i h added in turn.
 
-    A function that returns real values for complex points gives zeros; the comparison
-    with central differences shows whether these are right.
+    The steps are ``(n,)``, or ``(N, n)`` where every point has its own. A function that returns
+    real values for complex points gives zeros; the comparison with central differences shows
+    whether these are right.
     """
     count, n = points.shape
     out = np.zeros((count, n, sampler.m))
@@ -140,7 +155,7 @@ def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
     for start in range(0, n, block):
         chosen = np.arange(start, min(start + block, n))
         stack = np.repeat(points[:, None, :], chosen.size, axis=1).astype(np.complex128)
-        stack[:, chosen - start, chosen] += 1j * steps[chosen]
+        stack[:, chosen - start, chosen] += 1j * steps[..., chosen]
         values = sampler(stack.reshape(-1, n)).reshape(count, chosen.size, -1)
         # If the value overflows, the imaginary part may result from inf - inf.
         out[:, chosen] = np.where(np.isfinite(np.real(values)), np.imag(values), np.nan)
@@ -148,45 +163,70 @@ def _imaginary(sampler: StencilSampler, points: Array, steps: Array) -> Array:
 
 
 def _replicated(
-    sampler: StencilSampler, x: Array, steps: Array, apart: float
+    sampler: StencilSampler, points: Array, steps: Array, apart: float
 ) -> tuple[Array, Array]:
-    """Return the derivatives ``(n, m)`` at `x`, and third differences of those near it."""
-    beside = lead_points(x, scale_of(x), apart)[:_REPLICATES]
-    slopes = _imaginary(sampler, beside, steps) / steps[:, None]
-    return slopes[0], np.abs(np.diff(slopes, 3, axis=0)).max(axis=0)
+    """Return the derivatives ``(N, n, m)``, and third differences of those near each point."""
+    near = lead_points(points[:, None], scale_of(points)[:, None], apart)[:, :_REPLICATES]
+    beside = np.repeat(steps, _REPLICATES, axis=0)
+    slopes = _imaginary(sampler, near.reshape(-1, near.shape[2]), beside) / beside[:, :, None]
+    slopes = slopes.reshape(*near.shape, -1)
+    return slopes[:, 0], np.abs(np.diff(slopes, 3, axis=1)).max(axis=1)
 
 
 def _jacobian(problem: Problem, sampler: StencilSampler, x: Array) -> tuple[Array, Array]:
-    steps = complex_steps(x)
-    value, noise = _replicated(sampler, x, steps, _NOISE_STEP)
-    if (noise > _ROUGH * np.abs(value)).any():
+    value, error = _jacobians(problem, sampler, x[None])
+    return value[0], error[0]
+
+
+def _jacobians(problem: Problem, sampler: StencilSampler, points: Array) -> tuple[Array, Array]:
+    """Return the Jacobians and their errors, ``(N, m, n)``."""
+    steps = complex_steps(points)
+    value, noise = _replicated(sampler, points, steps, _NOISE_STEP)
+    rough = (noise > _ROUGH * np.abs(value)).any(axis=(1, 2))
+    if rough.any():
         # Very close to an edge of the domain or a pole, the replicates differ themselves.
-        noise = np.fmin(noise, _replicated(sampler, x, steps, _SHORT_STEP)[1])
-    least = 4.0 * LEAST / steps[:, None]
+        again = _replicated(sampler, points[rough], steps[rough], _SHORT_STEP)[1]
+        noise[rough] = np.fmin(noise[rough], again)
+    least = 4.0 * LEAST / steps[:, :, None]
     error = 4.0 * _EPS * np.abs(value) + np.nan_to_num(4.0 * noise) + least
-    center = sampler(x[None, :])[0]
+    center = sampler(points)[:, None]
     # A derivative of exactly zero may be one that cancelled: `sin(x) / x` at 1e-8.
-    unseen = _EPS * np.abs(center) / np.maximum(scale_of(x), 2.0**-26)[:, None]
+    unseen = _EPS * np.abs(center) / np.maximum(scale_of(points), 2.0**-26)[:, :, None]
     error = np.where(value == 0, np.maximum(error, unseen), error)
-    suspect = _unlike_central(sampler, x, value, center)
-    if suspect.any():
-        error = _compared(problem, sampler, x, value, error, suspect)
+    suspect = _unlike_central(sampler, points, value, center)
+    for k in np.flatnonzero(suspect.any(axis=(1, 2))):
+        error[k] = _compared(problem, sampler, points[k], value[k], error[k], suspect[k])
     error[~np.isfinite(value)] = np.inf
-    return value.T, error.T
+    return value.swapaxes(1, 2), error.swapaxes(1, 2)
 
 
 def _unlike_central(
-    sampler: StencilSampler, x: Array, value: Array, center: Array
+    sampler: StencilSampler, points: Array, value: Array, center: Array
 ) -> NDArray[np.bool_]:
     """Return which derivatives a plain central difference does not confirm."""
-    steps = np.cbrt(_EPS) * scale_of(x)
-    values, moved = ladder(sampler, x, np.arange(x.size), np.stack([steps, -steps]))
-    width = (moved[0] - moved[1])[:, None]
+    steps = np.cbrt(_EPS) * scale_of(points)
+    moved = np.stack([points + steps, points - steps])
+    values = _beside(sampler, points, moved)
+    width = (moved[0] - moved[1])[:, :, None]
     central = (values[0] - values[1]) / width
     half_jump = np.abs(values[0] + values[1] - 2.0 * center) / width
-    size = np.maximum(np.abs(value), np.abs(center) / np.maximum(scale_of(x), 1.0)[:, None])
+    size = np.maximum(np.abs(value), np.abs(center) / np.maximum(scale_of(points), 1.0)[:, :, None])
     unlike = np.abs(central - value) + half_jump > _ALIKE * size
     return np.asarray(unlike & np.isfinite(central))
+
+
+def _beside(sampler: StencilSampler, points: Array, moved: Array) -> Array:
+    """Return the values ``(2, N, n, m)`` with each component in turn at its `moved` ones."""
+    count, n = points.shape
+    out = np.empty((*moved.shape, sampler.m))
+    block = max(1, sampler.rows // (2 * count))
+    for start in range(0, n, block):
+        chosen = np.arange(start, min(start + block, n))
+        stack = np.tile(points[None, :, None, :], (2, 1, chosen.size, 1))
+        stack[:, :, chosen - start, chosen] = moved[:, :, chosen]
+        values = sampler(stack.reshape(-1, n))
+        out[:, :, chosen] = values.reshape(2, count, chosen.size, -1)
+    return out
 
 
 def _compared(

@@ -32,7 +32,7 @@ from difflab.methods.numeric.extrapolation import EVEN, FULL, plain
 from difflab.methods.numeric.rules import DifferenceRule, SecondRule, require_order
 from difflab.methods.numeric.second import second_derivatives
 from difflab.methods.numeric.stencil import StencilSampler
-from difflab.methods.protocol import Estimate, Family, Problem, Size
+from difflab.methods.protocol import Estimate, Family, Problem, Size, stacked
 
 __all__ = ["CENTRAL", "FORWARD", "Differences", "PreparedDifferences", "steps"]
 
@@ -68,6 +68,20 @@ class PreparedDifferences:
             value, error = second_derivatives(self.second, sampler, x, found)
             return Estimate(value, error, sampler.count)
         return Estimate(found.value.T, found.error.T, sampler.count)
+
+    def batch(self, points: Array) -> Estimate:
+        """Return the derivatives at the points ``(N, n)``; those that do not settle one by one."""
+        if self.compiled is None:
+            return stacked([self(x) for x in points])
+        value, error, settled = self.compiled.batch(points)
+        shape = (len(points), self.problem.m, self.problem.n)
+        value, error = value.reshape(shape), error.reshape(shape)
+        count = int(settled.sum()) * self.compiled.evaluations
+        for index in np.flatnonzero(~settled):
+            found = self(points[index])
+            value[index], error[index] = found.value, found.error
+            count += found.evaluations
+        return Estimate(value, error, count)
 
 
 @dataclass(frozen=True)

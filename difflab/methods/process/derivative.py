@@ -90,6 +90,11 @@ class ProcessDerivative:
         estimate: Estimate = self._ask("value", x)
         return estimate
 
+    def batch(self, points: NDArray[float64]) -> Estimate:
+        """Return the derivatives at the points ``(N, n)``, in one message."""
+        estimate: Estimate = self._ask("batch", points)
+        return estimate
+
     def elapsed(self, x: NDArray[float64], repeats: int) -> float:
         """Return the seconds that `repeats` calls at `x` take in the process."""
         seconds: float = self._ask("elapsed", x, repeats)

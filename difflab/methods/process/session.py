@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from difflab.methods.process.derivative import PreparedFacts
 from difflab.methods.process.worker import Handlers
-from difflab.methods.protocol import Estimate, Problem
+from difflab.methods.protocol import Estimate, Problem, stacked
 from difflab.methods.timer import elapsed, peak_of
 
 __all__ = ["DerivativeSession"]
@@ -29,6 +29,7 @@ class DerivativeSession(ABC):
         return {
             "prepare": self.prepare,
             "value": self.value,
+            "batch": self.batch,
             "elapsed": self.elapsed,
             "peak": self.peak,
         }
@@ -49,6 +50,11 @@ class DerivativeSession(ABC):
     @abstractmethod
     def value(self, number: int, x: NDArray[float64]) -> Estimate:
         """Return the derivative at `x`."""
+
+    def batch(self, number: int, points: NDArray[float64]) -> Estimate:
+        """Return the derivatives at the points ``(N, n)``."""
+        points.flags.writeable = False
+        return stacked([self.value(number, x) for x in points])
 
     def elapsed(self, number: int, x: NDArray[float64], repeats: int) -> float:
         """Return the seconds that `repeats` calls take in this process, excluding communication."""

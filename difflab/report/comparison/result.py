@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from difflab.core.files import write_whole
+from difflab.errors import InputError
 from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
+from difflab.lab.domain.compare import DomainOptions, compare_domain
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
 from difflab.report.comparison import side_by_side
 from difflab.report.comparison import table as tables
+from difflab.report.domain.result import DomainResult
 from difflab.report.terminal import WIDTH
 
 if TYPE_CHECKING:
@@ -103,6 +106,16 @@ def compare(
 ) -> StabilisedResult: ...
 
 
+@overload
+def compare(
+    expression: str | Function,
+    at: Mapping[str, Any] | None = None,
+    *,
+    over: Mapping[str, Any],
+    **options: Unpack[DomainOptions],
+) -> DomainResult: ...
+
+
 def compare(
     expression: str | Function,
     at: Mapping[str, Any] | None = None,
@@ -114,7 +127,11 @@ def compare(
     seed: int = 0,
     target: str = "auto",
     stabilise: bool = False,
-) -> Result | StabilisedResult:
+    over: Mapping[str, Any] | None = None,
+    points: int = 10_000,
+    scale: Mapping[str, str] | None = None,
+    resume: str | Path | None = None,
+) -> Result | StabilisedResult | DomainResult:
     """Differentiate a function by every method; judge and measure each result.
 
     Parameters
@@ -139,12 +156,25 @@ def compare(
         The target to which `forward` and `reverse` are compiled; see `difflab.compile`.
     stabilise : bool
         Whether to compare also the stabilised function; see `difflab.stabilise`.
+    over : mapping of str to (float, float), optional
+        The interval of each input that varies: the methods are judged at many points of this
+        domain, a scrambled Sobol sequence of `seed`, and the worst point of each is searched by a
+        further scan and differential evolution. `at` then gives the other inputs, and `timeout`
+        is the time limit of each block of points, and of the referee at each point.
+    points : int
+        How many points, with `over`.
+    scale : mapping of str to str, optional
+        ``"log"`` for an input whose points are even in the logarithm, with `over`.
+    resume : str or path, optional
+        With `over`, a file that keeps finished blocks of points until the comparison is done:
+        an interrupted one goes on from it.
 
     Returns
     -------
-    Result or StabilisedResult
+    Result, StabilisedResult or DomainResult
         A row per method; the row of a method that is unsupported, times out or fails says why.
-        With `stabilise` it has `plain`, `stabilised` and `rewriting`.
+        With `stabilise` it has `plain`, `stabilised` and `rewriting`. With `over` a row has the
+        share of each verdict, the errors at 50, 99 and 100 % of the points, and the worst point.
 
     Raises
     ------
@@ -158,10 +188,31 @@ def compare(
     (True, array([[0.87758256]]))
     >>> print(result.table().splitlines()[0])
     f         sin(x)
+    >>> found = compare("sin(x)", over={"x": (0, 3)}, points=20, methods=["forward"])
+    >>> found.methods[0].shares["agree"]
+    1.0
     >>> both = compare("1 - cos(x)", {"x": 1e-9}, timing=False, stabilise=True)
     >>> both.plain.value, both.stabilised.value
     (array([0.]), array([5.e-19]))
     """
+    if over is not None:
+        if stabilise:
+            raise InputError("stabilise is for one point, and over gives a domain")
+        return DomainResult.of(
+            compare_domain(
+                expression,
+                over,
+                at,
+                points=points,
+                scale=scale,
+                methods=methods,
+                order=order,
+                timeout=timeout,
+                seed=seed,
+                target=target,
+                resume=resume,
+            )
+        )
     options = CompareOptions(
         methods=methods, timing=timing, order=order, timeout=timeout, seed=seed, target=target
     )

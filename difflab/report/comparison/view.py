@@ -27,12 +27,11 @@ from difflab.lab.recommend import recommend
 from difflab.lab.record import SAMPLES, Comparison, MethodRow, ReferenceRow, Variable
 from difflab.methods.protocol import Size
 from difflab.report.point import point_text
-from difflab.report.style import clean, shorten
+from difflab.report.style import SHOWN_EXPRESSION, clean, shorten
 
 __all__ = ["ComparisonView", "view"]
 
 SHOWN_ENTRIES = 6
-SHOWN_EXPRESSION = 280
 
 
 def _sizes(size: Size | None) -> str:

@@ -1,0 +1,168 @@
+"""``difflab compare --over``: every method over a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from difflab.cli.functions import Subject
+from difflab.cli.options import parse_names, parse_point
+from difflab.cli.output import (
+    ProgressLine,
+    check_destination,
+    check_picture,
+    deliver,
+    report_format,
+    say,
+    screen,
+)
+from difflab.core.place import SourceLocation
+from difflab.errors import InputError, PointError
+
+if TYPE_CHECKING:
+    from difflab.lab.compare import CompareOptions
+    from difflab.lab.domain.compare import DomainOptions
+    from difflab.lab.domain.record import DomainComparison
+
+__all__ = ["DomainFormat", "DomainRequest", "compare_over", "parse_ranges"]
+
+
+class DomainFormat(StrEnum):
+    """The output format of a comparison over a domain."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
+    HTML = "html"
+    PARQUET = "parquet"
+
+
+@dataclass(frozen=True)
+class DomainRequest:
+    """The arguments of ``difflab compare`` that a comparison over a domain reads itself."""
+
+    expression: str
+    over: Sequence[str]
+    points: int | None
+    scale: str | None
+    at: Sequence[str]
+    form: StrEnum | None
+    output: str | None
+    plot: str | None
+
+
+def compare_over(request: DomainRequest, common: CompareOptions, unused: Sequence[str] = ()) -> int:
+    """Judge every method over a domain, and write the result.
+
+    Finished blocks are kept beside the file of ``-o`` until that is written, so that the same
+    command goes on after an interruption.
+    """
+    if not request.over:
+        raise InputError("--points and --scale are for a domain", hint="--over x1=0.1:10")
+    if unused:
+        raise InputError(f"{unused[0]} is for one point, and --over gives a domain")
+    destination = None if request.output is None else check_destination(request.output)
+    picture_file = None if request.plot is None else check_picture(request.plot)
+    over = parse_ranges(request.over)
+    subject = Subject.of(request.expression, request.at)
+    form = None if request.form is None else DomainFormat(request.form)
+    chosen = report_format(form, destination, DomainFormat)
+    if chosen is DomainFormat.PARQUET:
+        from difflab.core.optional import require
+
+        require("pyarrow", extra="parquet")
+    options: DomainOptions = {"scale": _scales(request.scale)}
+    if request.points is not None:
+        options["points"] = request.points
+    if destination is not None:
+        options["resume"] = destination.with_name(f"{destination.name}.partial")
+    at = subject.point
+    if subject.traced is not None and at is not None:
+        at = {name: value for name, value in at.items() if name not in over}
+    result = _compared(subject, over, at, {**common, **options})
+    files: dict[Path, bytes] = {}
+    if picture_file is not None:
+        from difflab.report.domain.plots import picture
+
+        files[picture_file] = picture(result, picture_file.suffix[1:].lower())
+    deliver(_written(result, chosen, to_file=destination is not None), destination, files)
+    return 0 if result.agreed else 1
+
+
+def parse_ranges(texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Return the intervals of the ``--over`` options, such as ``x1=0.1:10,x2=-pi:pi``.
+
+    Raises
+    ------
+    PointError
+        An option cannot be read, or gives a name twice; the error marks the text.
+
+    Examples
+    --------
+    >>> parse_ranges(["x=0:1, y=-1e3:pi/2"])
+    {'x': (0.0, 1.0), 'y': (-1000.0, 1.5707963267948966)}
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        start = 0
+        for item in text.split(","):
+            name, _, value = item.partition("=")
+            low, _, high = value.partition(":")
+            name = name.strip()
+            place = SourceLocation(text or None, (start, start + max(len(item), 1)))
+            start += len(item) + 1
+            if not (name and low.strip() and high.strip()):
+                fault = "an interval is written as name=low:high"
+                raise place.error(PointError, fault, "x1=0.1:10,x2=-5:5")
+            if name in found:
+                raise place.error(PointError, f"{name!r} is given twice")
+            ends = [(parse_point([f"{name}={end.strip()}"]) or {})[name] for end in (low, high)]
+            found[name] = (ends[0], ends[1])
+    return found
+
+
+def _compared(
+    subject: Subject, over: dict[str, Any], at: dict[str, Any] | None, options: dict[str, Any]
+) -> DomainComparison:
+    from difflab.lab.domain.compare import compare_domain
+
+    progress = ProgressLine(patience=1.0)
+    expression = subject.text if subject.traced is None else subject.traced
+    try:
+        return compare_domain(expression, over, at, progress=progress, notify=say, **options)
+    finally:
+        progress.clear()
+
+
+def _scales(text: str | None) -> dict[str, str]:
+    """Return the scales of ``--scale x1=log,x2=linear``."""
+    found: dict[str, str] = {}
+    for item in parse_names(text) or []:
+        name, equals, scale = item.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"a scale is written as name=log, not {item!r}", hint="--scale x1=log")
+        found[name.strip()] = scale.strip()
+    return found
+
+
+def _written(result: DomainComparison, form: DomainFormat, *, to_file: bool) -> str | bytes:
+    """Return the result in one of the formats."""
+    if form is DomainFormat.JSON:
+        return result.to_json() + "\n"
+    if form is DomainFormat.HTML:
+        from difflab.report.domain.html import page
+
+        return page(result)
+    from difflab.report.domain import data, markdown, table
+
+    if form is DomainFormat.PARQUET:
+        return data.parquet(result)
+    if form is DomainFormat.CSV:
+        return data.csv(result)
+    if form is DomainFormat.MD:
+        return markdown.markdown(result)
+    return table.table(result, **screen(to_file=to_file))

@@ -1,0 +1,268 @@
+"""`compare_domain`: judge every method at many points of a domain, and search for its worst."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.core.machine import require_memory
+from difflab.errors import InputError
+from difflab.execute import check_target
+from difflab.graph.function import Function
+from difflab.lab.compare import described, environment_of, parsed, start
+from difflab.lab.domain.answers import Answers, Candidate, prepared
+from difflab.lab.domain.block import Block
+from difflab.lab.domain.box import Box, box_of, evenly
+from difflab.lab.domain.judging import Judged
+from difflab.lab.domain.losing import losing_node
+from difflab.lab.domain.record import DomainComparison
+from difflab.lab.domain.referees import Referees
+from difflab.lab.domain.rows import Gathered, Suspects, gathered, row_of
+from difflab.lab.domain.saved_blocks import SavedBlocks
+from difflab.lab.domain.search import Search
+from difflab.lab.effort import Effort
+from difflab.lab.provenance import source
+from difflab.lab.sweep import Progress
+from difflab.methods.protocol import Problem
+from difflab.methods.registry import select
+
+__all__ = ["DomainOptions", "compare_domain"]
+
+Points = NDArray[float64]
+
+BLOCK = 500
+"""Points that are judged together, at most."""
+_NUMBERS = 1 << 22  # of all methods' derivatives in a block
+SCAN = 3
+"""The sample and the scan of the search have at least so many points as the sample."""
+
+
+class DomainOptions(TypedDict, total=False):
+    """The optional arguments of a comparison over a domain, as `difflab.compare` documents them."""
+
+    points: int
+    scale: Mapping[str, str] | None
+    methods: Sequence[str] | None
+    order: int
+    timeout: float
+    seed: int
+    target: str
+    resume: str | Path | None
+
+
+def compare_domain(
+    expression: str | Function,
+    over: Mapping[str, Any],
+    at: Mapping[str, Any] | None = None,
+    *,
+    points: int = 10_000,
+    scale: Mapping[str, str] | None = None,
+    methods: Sequence[str] | None = None,
+    order: int = 1,
+    timeout: float = 10.0,
+    seed: int = 0,
+    target: str = "auto",
+    resume: str | Path | None = None,
+    progress: Progress | None = None,
+    notify: Callable[[str], None] | None = None,
+) -> DomainComparison:
+    """Differentiate a function by every method at many points of a domain, and judge each.
+
+    Parameters
+    ----------
+    expression, over, at, points, scale, methods, order, timeout, seed, target, resume
+        As for `difflab.compare`.
+    progress : callable, optional
+        Called as ``progress(done, total, label)`` before each block of points.
+    notify : callable, optional
+        Called with a line of text if finished blocks were found in `resume`.
+
+    Returns
+    -------
+    DomainComparison
+        One row per method: the share of each verdict, the errors, the worst point.
+
+    Raises
+    ------
+    InputError
+        The text, the domain, the names of the methods, the order or the target are invalid.
+    ResourceError
+        The points need more memory than is available.
+
+    Examples
+    --------
+    >>> found = compare_domain("sin(x)", {"x": (0, 3)}, points=50, methods=["forward"])
+    >>> found.methods[0].shares["agree"], found.agreed
+    (1.0, True)
+    """
+    check_target(target)
+    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
+        raise InputError(f"the number of points must be a positive integer, not {points!r}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"the seed must be a non-negative integer, not {seed!r}")
+    chosen = select(methods)
+    function = parsed(expression, order, timeout)
+    box = box_of(function, over, at, scale)
+    unit = evenly(len(box.moving), SCAN * points, seed)
+    sample = box.points(unit[:points])
+    start(chosen)
+    problem = Problem(
+        function.values, function.n, function.m, function, order, timeout, target=target, often=True
+    )
+    effort = Effort(problem, sample[0])
+    chosen = [effort.stoppable(method) for method in chosen]
+    start(chosen)
+    settings = {"target": target, "timeout": f"{timeout:g} s", "seed": seed}
+    environment = environment_of(chosen, **settings)
+    question = _question(function, box, points, problem, [m.name for m in chosen], environment)
+    work = _Work(function, box, sample, problem, progress)
+    path = None if resume is None else Path(resume)
+    with SavedBlocks(path, question, notify) as saved:
+        with Referees(function, order, timeout, points) as referees:
+            work.prepare([prepared(method, problem) for method in chosen])
+            work.sample_all(referees, saved)
+            found = gathered(saved.blocks, len(chosen))
+            suspects, searched = work.search(referees, unit[points:], seed)
+        result = work.comparison(found, suspects, searched, environment)
+        saved.done()
+    return result
+
+
+def _question(
+    function: Function,
+    box: Box,
+    points: int,
+    problem: Problem,
+    methods: Sequence[str],
+    environment: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what identifies the blocks of a comparison."""
+    from difflab.language.printers import text
+
+    made = {name: each for name, each in environment.items() if name != "date"}
+    return {
+        "domain": {"ranges": box.ranges, "fixed": box.fixed, "points": points},
+        "function": text(function, whole=True, calls=True),
+        "order": problem.order,
+        "methods": list(methods),
+        "code": source().get("code"),
+        "environment": made,
+    }
+
+
+class _Work:
+    """The blocks of the sample, the search, and their comparison."""
+
+    def __init__(
+        self,
+        function: Function,
+        box: Box,
+        sample: Points,
+        problem: Problem,
+        progress: Progress | None,
+    ) -> None:
+        self._function = function
+        self._box = box
+        self._sample = sample
+        self._problem = problem
+        self._progress = progress or (lambda done, total, label: None)
+        self._candidates: list[Candidate] = []
+        self._steps = 0
+
+    def prepare(self, candidates: Sequence[Candidate]) -> None:
+        """Set the methods, and divide the sample into blocks that fit in memory."""
+        self._candidates = list(candidates)
+        each = len(candidates) * int(np.prod(candidates[0].shape))
+        self._block = min(BLOCK, max(1, _NUMBERS // max(each, 1)))
+        require_memory(32 * each * self._block, "a block of derivatives by every method")
+        blocks = -(-len(self._sample) // self._block)
+        self._steps = blocks + 1 + len(candidates)
+
+    def sample_all(self, referees: Referees, saved: SavedBlocks) -> None:
+        """Evaluate the methods block by block, while the referee judges earlier ones."""
+        waiting: deque[tuple[int, list[Answers], Future[Judged]]] = deque()
+        for number, part in self._parts():
+            if number in saved.blocks:
+                continue
+            self._progress(number, self._steps, f"points {number * self._block:,} and on")
+            answers = [candidate.answers(part) for candidate in self._candidates]
+            waiting.append((number, answers, referees.judge(part, answers)))
+            while waiting and (waiting[0][2].done() or len(waiting) > 2 * referees.processes):
+                _keep(saved, *waiting.popleft())
+        while waiting:
+            self._progress(waiting[0][0], self._steps, "the referee judges the last points")
+            _keep(saved, *waiting.popleft())
+
+    def _parts(self) -> Iterator[tuple[int, Points]]:
+        for number, first in enumerate(range(0, len(self._sample), self._block)):
+            yield number, self._sample[first : first + self._block]
+
+    def search(self, referees: Referees, unit: Points, seed: int) -> tuple[Suspects, int]:
+        """Return the points that the search suspects, judged, and how many it evaluated."""
+        methods = self._candidates
+        search = Search(self._box, methods, referees.truths, seed)
+        begun = self._steps - 1 - len(methods)
+        self._progress(begun, self._steps, "search: a scan of the domain")
+        search.scan(unit)
+        for index, candidate in enumerate(methods):
+            self._progress(begun + 1 + index, self._steps, f"search: {candidate.method.name}")
+            search.climb(index)
+        parts = [search.suspects(index) for index in range(len(methods))]
+        points = np.unique(np.concatenate(parts), axis=0)
+        answers = [candidate.answers(points) for candidate in methods]
+        judged = [
+            (part, found, referees.judge(part, found))
+            for part, found in _split(points, answers, referees.processes)
+        ]
+        blocks = {k: Block.of(job.result(), found) for k, (_, found, job) in enumerate(judged)}
+        self._progress(self._steps, self._steps, "")
+        return Suspects(points, gathered(blocks, len(methods))), search.evaluated
+
+    def comparison(
+        self, found: Gathered, suspects: Suspects, searched: int, environment: Mapping[str, Any]
+    ) -> DomainComparison:
+        """Return the rows of all methods."""
+        rows = []
+        for index, candidate in enumerate(self._candidates):
+            row = row_of(self._function, candidate, index, self._sample, found, suspects)
+            if row.worst is not None and candidate.derivative is not None:
+                node = losing_node(candidate.method, self._problem, row.worst)
+                row = replace(row, worst=replace(row.worst, node=node))
+            rows.append(row)
+        status = Counter(found.referred.status)
+        contradictions = {**suspects.found.referred.contradictions, **found.referred.contradictions}
+        return DomainComparison(
+            expression=described(self._function, self._function.text),
+            box=self._box,
+            order=self._problem.order,
+            points=self._sample,
+            referred=found.referred,
+            judged=[each.judged for each in found.methods],
+            regularity={name: number / status.total() for name, number in status.most_common()},
+            proved=float(found.referred.proved.mean()),
+            searched=searched,
+            contradiction=next(iter(contradictions.values()), ""),
+            methods=tuple(rows),
+            environment=dict(environment),
+        )
+
+
+def _keep(saved: SavedBlocks, number: int, answers: list[Answers], job: Future[Judged]) -> None:
+    saved.add(number, Block.of(job.result(), answers))
+
+
+def _split(
+    points: Points, answers: Sequence[Answers], count: int
+) -> Iterator[tuple[Points, list[Answers]]]:
+    """Yield parts of some points, and of what the methods answer there."""
+    for rows in np.array_split(np.arange(len(points)), count):
+        if rows.size:
+            yield points[rows], [each.part(rows) for each in answers]

@@ -1,0 +1,225 @@
+"""The referee at many points: proofs for all of them, and its full work where one is in doubt.
+
+At a point where ball arithmetic encloses every element of the derivative, a method that reproduces
+it agrees; that is decided for all points at once. At every other point the verdict is that of a
+comparison at the point, with both witnesses, `difflab.lab.compare.Judge`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.errors import DifflabError
+from difflab.graph.function import Function
+from difflab.lab.compare import Judge
+from difflab.lab.domain.answers import Answers
+from difflab.lab.record import MethodRow, Status
+from difflab.referee.proofs import prove
+from difflab.referee.referee import PROVING
+from difflab.referee.ulp import errors, largest_errors, nearest
+from difflab.referee.verdict import Verdict, reproduced
+
+__all__ = ["SILENT", "VERDICTS", "Judged", "MethodJudged", "Referred", "judged", "truths"]
+
+VERDICTS = tuple(Verdict)
+SILENT = -1
+"""In place of a verdict's index where a method gives no answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Referred:
+    """What the referee finds at N points.
+
+    Attributes
+    ----------
+    status : list of str
+        The regularity of the worst element at each point.
+    proved : ndarray of bool (N,)
+        Where ball arithmetic encloses every element.
+    contradictions : mapping of int to str
+        Where the referee's two witnesses exclude each other.
+    """
+
+    status: list[str]
+    proved: NDArray[np.bool_]
+    contradictions: Mapping[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class MethodJudged:
+    """The verdicts on one method at N points.
+
+    Attributes
+    ----------
+    verdicts : ndarray of int (N,)
+        Indices of `VERDICTS`, or `SILENT`.
+    absolute, relative, ulps : ndarray (N,)
+        The largest error of an element; minus infinity where no element has one, nan where the
+        method returned nan.
+    reasons : mapping of int to str
+        Of verdicts other than agreement.
+    """
+
+    verdicts: NDArray[np.int64]
+    absolute: NDArray[float64]
+    relative: NDArray[float64]
+    ulps: NDArray[float64]
+    reasons: Mapping[int, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The referee's results at N points, and its verdicts on every method there."""
+
+    referred: Referred
+    methods: list[MethodJudged]
+
+
+def judged(
+    function: Function,
+    points: NDArray[float64],
+    methods: Sequence[Answers],
+    order: int,
+    timeout: float,
+) -> Judged:
+    """Judge what methods answer at points.
+
+    Parameters
+    ----------
+    function : Function
+        The function.
+    points : ndarray (N, n)
+        The flattened inputs.
+    methods : sequence of Answers
+        What each method answers there.
+    order : int
+        1 for the Jacobian, 2 for the Hessian.
+    timeout : float
+        The referee's time limit at one point, in seconds.
+    """
+    work = _Judging(function, points, order, timeout)
+    found = [work.method(answers) for answers in methods]
+    return Judged(work.referred(), found)
+
+
+class _Judging:
+    """The referee at some points; where one is in doubt, its full work is done once."""
+
+    def __init__(
+        self, function: Function, points: NDArray[float64], order: int, timeout: float
+    ) -> None:
+        self._function = function
+        self._points = points
+        self._order = order
+        self._timeout = timeout
+        proofs = [prove(function, x, order, PROVING * timeout) for x in points.tolist()]
+        shape = (function.m if order == 1 else function.n, function.n)
+        self._exact = _joined([proof.exact for proof in proofs], shape)
+        self._bounds = _joined([proof.bounds for proof in proofs], shape)
+        self._proved = np.isfinite(self._bounds).all(axis=(1, 2))
+        truth = [nearest(number) for number in self._exact.flat]
+        self._truth = np.array(truth, dtype=float64).reshape(self._exact.shape)
+        self._judges: dict[int, Judge] = {}
+
+    def method(self, answers: Answers) -> MethodJudged:
+        """Return the verdicts on one method."""
+        count = len(self._points)
+        same = reproduced(answers.value, self._truth, answers.family).all(axis=(1, 2))
+        answered = np.ones(count, dtype=bool)
+        answered[list(answers.silent)] = False
+        plain = self._proved & same & answered
+        parts = np.full((3, count), -math.inf)
+        kinds = errors(answers.value[plain], self._exact[plain])
+        parts[:, plain] = largest_errors(
+            kinds, self._exact[plain], self._truth[plain], self._bounds[plain]
+        )
+        verdicts = np.where(answered, VERDICTS.index(Verdict.AGREE), SILENT)
+        reasons: dict[int, str] = {}
+        blank = MethodRow(name="", family=answers.family, status=Status.OK)
+        for index in np.flatnonzero(answered & ~plain).tolist():
+            row = self._judge(index).judged(blank, answers.estimate(index))
+            verdicts[index] = VERDICTS.index(Verdict(row.verdict or "inconclusive"))
+            largest = (row.max_abs_error, row.max_rel_error, row.max_ulp_error)
+            parts[:, index] = [-math.inf if size is None else size for size in largest]
+            if row.message and row.verdict != Verdict.AGREE:
+                reasons[index] = row.message
+        absolute, relative, ulps = parts
+        return MethodJudged(verdicts, absolute, relative, ulps, reasons)
+
+    def referred(self) -> Referred:
+        """Return the referee's results."""
+        status = ["smooth"] * len(self._points)
+        contradictions: dict[int, str] = {}
+        proved = self._proved.copy()
+        for index in np.flatnonzero(~proved).tolist():
+            status[index] = self._judge(index).row().status
+        for index, judge in self._judges.items():
+            row = judge.row()
+            status[index] = row.status
+            proved[index] = row.proved
+            if row.contradiction:
+                contradictions[index] = row.contradiction
+        return Referred(status, proved, contradictions)
+
+    def _judge(self, index: int) -> Judge:
+        if index not in self._judges:
+            self._judges[index] = Judge(
+                self._function, self._points[index], self._order, self._timeout
+            )
+        return self._judges[index]
+
+
+def _joined(parts: Sequence[NDArray[Any]], shape: tuple[int, int]) -> NDArray[Any]:
+    return np.stack(parts) if parts else np.zeros((0, *shape))
+
+
+def truths(function: Function, points: NDArray[float64], order: int) -> NDArray[float64]:
+    """Return derivatives ``(N, m, n)`` at points, by balls of few bits, to rank errors by.
+
+    They are nan where a few bits are not enough, or there is no derivative: nothing is reported
+    from them, and the points that they single out are judged by `judged`.
+    """
+    rows = function.m if order == 1 else function.n
+    found = np.full((len(points), rows, function.n), math.nan)
+    try:
+        from difflab.balls.evaluation import PRECISIONS, evaluator
+        from difflab.balls.library import arb, precision
+
+        bits = PRECISIONS[0]
+        with precision(bits):
+            compute = evaluator(function, bits, order)
+            for place, x in zip(found, points.tolist(), strict=True):
+                for row, jet in enumerate(compute([arb(number) for number in x])):
+                    if jet.fault is None:
+                        _read(place, row, jet, order)
+    except DifflabError:  # without python-flint, or for a function that cannot be recorded
+        found[:] = math.nan
+    return found
+
+
+_ROUGH = 2.0**-60
+"""The largest radius of a ball over its size that ranks errors of float64."""
+
+
+def _read(place: NDArray[float64], row: int, jet: Any, order: int) -> None:
+    """Write the sharp derivatives of an expansion into ``(m, n)`` or ``(n, n)``."""
+    if order == 1:
+        place[row] = 0.0
+        for column, ball in jet.slopes.items():
+            place[row, column] = _sharp(ball)
+        return
+    place[:] = 0.0
+    for (i, j), ball in (jet.curves or {}).items():
+        place[i, j] = place[j, i] = _sharp(ball)
+
+
+def _sharp(ball: Any) -> float:
+    rough = not hasattr(ball, "rad") or ball.rad() <= abs(ball.mid()) * _ROUGH
+    return float(ball) if rough else math.nan

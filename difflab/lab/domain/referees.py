@@ -1,0 +1,104 @@
+"""The referee in several processes, one for each processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.graph.function import Function
+from difflab.lab.domain.answers import Answers
+from difflab.lab.domain.judging import Judged
+from difflab.lab.domain.referee_worker import RefereeSession
+from difflab.lab.environment import environment
+from difflab.methods.process.worker import UnsentError, Worker
+
+__all__ = ["Referees"]
+
+FEW = 300
+"""Points up to which starting processes takes longer than the work."""
+_UNLIMITED = 1e8  # seconds: the referee limits its own time, point by point
+
+
+class Referees:
+    """Processes that judge blocks of points at the same time; this process for few points.
+
+    Parameters
+    ----------
+    function : Function
+        The function. One that cannot be sent to a process is judged in this one.
+    order : int
+        1 for the Jacobian, 2 for the Hessian.
+    timeout : float
+        The referee's time limit at a point, in seconds.
+    points : int
+        How many points there are.
+    """
+
+    def __init__(self, function: Function, order: int, timeout: float, points: int) -> None:
+        self._here = RefereeSession()
+        self._here.begin(function, order, timeout)
+        count = int(environment()["threads"] or 1) if points > FEW else 0
+        self._workers = [Worker("difflab.lab.domain.referee_worker") for _ in range(count)]
+        self._free: SimpleQueue[Worker] = SimpleQueue()
+        for worker in self._workers:
+            self._free.put(worker)
+        self._begun: set[Worker] = set()
+        self._problem = (function, order, timeout)
+        self._threads = ThreadPoolExecutor(max(count, 1))
+
+    def __enter__(self) -> Referees:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the processes, whatever they are doing."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for worker in self._workers:
+            worker.stop()
+
+    @property
+    def processes(self) -> int:
+        """How many blocks are judged at the same time."""
+        return max(len(self._workers), 1)
+
+    def judge(self, points: NDArray[float64], methods: Sequence[Answers]) -> Future[Judged]:
+        """Begin to judge what methods answer at points."""
+        return self._begin(self._here.judge, "judge", points, list(methods))
+
+    def truths(self, points: NDArray[float64]) -> NDArray[float64]:
+        """Return derivatives to rank errors by, `difflab.lab.domain.judging.truths`."""
+        if len(points) <= FEW:
+            return self._here.truths(points)
+        parts = np.array_split(points, self.processes)
+        found = [self._begin(self._here.truths, "truths", part) for part in parts]
+        return np.concatenate([part.result() for part in found])
+
+    def _begin(self, here: Callable[..., Any], request: str, *arguments: Any) -> Future[Any]:
+        if not self._workers:
+            done: Future[Any] = Future()
+            done.set_result(here(*arguments))
+            return done
+        return self._threads.submit(self._request, here, request, arguments)
+
+    def _request(self, here: Callable[..., Any], request: str, arguments: Any) -> Any:
+        worker = self._free.get()
+        try:
+            if worker not in self._begun:
+                worker.request("begin", *self._problem, timeout=_UNLIMITED)
+                self._begun.add(worker)
+            return worker.request(request, *arguments, timeout=_UNLIMITED)
+        except UnsentError:
+            return here(*arguments)
+        finally:
+            self._free.put(worker)

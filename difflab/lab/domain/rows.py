@@ -1,0 +1,172 @@
+"""From verdicts at points to the row of a method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.graph.function import Function
+from difflab.lab.domain.answers import Candidate
+from difflab.lab.domain.block import Block, MethodBlock
+from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged, Referred
+from difflab.lab.domain.record import UNANSWERED, DomainRow, Silence, WorstPoint, quantiles
+from difflab.lab.outcomes import Outcome
+from difflab.lab.record import Status
+
+__all__ = ["Gathered", "Suspects", "gathered", "row_of"]
+
+Points = NDArray[float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """All blocks as one."""
+
+    referred: Referred
+    methods: Sequence[MethodBlock]
+
+
+@dataclass(frozen=True, eq=False)
+class Suspects:
+    """The points that the search found, and the verdicts there."""
+
+    points: Points
+    found: Gathered
+
+
+def gathered(blocks: Mapping[int, Block], methods: int) -> Gathered:
+    """Return the blocks, in the order of their numbers, as one."""
+    parts = [blocks[number] for number in sorted(blocks)]
+    starts = np.cumsum([0, *(len(part.referred.status) for part in parts)]).tolist()
+    referred = Referred(
+        [status for part in parts for status in part.referred.status],
+        _joined([part.referred.proved for part in parts], bool),
+        _shifted([part.referred.contradictions for part in parts], starts),
+    )
+    return Gathered(
+        referred, [_method([part.methods[k] for part in parts], starts) for k in range(methods)]
+    )
+
+
+def _method(parts: Sequence[MethodBlock], starts: Sequence[int]) -> MethodBlock:
+    verdicts = [part.judged for part in parts]
+    judged = MethodJudged(
+        _joined([each.verdicts for each in verdicts], np.int64),
+        _joined([each.absolute for each in verdicts], float64),
+        _joined([each.relative for each in verdicts], float64),
+        _joined([each.ulps for each in verdicts], float64),
+        _shifted([each.reasons for each in verdicts], starts),
+    )
+    return MethodBlock(
+        judged,
+        _shifted([part.silent for part in parts], starts),
+        sum(part.seconds for part in parts),
+        sum(part.evaluations for part in parts),
+    )
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
+
+
+def _shifted(parts: Sequence[Mapping[int, Any]], starts: Sequence[int]) -> dict[int, Any]:
+    return {
+        start + index: content
+        for part, start in zip(parts, starts, strict=False)
+        for index, content in part.items()
+    }
+
+
+def row_of(
+    function: Function,
+    candidate: Candidate,
+    index: int,
+    sample: Points,
+    found: Gathered,
+    suspects: Suspects,
+) -> DomainRow:
+    """Return the row of one method."""
+    method, mine = candidate.method, found.methods[index]
+    if len(mine.silent) == len(sample):
+        ended = candidate.ended or next(iter(mine.silent.values()))
+        return DomainRow(
+            name=method.name, family=method.family, status=ended.status, message=ended.message
+        )
+    counts = np.bincount(mine.judged.verdicts - SILENT, minlength=len(VERDICTS) + 1)
+    names = (UNANSWERED, *map(str, VERDICTS))
+    shares = dict(zip(names, (counts / len(sample)).tolist(), strict=True))
+    return DomainRow(
+        name=method.name,
+        family=method.family,
+        status=Status.OK,
+        shares={name: shares[name] for name in (*names[1:], UNANSWERED)},
+        ulps=quantiles(mine.judged.ulps),
+        worst=_worst(function, (sample, mine), (suspects.points, suspects.found.methods[index])),
+        silences=tuple(_silences(function, sample, mine.silent)),
+        prepare_seconds=candidate.prepare_seconds,
+        batch_seconds=mine.seconds,
+        evaluations=mine.evaluations,
+    )
+
+
+def _worst(
+    function: Function, sample: tuple[Points, MethodBlock], suspects: tuple[Points, MethodBlock]
+) -> WorstPoint | None:
+    """Return the point with the most severe verdict, and among these the largest error."""
+    points = np.concatenate([sample[0], suspects[0]])
+    verdicts, absolute, relative, ulps = (
+        np.concatenate([getattr(block.judged, name) for _, block in (sample, suspects)])
+        for name in ("verdicts", "absolute", "relative", "ulps")
+    )
+    index = int(np.lexsort((_ranked(absolute), _ranked(ulps), verdicts))[-1])
+    if verdicts[index] == SILENT:
+        return None
+    sampled = index < len(sample[0])
+    _, block = sample if sampled else suspects
+    within = index if sampled else index - len(sample[0])
+    return WorstPoint(
+        named(function, points[index]),
+        str(VERDICTS[verdicts[index]]),
+        block.judged.reasons.get(within, ""),
+        _known(absolute[index]),
+        _known(relative[index]),
+        _known(ulps[index]),
+        "sample" if sampled else "search",
+    )
+
+
+def _known(size: float) -> float | None:
+    return None if np.isneginf(size) else float(size)
+
+
+def _ranked(errors: NDArray[float64]) -> NDArray[float64]:
+    """Return errors that can be compared: nan, a missing derivative, is the largest."""
+    return np.where(np.isnan(errors), math.inf, errors)
+
+
+def named(function: Function, point: Points) -> dict[str, Any]:
+    """Return a packed point as the values of the inputs."""
+    values = function.split(point)
+    return {
+        name: np.asarray(value).tolist()
+        for name, value in zip(function.inputs, values, strict=True)
+    }
+
+
+def _silences(function: Function, sample: Points, silent: Mapping[int, Outcome]) -> list[Silence]:
+    """Return the reasons for which there is no answer, the most frequent first."""
+    reasons: dict[Outcome, list[int]] = {}
+    for index, why in silent.items():
+        reasons.setdefault(why, []).append(index)
+    found = []
+    for why, indices in sorted(reasons.items(), key=lambda item: -len(item[1])):
+        low, high = sample[indices].min(axis=0), sample[indices].max(axis=0)
+        corners = named(function, low), named(function, high)
+        found.append(Silence(str(why.status), why.message, len(indices), *corners))
+    return found

@@ -1,0 +1,1 @@
+"""Reports of comparisons over a domain: table, page, pictures, CSV and Parquet."""

@@ -1,0 +1,98 @@
+"""The points of a comparison over a domain as CSV and Parquet, a row for each point and method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.optional import require
+from difflab.core.table import csv_text, guarded
+from difflab.lab.domain.judging import SILENT, VERDICTS, MethodJudged
+from difflab.lab.domain.record import UNANSWERED, DomainComparison
+from difflab.report.style import clean
+
+__all__ = ["csv", "parquet"]
+
+_ERRORS = ("absolute", "relative", "ulps")
+
+
+def csv(result: DomainComparison) -> str:
+    """Return the points as CSV (RFC 4180), numbers in full.
+
+    A row has the number of the point, the inputs, the referee's status, whether it is proved, the
+    method, its verdict, its largest errors (empty where there is none) and the reason of the
+    verdict. Text that a spreadsheet would treat as a formula begins with an apostrophe.
+    """
+    columns = _columns(result)
+    lines = zip(*(_cells(column) for column in columns.values()), strict=True)
+    heading = [guarded(clean(name)) for name in columns]
+    return csv_text([heading, *lines])
+
+
+def parquet(result: DomainComparison) -> bytes:
+    """Return the points as an Apache Parquet file, with the columns of `csv`.
+
+    Raises
+    ------
+    MissingDependencyError
+        pyarrow is missing; the message says how to add it.
+    """
+    arrow: Any = require("pyarrow", extra="parquet")
+    writer: Any = require("pyarrow.parquet", extra="parquet")
+    columns = _columns(result)
+    table = arrow.table({name: arrow.array(column) for name, column in columns.items()})
+    table = table.replace_schema_metadata({"difflab": result.to_json(indent=None)})
+    buffer = BytesIO()
+    writer.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _columns(result: DomainComparison) -> dict[str, NDArray[Any]]:
+    """Return the columns, the methods one after the other."""
+    count, methods = len(result.points), len(result.methods)
+    found: dict[str, NDArray[Any]] = {"point": np.tile(np.arange(count), methods)}
+    for position, name in enumerate(_inputs(result)):
+        found[name] = np.tile(result.points[:, position], methods)
+    found["status"] = np.tile(np.array(result.referred.status), methods)
+    found["proved"] = np.tile(result.referred.proved, methods)
+    found["method"] = np.repeat(np.array([row.name for row in result.methods]), count)
+    found["verdict"] = np.concatenate([_verdicts(each) for each in result.judged])
+    for name in _ERRORS:
+        sizes = np.concatenate([getattr(each, name) for each in result.judged])
+        known = sizes.astype(object)
+        known[np.isneginf(sizes)] = None
+        found[f"{name.removesuffix('s')}_error"] = known
+    found["message"] = np.concatenate([_messages(each) for each in result.judged])
+    return found
+
+
+def _inputs(result: DomainComparison) -> Iterator[str]:
+    """Yield the name of every flattened input."""
+    taken = {"point", "status", "proved", "method", "verdict", "message"}
+    for variable in result.expression.inputs:
+        name = f"{variable.name}_" if variable.name in taken else variable.name
+        for place in np.ndindex(variable.shape):
+            yield f"{name}[{','.join(map(str, place))}]" if place else name
+
+
+def _verdicts(judged: MethodJudged) -> NDArray[Any]:
+    names = np.array([*map(str, VERDICTS), UNANSWERED], dtype=object)
+    assert SILENT == -1  # the last name
+    found: NDArray[Any] = names[judged.verdicts]
+    return found
+
+
+def _messages(judged: MethodJudged) -> NDArray[Any]:
+    found = np.full(len(judged.verdicts), "", dtype=object)
+    for index, reason in judged.reasons.items():
+        found[index] = clean(reason)
+    return found
+
+
+def _cells(column: NDArray[Any]) -> list[object]:
+    """Return the cells of a column: numbers in full, texts that no spreadsheet computes."""
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in column.tolist()]

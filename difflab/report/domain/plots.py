@@ -1,0 +1,256 @@
+"""The picture of a comparison over a domain, with the operation that loses the digits marked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.core.quantities import error, significant
+from difflab.lab.domain.judging import VERDICTS
+from difflab.lab.domain.record import UNANSWERED, DomainComparison, DomainRow
+from difflab.report.canvas import FAINT, INK, captions, saved, style
+from difflab.report.domain.panels import along, map_over, pair, units_of
+from difflab.report.domain.shades import HUES
+from difflab.report.domain.view import domain_text
+from difflab.report.style import clean, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["figure", "inline_svg", "picture"]
+
+PAIRED = 6
+"""The inputs of a matrix of pairs, at most."""
+LONGEST = 88
+"""The characters of a formula that is written in full, with its mark."""
+
+
+def picture(result: DomainComparison, kind: str) -> bytes:
+    """Return the picture as the bytes of a file.
+
+    Parameters
+    ----------
+    result : DomainComparison
+        The comparison.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Raises
+    ------
+    InputError
+        The format is none of these.
+    """
+    with style():
+        return saved(figure(result), kind)
+
+
+def inline_svg(result: DomainComparison) -> str:
+    """Return the picture as an ``<svg>`` element that uses the text colour of its page."""
+    with style():
+        text = saved(figure(result), "svg", transparent=True).decode("utf-8")
+    return text[text.index("<svg") :].replace(INK, "currentColor")
+
+
+def figure(result: DomainComparison) -> Figure:
+    """Return the picture as a matplotlib figure.
+
+    Over one input: the error of every method against it. Over two: a map for every method, with
+    the verdict as colour and the error as shade. Over more: a matrix of pairs of the inputs for
+    the worst method, whose cells have the colour of the worst point in them.
+    """
+    from matplotlib.figure import Figure
+
+    dimensions = len(result.box.moving)
+    answered = [k for k, row in enumerate(result.methods) if row.shares]
+    size = 1 if dimensions > 2 else max(len(answered), 1)
+    columns = min(size, 2 if dimensions == 1 else 4)
+    rows = math.ceil(size / columns)
+    head, foot = 1.2, 0.75
+    each = {1: 1.7, 2: 2.6}.get(dimensions, 8.4)
+    canvas = Figure(figsize=(10.5, head + foot + rows * each))
+    tall = canvas.get_figheight()
+    _head(canvas, result)
+    space: dict[str, Any] = {"left": 0.075, "right": 0.985, "top": 1 - (head + 0.22) / tall}
+    space |= {
+        "bottom": (foot + 0.12) / tall,
+        "hspace": 0.62 if dimensions == 1 else 0.4,
+        "wspace": 0.3,
+    }
+    if answered and dimensions > 2:
+        _pairs(canvas, result, _worst(result, answered), space)
+    elif answered:
+        grid = canvas.subplots(rows, columns, squeeze=False, gridspec_kw=space).ravel()
+        for axes, k in zip(grid, answered, strict=False):
+            _panel(axes, result, k)
+        for axes in grid[len(answered) :]:
+            axes.set_visible(False)
+    _legend(canvas, result)
+    return canvas
+
+
+def _worst(result: DomainComparison, answered: Sequence[int]) -> int:
+    """Return the method with the most severe verdict, and among these the largest error."""
+    return max(answered, key=lambda k: _severity(result.methods[k]))
+
+
+def _severity(row: DomainRow) -> tuple[int, float]:
+    if row.worst is None:
+        return -1, 0.0
+    size = row.worst.max_ulp_error
+    ulps = 0.0 if size is None else math.inf if math.isnan(size) else size
+    return [*map(str, VERDICTS)].index(row.worst.verdict), ulps
+
+
+def _head(canvas: Figure, result: DomainComparison) -> None:
+    """Write the formula, with the operation marked at which the worst method loses its digits."""
+    lines = [(0.12, "Verdicts and errors over a domain", 13.0, INK, "bold")]
+    lines.append((0.40, shorten(f"over {domain_text(result)}", 120), 9.5, FAINT, "normal"))
+    captions(canvas, lines)
+    rows = [row for row in result.methods if row.worst is not None and row.worst.node is not None]
+    row = max(rows, key=_severity, default=None)
+    text = result.expression.text
+    node = None if row is None or row.worst is None else row.worst.node
+    span = None if node is None else node.span
+    inch = canvas.get_figheight()
+    plain = len(text) <= LONGEST and text.isprintable()
+    shown = text if plain else shorten(clean(text), LONGEST)
+    if span is not None and plain:
+        # The formula three times, of one width: its mark, the marked part, and the rest.
+        mark = " " * span[0] + "█" * (span[1] - span[0])
+        _typed(canvas, 1 - 0.70 / inch, mark, HUES["inconclusive"], alpha=0.45)
+    _typed(canvas, 1 - 0.70 / inch, shown, INK)
+    if node is not None and row is not None:
+        said = f"{clean(row.name)} loses its digits in {clean(node.call)}"
+        captions(canvas, [(0.94, shorten(said, 130), 9.0, INK, "normal")])
+
+
+def _typed(canvas: Figure, height: float, text: str, colour: str, alpha: float = 1.0) -> None:
+    canvas.text(
+        0.012,
+        height,
+        text,
+        va="top",
+        fontsize=10.5,
+        family="DejaVu Sans Mono",
+        color=colour,
+        alpha=alpha,
+        parse_math=False,
+    )
+
+
+def _panel(axes: Axes, result: DomainComparison, k: int) -> None:
+    """Draw one method over one input or two."""
+    row, judged, places = result.methods[k], result.judged[k], result.box.moving.tolist()
+    names = _names(result)
+    if len(places) == 1:
+        along(axes, result.points[:, places[0]], judged, bool(result.box.logarithmic[places[0]]))
+        axes.set_ylabel("ULP", fontsize=8)
+    else:
+        map_over(axes, units_of(result.box, result.points, places), _extent(result, places), judged)
+        axes.set_ylabel(names[1], fontsize=8, labelpad=1)
+        _scaled(axes.yaxis, result, places[1])
+        _scaled(axes.xaxis, result, places[0])
+        _cross(axes, result, row, places)
+    axes.set_xlabel(names[0], fontsize=8, labelpad=1)
+    axes.tick_params(labelsize=7.5)
+    largest = "" if row.ulps is None else f"{error(row.ulps[99])} ULP"
+    axes.set_title(shorten(clean(row.name), 20), loc="left", fontsize=9.5, fontweight="bold")
+    axes.set_title(largest, loc="right", fontsize=8, color=FAINT)
+    for label in (axes.xaxis.label, axes.yaxis.label, axes.title):
+        label.set_parse_math(False)
+
+
+def _pairs(canvas: Figure, result: DomainComparison, k: int, space: dict[str, Any]) -> None:
+    """Draw the matrix of pairs of one method: the error along each input on the diagonal."""
+    places = result.box.moving.tolist()[:PAIRED]
+    names, judged = _names(result), result.judged[k]
+    units = units_of(result.box, result.points, places)
+    grid = canvas.subplots(len(places), len(places), squeeze=False, gridspec_kw=space)
+    for i, down in enumerate(places):
+        for j, across in enumerate(places):
+            axes = grid[i, j]
+            axes.tick_params(labelsize=7)
+            if j > i:
+                axes.set_visible(False)
+            elif i == j:
+                along(axes, result.points[:, down], judged, bool(result.box.logarithmic[down]))
+                axes.set_title(f"error along {names[i]}", fontsize=8, loc="left", parse_math=False)
+            else:
+                pair(axes, units[:, [j, i]], _extent(result, [across, down]), judged)
+                _scaled(axes.xaxis, result, across)
+                _scaled(axes.yaxis, result, down)
+                _cross(axes, result, result.methods[k], [across, down])
+            if i == len(places) - 1:
+                axes.set_xlabel(names[j], fontsize=8, parse_math=False)
+            if j == 0 and i:
+                axes.set_ylabel(names[i], fontsize=8, parse_math=False)
+    more = len(result.box.moving) - len(places)
+    said = f"{clean(result.methods[k].name)}, the worst method\nevery cell: its worst point"
+    if more:
+        said += f"\n{more} more inputs are not shown"
+    canvas.text(0.98, space["top"], said, ha="right", va="top", fontsize=10, parse_math=False)
+
+
+def _names(result: DomainComparison) -> list[str]:
+    """Return the name of every input that varies."""
+    names = [
+        f"{clean(item.name)}[{','.join(map(str, place))}]" if place else clean(item.name)
+        for item in result.expression.inputs
+        for place in np.ndindex(item.shape)
+    ]
+    return [shorten(names[place], 16) for place in result.box.moving]
+
+
+def _extent(result: DomainComparison, places: Sequence[int]) -> list[float]:
+    """Return the ends of two axes, in the units of their scale."""
+    found: list[float] = []
+    for place in places:
+        ends = float(result.box.low[place]), float(result.box.high[place])
+        found += (0.0, 1.0) if result.box.logarithmic[place] else ends
+    return found
+
+
+def _scaled(axis: Any, result: DomainComparison, place: int) -> None:
+    """Label an axis of a map in the units of the input."""
+    box = result.box
+    if box.logarithmic[place]:
+        low, high = box.low[place], box.high[place]
+        steps = np.linspace(0.0, 1.0, 3)
+        sign = -1.0 if low < 0 else 1.0
+        values = sign * np.exp((1 - steps) * math.log(abs(low)) + steps * math.log(abs(high)))
+        axis.set_ticks(steps, [significant(float(value), 2) for value in values])
+
+
+def _cross(axes: Axes, result: DomainComparison, row: DomainRow, places: Sequence[int]) -> None:
+    """Mark the worst point of a method on a map."""
+    if row.worst is None:
+        return
+    point = np.concatenate([np.ravel(row.worst.point[v.name]) for v in result.expression.inputs])
+    at = units_of(result.box, point[None], places)[0]
+    extent = _extent(result, places)
+    x, y = (extent[2 * s] + at[s] * (extent[2 * s + 1] - extent[2 * s]) for s in (0, 1))
+    axes.plot(x, y, "o", ms=7, mfc="none", mec=INK, mew=1.1, clip_on=False, zorder=5)
+
+
+def _legend(canvas: Figure, result: DomainComparison) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    present = [
+        name
+        for name in HUES
+        if any(row.shares.get(name) for row in result.methods)
+        or any(row.worst and row.worst.verdict == name for row in result.methods)
+    ]
+    labels = {UNANSWERED: "no answer"}
+    handles: list[Any] = [Patch(color=HUES[name], label=labels.get(name, name)) for name in present]
+    if len(result.box.moving) > 1:
+        circle: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": INK}
+        handles.append(Line2D([], [], label="worst point", **circle))
+    canvas.legend(handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9)
+    said = "shade: from 1 ULP (pale) to all digits lost (full); figures: at 99 % of the points"
+    canvas.text(0.985, 0.2 / canvas.get_figheight(), said, ha="right", fontsize=9, color=FAINT)

@@ -1,0 +1,82 @@
+"""The public form of a comparison over a domain, with a display in notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from difflab.core.files import write_whole
+from difflab.errors import InputError
+from difflab.lab.domain.record import DomainComparison
+from difflab.report.domain import table as tables
+from difflab.report.terminal import WIDTH
+
+__all__ = ["DomainResult"]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DomainResult(DomainComparison):
+    """A `difflab.lab.domain.record.DomainComparison` with a display.
+
+    Its `repr` is the table; as the result of a notebook's cell it is shown as HTML.
+    """
+
+    @classmethod
+    def of(cls, result: DomainComparison) -> DomainResult:
+        """Return a comparison with a display."""
+        return cls(**{item.name: getattr(result, item.name) for item in fields(result)})
+
+    def table(self, *, width: int = WIDTH) -> str:
+        """Return the table that ``difflab compare --over`` prints."""
+        return tables.table(self, width=width)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw verdicts and errors over the domain.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in ``.svg``, ``.png`` or ``.pdf``.
+
+        Raises
+        ------
+        difflab.errors.InputError
+            The name has another ending, or the file cannot be written.
+        """
+        from difflab.report.domain.plots import picture
+
+        path = Path(path)
+        write_whole({path: picture(self, path.suffix[1:].lower())})
+
+    def save(self, path: str | Path) -> None:
+        """Write the verdicts at all points, a row for each point and method.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in ``.csv`` or ``.parquet``, which needs ``difflab[parquet]``.
+
+        Raises
+        ------
+        difflab.errors.InputError
+            The name has another ending, or the file cannot be written.
+        """
+        from difflab.report.domain.data import csv, parquet
+
+        path = Path(path)
+        kind = path.suffix.lower()
+        if kind not in (".csv", ".parquet"):
+            raise InputError(
+                f"cannot tell the format of the data from {str(path)!r}",
+                hint="end the name in .csv or .parquet",
+            )
+        write_whole({path: csv(self).encode() if kind == ".csv" else parquet(self)})
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """Return the HTML that notebooks display."""
+        from difflab.report.domain.html import fragment
+
+        return fragment(self)
