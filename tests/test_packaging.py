@@ -128,8 +128,8 @@ def test_every_import_is_declared(project):
 
 def test_all_holds_every_extra_for_users(project):
     extras = project["optional-dependencies"]
-    assert extras["all"] == ["difflab[native,gpu,peers]"]
-    assert set(extras) == {"native", "gpu", "peers", "graders", "all", "test"}
+    assert extras["all"] == ["difflab[native,gpu,peers,parquet]"]
+    assert set(extras) == {"native", "gpu", "peers", "parquet", "graders", "all", "test"}
 
 
 def test_entry_points_lead_somewhere(project):
