@@ -87,6 +87,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "difflab.bench.cost",
         ),
         Benchmark(
+            "dimensions",
+            "Cost of every method against the sizes n and m of a family, and who wins where.",
+            "difflab.bench.dimensions.bench",
+        ),
+        Benchmark(
             "memory",
             "Memory against recomputation, for the gradient of chains with checkpoints.",
             "difflab.bench.memory",

@@ -17,6 +17,7 @@ from difflab.cli.options import (
     ExpressionCommand,
     PointOption,
     TimeoutOption,
+    expression_key,
     parse_names,
     parse_point,
     read_expression,
@@ -65,8 +66,6 @@ FormatOption = Annotated[PictureFormat, typer.Option("--format", help="The pictu
 REPORTS = Path("reports")
 _MOST_POINTS = 100_000_000
 _MOST_ELEMENTS = 16  # of an input written out in a row's key; a larger input is hashed
-_START = 200  # characters of a long formula in its rows
-_LONGEST_TEXT = 2000  # characters of a formula written out in its rows; a longer one is hashed
 
 
 def accuracy(
@@ -122,6 +121,45 @@ def adbench(
     emit("".join(f"{path.with_suffix(suffix)}\n" for suffix in (path.suffix, ".json", ".csv")))
     if any(row["status"] == "wrong" for row in rows):
         raise typer.Exit(1)
+
+
+def dimensions(
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FAMILY]",
+            help="A formula with the sizes n and m, as in 'x: [n]; W: [m, n]; W@x', or"
+            " module:function of sizes that returns a function and its example arguments.",
+        ),
+    ] = "",
+    n: Annotated[
+        str, typer.Option("--n", metavar="1:4096", help="Sizes, doubled; or a list 1,10,100.")
+    ] = "1:64",
+    m: Annotated[str | None, typer.Option("--m", metavar="1:256", help="Likewise; 1:16.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Only these; by default all, and installed peers."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    from difflab.bench.dimensions import bench as module
+    from difflab.cli.families import size_family, sizes
+    from difflab.methods.registry import select
+
+    chosen = size_family(family or module.DEFAULT)
+    ranges = sizes(chosen.family, n, m)
+    if quick:
+        ranges = ranges[0][:4], ranges[1][:2]
+    chosen.try_smallest(ranges)
+    tasks = module.tasks(chosen.family, ranges, select(parse_names(methods) or "all"), timeout)
+    with chosen.running():
+        rows = _rows(output / "dimensions.csv", module, tasks)
+    path, html = output / f"dimensions.{form}", output / "dimensions.html"
+    write_files({path: module.draw(rows, form), html: module.page(rows).encode()})
+    emit("".join(f"{file}\n" for file in (path, html, path.with_suffix(".csv"))))
 
 
 def gradbench(
@@ -207,7 +245,7 @@ def peers(
     sizes = _batch_sizes(points)
     text = read_expression(expression) if expression else module.SEED
     function, point, packed = _function_at(text, at or [], None if expression else module.SEED_AT)
-    case = module.PeerCase(function, packed, _expression_key(text), _point_key(point))
+    case = module.PeerCase(function, packed, expression_key(text), _point_key(point))
     contenders = module.contenders(parse_names(names))
     if not set(contenders) - set(module.OWN):
         say("no peer is installed; add them with: pip install 'difflab[peers]'")
@@ -251,14 +289,6 @@ def _point_key(point: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {_exact_text(np.asarray(value))}" for name, value in point.items())
 
 
-def _expression_key(text: str) -> str:
-    """Return the text that identifies a formula: itself, or its beginning and a hash."""
-    if len(text) <= _LONGEST_TEXT:
-        return text
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"
-
-
 def _exact_text(value: NDArray[np.float64]) -> str:
     """Return every digit of a small array; the shape and a hash of a large one."""
     if value.size <= _MOST_ELEMENTS:
@@ -279,7 +309,7 @@ def _accuracy_case(text: str, at: Sequence[str], *, figure_3: bool) -> AccuracyC
             f"the derivative is {truth.status} at this point: no error against it is defined",
             hint="choose another point with --at",
         )
-    return AccuracyCase(function, packed, truth.jacobian, _expression_key(text), _point_key(point))
+    return AccuracyCase(function, packed, truth.jacobian, expression_key(text), _point_key(point))
 
 
 def _rows(path: Path, module: BenchmarkModule, tasks: Iterable[Task]) -> list[SweepRow]:
@@ -343,6 +373,7 @@ def _untimed_command(benchmark: Benchmark) -> Callable[..., None]:
 _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
     "accuracy": (accuracy, ExpressionCommand),
     "adbench": (adbench, None),
+    "dimensions": (dimensions, ExpressionCommand),
     "gradbench": (gradbench, None),
     "graders": (graders, None),
     "peers": (peers, ExpressionCommand),

@@ -23,9 +23,14 @@ from difflab.errors import InputError, PointError
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["Parameters", "Subject", "load_function", "user_code"]
+__all__ = ["Parameters", "Subject", "is_function", "load_function", "user_code"]
 
 _NAMED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def is_function(argument: str) -> bool:
+    """Return whether an argument names a Python function, ``module:function``."""
+    return _NAMED.fullmatch(argument) is not None
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Subject:
             point, or cannot be traced.
         """
         point = parse_point(at or [])
-        if not _NAMED.fullmatch(argument):
+        if not is_function(argument):
             return cls(read_expression(argument), point)
         with user_code(argument):
             return cls(argument, point, _traced(argument, load_function(argument), point))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
+from hashlib import sha256
 from math import isfinite, prod
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -36,6 +37,7 @@ __all__ = [
     "PointOption",
     "StabiliseOption",
     "TimeoutOption",
+    "expression_key",
     "one_of",
     "parse_names",
     "parse_point",
@@ -98,6 +100,8 @@ class DerivativeKind(StrEnum):
 TextSpan = tuple[int, int]
 
 _LISTED = 12
+_START = 200  # characters of a long formula in the rows of a bench
+_LONGEST_KEY = 2000  # characters of a formula written out in them; a longer one is hashed
 _LONGEST_TEXT = 1 << 28  # bytes of a program
 _DEPTH = 32  # NumPy's limit on dimensions is 64
 # A bracket of an array, or an element: what lies between brackets and commas, without spaces.
@@ -380,3 +384,11 @@ def _check_array(stream: BinaryIO, name: str) -> None:
         )
     require_memory(announced + 8 * prod(shape), f"the array in {name!r}")
     stream.seek(0)
+
+
+def expression_key(text: str) -> str:
+    """Return the text that identifies a formula: itself, or its beginning and a hash."""
+    if len(text) <= _LONGEST_KEY:
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{text[:_START]}… {len(text):,} characters, SHA-256 {digest}…"

@@ -5,7 +5,9 @@ All text is escaped.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from html import escape
 
 from difflab.core.table import Cell, Column, Table
@@ -66,16 +68,24 @@ html:has(body.difflab) { background: #fff; }
 for _name, _family in FAMILIES.items():
     _STYLE = _STYLE.replace(_name.upper(), _family.colour)
 
-# The page has no scripts and loads nothing; the policy makes the browser enforce this.
+# The page loads nothing and runs no script but its own; the policy makes the browser enforce this.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def document(title: str, body: Sequence[str]) -> str:
-    """Return a whole page with the lines of `body`, whose texts are already escaped."""
+def document(title: str, body: Sequence[str], script: str = "") -> str:
+    """Return a whole page with the lines of `body`, whose texts are already escaped.
+
+    A `script` is run at the end of the page; images may then stand in the page itself.
+    """
+    policy = _POLICY
+    if script:
+        allowed = b64encode(sha256(script.encode()).digest()).decode("ascii")
+        policy += f"; img-src data:; script-src 'sha256-{allowed}'"
+        body = [*body, f"<script>{script}</script>"]
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}{_PAGE_STYLE}</style>\n</head>\n"
         '<body class="difflab">\n'
     )

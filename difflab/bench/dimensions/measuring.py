@@ -1,0 +1,179 @@
+"""All methods on one member of a family: judged first, then timed in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.bench.dimensions.families import Family
+from difflab.core.machine import require_memory
+from difflab.errors import DifflabError, MethodTimeout
+from difflab.graph.counts import count
+from difflab.graph.function import Function
+from difflab.lab import measure
+from difflab.lab.effort import Effort
+from difflab.lab.outcomes import outcome
+from difflab.lab.sweep import Cell
+from difflab.methods.automatic import AutomaticDerivative
+from difflab.methods.differentiate import differentiate
+from difflab.methods.protocol import Method, Problem
+
+__all__ = ["TOLERANCE", "FamilyMeter"]
+
+TOLERANCE = 1e-5
+"""Relative error of J v from which a method is not timed; its cause is no rounding."""
+
+SEED = 0
+_BUDGET = 0.1  # seconds of samples of one call; a family has many sizes
+
+Row = dict[str, Cell]
+Array = NDArray[float64]
+
+
+@dataclass
+class FamilyMeter:
+    """Measures a family, all methods at one size together.
+
+    Attributes
+    ----------
+    family : Family
+    methods : sequence of Method
+    timeout : float
+        Seconds for preparing and calling one method.
+    """
+
+    family: Family
+    methods: Sequence[Method]
+    timeout: float
+    _size: tuple[int, int] | None = None
+    _rows: dict[str, Row] = field(default_factory=dict)
+    _timeouts: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+
+    def row(self, n: int, m: int, name: str) -> Row:
+        """Return the row of a method at a size."""
+        if self._size != (n, m):
+            self._size = None
+            with np.errstate(all="ignore"):
+                self._rows = self._measured(n, m)
+            self._size = n, m
+        return self._rows[name]
+
+    def _measured(self, n: int, m: int) -> dict[str, Row]:
+        try:
+            function, x = self.family.member(n, m)
+            shape = f"{function.m:,} × {function.n:,}"
+            needed = 8 * function.m * function.n * (len(self.methods) + 1)
+            require_memory(needed, f"a Jacobian of {shape} elements for every method")
+        except (Exception, SystemExit) as error:  # the user's code may raise anything
+            return {method.name: dict(outcome(error)._asdict()) for method in self.methods}
+        problem = Problem(
+            function.values, function.n, function.m, function, timeout=self.timeout, often=True
+        )
+        judge, effort = _Judge.of(function, x), Effort(problem, x)
+        rows: dict[str, Row] = {}
+        calls: dict[str, measure.MethodCall] = {}
+        for method in self.methods:
+            known = {"inputs": function.n, "outputs": function.m}
+            known["function_operations"] = count(function).arithmetic
+            try:
+                self._refuse_larger(method.name, n, m)
+                found = measure.answer(effort.stoppable(method), problem, x)
+                rows[method.name] = {**known, **judge.judged(found), **_work(found, function)}
+                if rows[method.name]["status"] == "ok":
+                    calls[method.name] = found.call
+            except (Exception, SystemExit) as error:  # another package's method may fail in any way
+                if isinstance(error, MethodTimeout):
+                    self._timeouts.setdefault(method.name, []).append((n, m, str(error)))
+                rows[method.name] = {**known, **outcome(error)._asdict()}
+        return rows | _timed(rows, calls)
+
+    def _refuse_larger(self, name: str, n: int, m: int) -> None:
+        """Raise if the method timed out at a size that is not larger."""
+        for n_before, m_before, message in self._timeouts.get(name, []):
+            if n_before <= n and m_before <= m:
+                place = f"n = {n_before}, m = {m_before}"
+                raise MethodTimeout(
+                    message if "not tried" in message else _not_tried(place, message)
+                )
+
+
+def _not_tried(place: str, message: str) -> str:
+    return f"not tried: at {place} it was {message}"
+
+
+def _work(found: measure.MethodAnswer, function: Function) -> Row:
+    """Return operations on single numbers, and the seconds of preparation."""
+    prepared = found.call.prepared
+    operations = prepared.operations
+    if isinstance(prepared, AutomaticDerivative):
+        operations = count(prepared.function).arithmetic
+    elif operations is None and found.estimate.evaluations:
+        operations = found.estimate.evaluations * count(function).arithmetic
+    return {"operations": operations, "prepare_seconds": min(found.prepare_samples)}
+
+
+def _timed(rows: dict[str, Row], calls: dict[str, measure.MethodCall]) -> dict[str, Row]:
+    """Return the rows with the cost of a call, sampled in turns."""
+    timed: dict[str, Row] = {}
+    costs = measure.in_turns(list(calls.values()), _BUDGET)
+    for name, cost in zip(calls, costs, strict=True):
+        if isinstance(cost, measure.CallCost):
+            timed[name] = rows[name] | {
+                "call_seconds": cost.seconds,
+                "peak_bytes": cost.peak_bytes,
+                "repetitions": len(cost.samples),
+                "spread": measure.spread(cost.samples),
+            }
+        else:
+            timed[name] = rows[name] | outcome(cost)._asdict()
+    return timed
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Compares a Jacobian with one directional derivative, from values only.
+
+    An error of the Jacobian shows in J v for almost every direction v, and the reference takes
+    some thirty values whatever the numbers of inputs and outputs.
+    """
+
+    direction: Array
+    reference: Array | None
+    doubt: float
+
+    @classmethod
+    def of(cls, function: Function, x: Array) -> _Judge:
+        direction = np.random.default_rng(SEED).standard_normal(x.size)
+        direction /= np.linalg.norm(direction) or 1.0
+
+        def along(t: Any) -> Array:
+            return np.ravel(function.values((x + t * direction)[None, :]))
+
+        try:
+            found = differentiate(along, 0.0)
+        except DifflabError:
+            return cls(direction, None, 0.0)
+        doubt = float(np.max(found.error, initial=0.0))
+        known = bool(np.isfinite(doubt) and np.all(np.isfinite(found.value)))
+        return cls(direction, np.ravel(found.value) if known else None, doubt)
+
+    def judged(self, found: measure.MethodAnswer) -> Row:
+        """Return the status of a Jacobian and the largest relative error along the direction."""
+        jacobian = np.asarray(found.estimate.value, dtype=float64)
+        if self.reference is None:
+            return {"status": "ok", "message": "not judged: the values settle on no derivative"}
+        product = jacobian.reshape(self.reference.size, -1) @ self.direction
+        scale = float(np.max(np.abs(self.reference), initial=0.0)) or 1.0
+        error = float(np.max(np.abs(product - self.reference), initial=0.0)) / scale
+        row: Row = {"status": "ok", "error": error}
+        own = 0.0 if found.estimate.error is None else float(np.max(found.estimate.error))
+        # A difference that the stated errors of both may explain is no fault.
+        stated = self.doubt + own * float(np.sum(np.abs(self.direction)))
+        if not error <= TOLERANCE + 10 * stated / scale:
+            row |= {"status": "disagree", "message": f"relative error {error:.1e} of J v"}
+        return row
