@@ -64,12 +64,17 @@ SERIES = (
 
 
 def tasks(
-    depths: Mapping[str, Sequence[int]] | None = None, timeout: float = 10.0, *, quick: bool = False
+    depths: Mapping[str, Sequence[int]] | None = None,
+    timeout: float = 10.0,
+    *,
+    quick: bool = False,
+    families: Mapping[str, FunctionFamily] = FAMILIES,
 ) -> Iterator[Task]:
-    """Yield a task for every family of `difflab.lab.problems`, depth and series.
+    """Yield a task for every family, depth and series.
 
-    The depths are by default `DEPTHS`, of which `quick` keeps the smaller half. After SymPy's
-    first timeout in a family no greater depth is tried; the rows of those depths report this.
+    The families are by default those of `difflab.lab.problems`, and the depths `DEPTHS`, of which
+    `quick` keeps the smaller half. After SymPy's first timeout in a family no greater depth is
+    tried; the rows of those depths report this.
     """
     if depths is None:
         depths = {
@@ -82,7 +87,7 @@ def tasks(
         for series in SERIES
     }
     for name, sizes in depths.items():
-        meters = _Meters(FAMILIES[name], timeout)
+        meters = _Meters(families[name], timeout)
         for depth in sizes:
             for series in SERIES:
                 key: dict[str, Cell] = {"family": name, "depth": depth, "series": series}
@@ -209,7 +214,7 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
 
     families = list(dict.fromkeys(str(row["family"]) for row in rows))
     with style():
-        canvas = Figure(figsize=(0.8 + 4.2 * len(families), 5.0))
+        canvas = Figure(figsize=(max(0.8 + 4.2 * len(families), 7.2), 5.0))
         titled(
             canvas,
             "expression swell: operations of the derivative against depth",

@@ -257,6 +257,36 @@ def peers(
     return int(any(row["status"] == "disagree" for row in rows))
 
 
+def swell(
+    repeat: Annotated[
+        str | None,
+        typer.Option(metavar="'y = 4*y*(1-y)'", help="A recurrence, in place of the families."),
+    ] = None,
+    depth: Annotated[
+        str | None,
+        typer.Option(metavar="1:40", help="How often it is repeated: a range or a list; 1:16."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    from difflab.bench import swell as module
+    from difflab.bench.recurrence import recurrence
+    from difflab.cli.families import integers
+
+    if repeat is None:
+        if depth is not None:
+            raise InputError("--depth is given without a recurrence", hint="add --repeat")
+        tasks = module.tasks(quick=quick, timeout=timeout)
+    else:
+        text = read_expression(repeat)
+        key, depths = expression_key(text), integers(depth or "1:16")
+        depths = depths[: 1 + len(depths) // 2] if quick else depths
+        tasks = module.tasks({key: depths}, timeout, families={key: recurrence(text)})
+    _run("swell", module, tasks, output, form)
+
+
 def _batch_sizes(text: str) -> list[int]:
     """Return the numbers of points in a list, sorted, without duplicates."""
     sizes = []
@@ -377,6 +407,7 @@ _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] 
     "gradbench": (gradbench, None),
     "graders": (graders, None),
     "peers": (peers, ExpressionCommand),
+    "swell": (swell, None),
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""
 

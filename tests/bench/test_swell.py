@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from difflab.bench import swell
+from difflab.bench.recurrence import recurrence
 from difflab.bench.swell import LAYOUT, SERIES, draw, tasks, tree_operations
+from difflab.errors import InputError
 from difflab.graph.counts import count
 from difflab.lab.problems import FAMILIES
 from difflab.lab.sweep import SweepRow, run
@@ -123,3 +125,44 @@ def test_a_function_that_shares_nothing_has_one_curve() -> None:
         if row["series"] == "function tree":
             row["operations"] = 2 * 10 ** int(row["depth"] or 0)  # as `function`
     assert "f written out" not in texts(draw(rows, "svg")).replace("f′ written", "")
+
+
+def test_the_iterates_of_a_recurrence_swell_as_the_family_does(tmp_path: Path) -> None:
+    """y = x*y at depth k is y x^k; y = 4y(1 - y) is the logistic family one step further on."""
+    for text, name, shift in (
+        ("y = 4*y*(1 - y)", "logistic", 1),
+        ("x = 4*x*(1 - x)", "logistic", 1),
+    ):
+        depths = {text: (1, 3, 5)}
+        own = tasks(depths, 1000.0, families={text: recurrence(text)})
+        chosen = [task for task in own if task.key["series"] != "symbolic simplified"]
+        rows = run(tmp_path / "own.csv", LAYOUT, chosen)
+        family = measured(tmp_path, **{name: tuple(k + shift for k in depths[text])})
+        for row in rows:
+            known = family[int(row["depth"] or 0) + shift, row["series"]]
+            assert row["operations"] == known["operations"], row["series"]
+
+
+def test_a_recurrence_with_other_names() -> None:
+    family = recurrence("y = y*x + y_1")
+    assert parse(family.text(4)).inputs == ("x", "y", "y_1")
+    # y = 2, x = 3, y_1 = 1: 7, 22, 67, 202
+    assert parse(family.text(4))(x=3.0, y=2.0, y_1=1.0) == 202
+    assert parse(recurrence("x₁ = 2·x₁").text(10))(x1=1.0) == 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("4*y", "a definition of one name"),
+        ("", "a definition of one name"),
+        ("y == y", "a definition of one name"),
+        ("[a, b] = y", "a definition of one name"),
+        ("y = x*x", "does not use y"),
+        ("y = [y, y]", "2 values instead of one"),
+        ("y = sin(y", "\\("),
+    ],
+)
+def test_what_is_no_recurrence_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        recurrence(text)

@@ -180,9 +180,12 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
             )
         )  # fmt: skip
         if len(n_sizes) <= 8:
-            short = shorten(clean(name), 11)
             place = corner[0] + 0.5, corner[1] + 0.5
-            axes.text(*place, short, ha="center", va="center", fontsize=6.5, color="white")
+            box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 1.5}
+            axes.text(
+                *place, shorten(clean(name), 14), ha="center", va="center", fontsize=6.2,
+                color="white", bbox=box,
+            )  # fmt: skip
 
 
 def _legend(canvas: Figure, rows: Sequence[SweepRow]) -> None:

@@ -41,6 +41,7 @@ _STYLE = """
   margin: .6rem 0; }
 .difflab input[type=range] { flex: 1; max-width: 26rem; }
 .difflab select { font: inherit; }
+.difflab td { white-space: pre-line; }
 .difflab .costs { width: 100%; background: #fff; border-radius: 6px; }
 """
 _TITLES = {
@@ -141,9 +142,7 @@ def _exponents(rows: Sequence[SweepRow], methods: Sequence[str]) -> Table:
     lines = [
         [clean(name)]
         + [
-            exponent_text(fitted[column][name]).replace("\n", " · ")
-            if name in fitted[column]
-            else "–"
+            exponent_text(fitted[column][name]) if name in fitted[column] else "–"
             for column in COLUMNS
         ]
         for name in methods

@@ -50,8 +50,8 @@ def laws(rows: Iterable[SweepRow], column: str) -> dict[str, PowerLaw]:
 def costs(rows: Sequence[SweepRow]) -> dict[Size, dict[str, Cost]]:
     """Return the cost of every method at every size.
 
-    At a size where a method timed out its cost is extrapolated by its power laws, if it has them;
-    a method that cannot answer or disagrees has no cost there.
+    At a size where a method timed out its cost is extrapolated by its power laws, if it has them,
+    and is not below the time limit; a method that cannot answer or disagrees has no cost there.
     """
     calls, prepares = laws(rows, "call_seconds"), laws(rows, "prepare_seconds")
     found: dict[Size, dict[str, Cost]] = {}
@@ -61,7 +61,10 @@ def costs(rows: Sequence[SweepRow]) -> dict[Size, dict[str, Cost]]:
         if row["status"] == "ok" and row["call_seconds"] is not None:
             cell[name] = Cost(float(row["prepare_seconds"] or 0), float(row["call_seconds"]))
         elif row["status"] == "timeout" and name in calls and name in prepares:
-            cell[name] = Cost(prepares[name].at(*size), calls[name].at(*size), extrapolated=True)
+            call = calls[name].at(*size)
+            # Preparing and one call took longer than the time limit, whatever the laws say.
+            prepare = max(prepares[name].at(*size), float(row["timeout"] or 0) - call)
+            cell[name] = Cost(prepare, call, extrapolated=True)
     return found
 
 

@@ -37,7 +37,7 @@ def test_the_intervals_are_where_the_total_is_least():
 
 
 def row(n, status, call=None):
-    found = {"n": n, "m": 1, "method": "f", "status": status, "call_seconds": call}
+    found = {"n": n, "m": 1, "method": "f", "status": status, "call_seconds": call, "timeout": 2.0}
     return {**found, "prepare_seconds": None if call is None else 7 * call}
 
 
@@ -48,5 +48,8 @@ def test_a_timeout_is_extrapolated_and_a_wrong_answer_is_not():
     assert not found[8, 1]["f"].extrapolated
     beyond = found[16, 1]["f"]
     assert (beyond.call, beyond.prepare) == pytest.approx((0.256, 1.792))
+    assert rows[4]["timeout"] <= beyond.total(1)
+    rows[4]["timeout"] = 5.0
+    assert costs(rows)[16, 1]["f"].total(1) == pytest.approx(5.0)
     assert beyond.extrapolated
     assert found[32, 1] == found[64, 1] == {}
