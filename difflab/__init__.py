@@ -31,6 +31,7 @@ Comparing
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box
+    problem, problems    the library of problems, with reference derivatives
     prove                a derivative graph is right on a box, with a certificate
     explain              where a nan, an infinity or a zero gradient comes from
 
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from difflab.graph.custom.function import CustomFunction
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
+    from difflab.lab.problems import problem, problems
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
@@ -141,6 +143,8 @@ __all__ = [
     "methods",
     "no_grad",
     "parse",
+    "problem",
+    "problems",
     "prove",
     "scan",
     "sparse_hessian",
@@ -190,6 +194,8 @@ _HOMES = {
     "memory": "difflab.eager",
     "no_grad": "difflab.eager",
     "parse": "difflab.language",
+    "problem": "difflab.lab.problems",
+    "problems": "difflab.lab.problems",
     "prove": "difflab.proof",
     "scan": "difflab.autodiff.control.loops",
     "sparse_hessian": "difflab.autodiff.sparsity",

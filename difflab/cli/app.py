@@ -25,6 +25,8 @@ from difflab.cli.gpu import gpu
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
 from difflab.cli.output import ReaderGone, emit, say
+from difflab.cli.problems import EXAMPLES as PROBLEM_EXAMPLES
+from difflab.cli.problems import problems
 from difflab.cli.report import report
 
 __all__ = ["app", "run"]
@@ -78,6 +80,7 @@ app.command(epilog=fuzzing.EXAMPLES)(fuzzing.fuzz)
 app.command("write-test", epilog=writing.EXAMPLES)(writing.write_test)
 bench.command()(gpu)
 app.add_typer(bench, name="bench")
+app.command(epilog=PROBLEM_EXAMPLES)(problems)
 app.command()(report)
 app.command()(methods)
 app.command()(doctor)

@@ -24,6 +24,7 @@ from difflab.cli.options import (
 )
 from difflab.cli.output import ProgressLine, emit, say, screen, write_files
 from difflab.core.quantities import shape_text
+from difflab.core.wording import names_problem
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -305,10 +306,12 @@ def _function_at(
 ) -> tuple[Function, Mapping[str, Any], NDArray[np.float64]]:
     """Return the function, its point (from `at`, `default` or chosen), and the packed point."""
     from difflab.diagnose.point_check import checked_point, packed
+    from difflab.lab.problems.library import problem
     from difflab.language import parse
 
-    function = parse(text)
-    point = checked_point(function, parse_point(at) or default)
+    known = problem(text) if names_problem(text) else None
+    function = parse(text) if known is None else known.function
+    point = checked_point(function, parse_point(at) or (known.start if known else default))
     return function, point, packed(function, point)
 
 

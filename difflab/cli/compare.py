@@ -120,7 +120,7 @@ def compare(
     destination = None if output is None else check_destination(output)
     picture_file = None if plot is None else check_picture(plot)
     subject = Subject.of(expression, at)
-    point = subject.point
+    point = subject.place
     chosen = report_format(form, destination, ComparisonFormat)
     if explain_nan:
         from difflab.diagnose.point_check import checked_point

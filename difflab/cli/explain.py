@@ -46,7 +46,7 @@ def explain(
     if between is None:
         from difflab.diagnose import explain as explained
 
-        given = subject.point  # which may lie outside the domain
+        given = subject.place  # which may lie outside the domain
         report = explained(
             function, checked_point(function, None, seed) if given is None else given
         )
@@ -57,7 +57,7 @@ def explain(
         raise InputError(
             f"--between takes two methods, not {len(names)}", hint="--between reverse,jax"
         )
-    point = checked_point(function, subject.point, seed)
+    point = checked_point(function, subject.place, seed)
     return _between(function, packed(function, point), (names[0], names[1]))
 
 

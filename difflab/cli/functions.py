@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from difflab.cli.options import one_of, parse_point, read_expression
+from difflab.core.wording import names_problem
 from difflab.errors import InputError, PointError
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Subject:
         The formula, or ``module:function``.
     point : dict or None
         The values of ``--at``.
+    start : dict or None
+        The point of a problem of the library.
     traced : Function or None
         The graph of the Python function.
     """
@@ -50,6 +53,7 @@ class Subject:
     text: str
     point: dict[str, Any] | None
     traced: Function | None = None
+    start: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, argument: str, at: Sequence[str] | None) -> Subject:
@@ -62,10 +66,20 @@ class Subject:
             point, or cannot be traced.
         """
         point = parse_point(at or [])
+        if names_problem(argument):
+            from difflab.lab.problems.library import problem
+
+            found = problem(argument)
+            return cls(found.text, point, start=found.start)
         if not is_function(argument):
             return cls(read_expression(argument), point)
         with user_code(argument):
             return cls(argument, point, _traced(argument, load_function(argument), point))
+
+    @property
+    def place(self) -> dict[str, Any] | None:
+        """The values of ``--at``, else the start of a problem."""
+        return self.start if self.point is None else self.point
 
     @cached_property
     def function(self) -> Function:

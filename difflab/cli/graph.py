@@ -16,7 +16,7 @@ from difflab.cli.options import (
     StabiliseOption,
 )
 from difflab.cli.output import check_destination, deliver, say, screen
-from difflab.core.wording import without_comments
+from difflab.core.wording import names_problem, without_comments
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def graph(
     if table:
         pictures = {"--values": values or None, "--depth": depth or None, "--open": opened or None}
         _refuse_picture(table, {"--format": form, **pictures})
-    elif values and not at:
+    elif values and not at and not names_problem(expression):
         raise InputError("--values needs a point", hint="add --at, such as --at x=2")
     chosen = None if table else _format(form, destination)
     subject = Subject.of(expression, at)
@@ -117,7 +117,7 @@ def graph(
     from difflab.drawing import WRITERS
     from difflab.report.drawn import draw
 
-    function, point = subject.function, subject.point
+    function, point = subject.function, subject.place if values else subject.point
     stable = _stabilised(function, report=not passes) if stabilise else None
     if memory:
         deliver(_memory(function, stable, of, derivative), destination)

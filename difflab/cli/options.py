@@ -49,7 +49,7 @@ ExpressionArgument = Annotated[
     typer.Argument(
         metavar="EXPR",
         help="A formula; - reads standard input, @file a file; or a Python function,"
-        " module:function, with --at.",
+        " module:function, with --at; or problem:SET/NAME.",
     ),
 ]
 PointOption = Annotated[

@@ -72,7 +72,7 @@ def trace(
     from difflab.report.trace.trace import SHOWN
     from difflab.report.trace.trace import trace as traced
 
-    function, point = subject.function, subject.point
+    function, point = subject.function, subject.place
     limit = None if chosen is TraceFormat.JSON else SHOWN
     if point is None:
         if function.inputs:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["counted", "joined", "without_comments"]
+__all__ = ["PROBLEM", "counted", "joined", "names_problem", "without_comments"]
+
+PROBLEM = "problem:"
+"""Before the name of a problem of the library, where a formula may stand."""
 
 _COMMENT = re.compile(r"#[^\n]*")
 
@@ -18,6 +21,17 @@ def counted(number: int, noun: str) -> str:
     ('1 input', '2,048 inputs')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def names_problem(text: str) -> bool:
+    """Return whether a text names a problem of the library instead of being a formula.
+
+    Examples
+    --------
+    >>> names_problem("problem:mgh/beale"), names_problem("x^2"), names_problem("problem:loss")
+    (True, False, False)
+    """
+    return text.startswith(PROBLEM) and "/" in text and "\n" not in text
 
 
 def without_comments(text: str) -> str:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from difflab.core.files import write_whole
+from difflab.core.wording import names_problem
 from difflab.errors import InputError
 from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
 from difflab.lab.domain.compare import DomainOptions, compare_domain
+from difflab.lab.problems.library import problem
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
@@ -137,10 +139,11 @@ def compare(
     Parameters
     ----------
     expression : str or Function
-        A formula or a program of the language, or a function from `difflab.trace`.
+        A formula or a program of the language, ``problem:SET/NAME`` (`difflab.problem`), or a
+        function from `difflab.trace`.
     at : mapping, optional
         A value for every input. By default a point inside the domain and away from kinks is
-        chosen, which depends on `seed`.
+        chosen, which depends on `seed`; that of a problem is its start.
     methods : sequence of str, optional
         Names of `difflab.methods`; ``"peers"`` selects the installed peers, ``"all"`` selects
         every method. By default every method except the peers.
@@ -216,6 +219,9 @@ def compare(
     options = CompareOptions(
         methods=methods, timing=timing, order=order, timeout=timeout, seed=seed, target=target
     )
+    if isinstance(expression, str) and names_problem(expression):
+        found = problem(expression)
+        expression, at = found.text, found.start if at is None else at
     if stabilise:
         both = compare_stabilised(expression, at, **options)
         return StabilisedResult(_result(both.plain), _result(both.stabilised), both.rewriting)

@@ -1,0 +1,169 @@
+"""``difflab problems``: the library of problems: its sets, a list, one problem, and copies."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from difflab.cli.options import OutputOption, parse_names
+from difflab.cli.output import check_destination, deliver, report_format, screen, write_files
+from difflab.errors import InputError
+
+if TYPE_CHECKING:
+    from difflab.core.table import Table
+    from difflab.lab.problems.file import Problem
+
+__all__ = ["EXAMPLES", "problems"]
+
+EXAMPLES = """\b
+difflab problems
+difflab problems --set mgh,nist --inputs 2:4
+difflab problems mgh/powell-badly-scaled
+difflab problems --kind ode --export problems
+difflab compare problem:mgh/powell-badly-scaled
+"""
+
+_HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")
+
+
+class ProblemsFormat(StrEnum):
+    """The output format of a list of problems."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+def problems(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A problem to show.")] = None,
+    sets: Annotated[
+        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; or all.")
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option("--kind", metavar="a,b", help="Only these kinds of problem.")
+    ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option("--inputs", metavar="LOW:HIGH", help="Only with so many input numbers."),
+    ] = None,
+    form: Annotated[
+        ProblemsFormat | None,
+        typer.Option("--format", help="By default the ending of -o's name, else a table."),
+    ] = None,
+    output: OutputOption = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="DIR", help="Copy the problems' files to this folder."),
+    ] = None,
+) -> None:
+    """List the library of problems, show one of them, or copy their files.
+
+    Without a filter the table lists the sets. Wherever a formula is taken, problem:SET/NAME is.
+    """
+    destination = None if output is None else check_destination(output)
+    chosen = report_format(form, destination, ProblemsFormat)
+    from difflab.lab.problems import library
+
+    filtered = name or sets or kinds or inputs
+    if name is None:
+        names = parse_names(sets)
+        found = library.problems(
+            None if names == ["all"] else names, kinds=parse_names(kinds), inputs=_range(inputs)
+        )
+    elif sets or kinds or inputs:
+        raise InputError(
+            "a name and filters exclude each other", hint=f"write difflab problems {name}"
+        )
+    else:
+        found = [library.problem(name)]
+    if not found:
+        raise InputError("no problem is of these sets, kinds and sizes")
+    if export is not None:
+        _export(found, export)
+    elif chosen is ProblemsFormat.JSON:
+        from difflab.core import strict_json
+
+        listed = found[0].to_dict() if name else [_entry(one) for one in found]
+        deliver(strict_json.dumps(listed) + "\n", destination)
+    elif chosen is ProblemsFormat.CSV:
+        from difflab.core.table import csv_text
+
+        rows = [list(map(str, _entry(one).values())) for one in found]
+        deliver(csv_text([_HEADINGS, *rows]), destination)
+    elif name:
+        deliver(found[0].content, destination)
+    else:
+        table = _table(found) if filtered else _sets(found)
+        _deliver_table(table, len(found), bool(filtered), destination)
+
+
+def _deliver_table(table: Table, count: int, filtered: bool, destination: Path | None) -> None:
+    from difflab.report.terminal import draw
+
+    closing = f"{count:,} problems; `difflab problems NAME` shows one"
+    if not filtered:
+        closing = f"{count:,} problems; `difflab problems --set NAME` lists a set, `--set all` all"
+    deliver(draw([table, closing], **screen(to_file=destination is not None)), destination)
+
+
+def _range(text: str | None) -> tuple[int, int] | None:
+    """Return the bounds of ``2:10``, ``2:``, ``:10`` or ``5``."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    high = high if colon else low
+    if not (low or high) or not all(part.isdecimal() for part in (low, high) if part):
+        raise InputError(f"{text!r} is not a range of sizes", hint="write 2:10, 2:, :10 or 5")
+    return int(low or 0), int(high or 10**9)
+
+
+def _entry(one: Problem) -> dict[str, str | int]:
+    values = (one.name, one.title, one.kind, one.n, one.m, one.formula)
+    return dict(zip(_HEADINGS, (*values, one.header["source"], one.header["licence"]), strict=True))
+
+
+def _table(found: Sequence[Problem]) -> Table:
+    from difflab.core.table import Column, Table
+
+    columns = (
+        *(Column("problem"), Column("kind")),
+        *(Column("inputs", right=True), Column("outputs", right=True)),
+        Column("name", wrap=True),
+    )
+    return Table(columns, [(one.name, one.kind, one.n, one.m, one.title) for one in found])
+
+
+def _sets(found: Sequence[Problem]) -> Table:
+    from difflab.core.table import Column, Table
+    from difflab.lab.problems.library import problem_sets
+
+    counts = Counter(one.set for one in found)
+    formulas = Counter(formula.partition("/")[0] for formula in {one.formula for one in found})
+    columns = (
+        *(Column("set"), Column("problems", right=True), Column("formulas", right=True)),
+        *(Column("licence"), Column("title", wrap=True)),
+    )
+    rows = [
+        (one.name, counts[one.name], formulas[one.name], one.licence, one.title)
+        for one in problem_sets().values()
+    ]
+    return Table(columns, rows)
+
+
+def _export(found: Sequence[Problem], folder: Path) -> None:
+    """Write the files of problems to ``folder/SET/NAME.txt``."""
+    files = {folder / f"{one.name}.txt": one.content.encode() for one in found}
+    try:
+        for path in files:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {str(folder)!r}: {error.strerror or error}") from error
+    write_files(files)
+    plural = "s" * (len(files) != 1)
+    deliver(f"wrote {len(files)} file{plural} to {folder}{os.sep}\n", None)

@@ -1,0 +1,145 @@
+"""The problems that come with difflab: sets, and finding problems by name, set, kind and size.
+
+A problem is a text file ``sets/SET/NAME.txt`` (`difflab.lab.problems.file`). Title, source and
+licence of every set stand in ``sets/sets.toml``. Only the heads of the files are read for a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from difflab.core.wording import PROBLEM
+from difflab.errors import InputError
+from difflab.lab.problems.file import KINDS, Problem, read_header, read_text
+
+__all__ = ["SETS", "ProblemSet", "problem", "problem_sets", "problems"]
+
+SETS = Path(__file__).parent / "sets"
+"""The folder of the sets."""
+
+
+@dataclass(frozen=True)
+class ProblemSet:
+    """A set of problems: its title, sources, and the terms of its contents."""
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    terms: str
+
+
+@cache
+def problem_sets() -> dict[str, ProblemSet]:
+    """Return the sets by name, in the order of ``sets.toml``.
+
+    Examples
+    --------
+    >>> problem_sets()["mgh"].licence
+    'MIT'
+    """
+    import tomllib
+
+    listed = tomllib.loads(read_text(SETS / "sets.toml"))
+    return {name: ProblemSet(name, **entry) for name, entry in listed.items()}
+
+
+@cache
+def _names(set_name: str) -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (SETS / set_name).glob("*.txt")))
+
+
+@cache
+def _read(name: str) -> Problem:
+    path = SETS / f"{name}.txt"
+    return Problem(name, path, read_header(path))
+
+
+def problem(name: str) -> Problem:
+    """Return a problem of the library.
+
+    Parameters
+    ----------
+    name : str
+        ``"mgh/rosenbrock"``; the prefix ``problem:`` may stand before it.
+
+    Returns
+    -------
+    Problem
+        Its `function`, `start`, `domain`, and the `jacobian` at the start.
+
+    Raises
+    ------
+    InputError
+        There is no such problem; the message names the nearest ones.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> found = dl.problem("mgh/rosenbrock")
+    >>> found.start
+    {'x1': -1.2, 'x2': 1.0}
+    >>> dl.gradient(found.function)(**found.start)
+    array([-215.6,  -88. ])
+    >>> found.reference.elements[1, "x1"]
+    '-215.5999999999999409361350899416748893621'
+    """
+    name = name.removeprefix(PROBLEM)
+    chosen, _, own = name.partition("/")
+    if chosen not in problem_sets():
+        raise _unknown(f"there is no set of problems {chosen!r}", chosen, list(problem_sets()))
+    if own not in _names(chosen):
+        known = [f"{chosen}/{other}" for other in _names(chosen)]
+        raise _unknown(f"there is no problem {name!r}", name, known)
+    return _read(name)
+
+
+def problems(
+    sets: Sequence[str] | None = None,
+    *,
+    kinds: Sequence[str] | None = None,
+    inputs: tuple[int, int] | None = None,
+) -> list[Problem]:
+    """Return the problems of some sets and kinds, by set and name.
+
+    Parameters
+    ----------
+    sets, kinds : sequence of str, optional
+        By default all.
+    inputs : (int, int), optional
+        The smallest and largest number of inputs.
+
+    Raises
+    ------
+    InputError
+        There is no such set or kind.
+
+    Examples
+    --------
+    >>> len(problems(["nist"]))
+    27
+    >>> {found.kind for found in problems(["mgh"])}
+    {'least-squares'}
+    """
+    known = list(problem_sets())
+    for name in sets or ():
+        if name not in known:
+            raise _unknown(f"there is no set of problems {name!r}", name, known)
+    for kind in kinds or ():
+        if kind not in KINDS:
+            raise _unknown(f"there is no kind of problem {kind!r}", kind, list(KINDS))
+    found = (
+        _read(f"{name}/{own}") for name in dict.fromkeys(sets or known) for own in _names(name)
+    )
+    low, high = inputs or (0, 10**9)
+    return [one for one in found if (not kinds or one.kind in kinds) and low <= one.n <= high]
+
+
+def _unknown(message: str, name: str, known: Sequence[str]) -> InputError:
+    near = get_close_matches(name, known, 3)
+    guess = f"did you mean {' or '.join(near)}?" if near else f"one of {', '.join(known[:12])}."
+    return InputError(message, hint=f"{guess} `difflab problems` lists them")
