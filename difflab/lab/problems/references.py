@@ -68,7 +68,7 @@ def _elements(problem: Problem, found: Any) -> Iterator[str]:
 
 def _check_digits(problem: Problem, found: Any, place: tuple[int, int]) -> None:
     size = float(abs(found.exact[place]))
-    if not found.bounds[place] <= 10.0 ** -(DIGITS + 1) * size and size > math.ldexp(1, -900):
+    if not found.bounds[place] <= 0.5 * 10.0**-DIGITS * size and size > math.ldexp(1, -900):
         raise InputError(
             f"problem:{problem.name}: the error bound of element {place} is "
             f"{found.bounds[place]:.2g}, the element {size:.2g}"
