@@ -123,6 +123,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "Calls of jit, scans, forward mode and checkpointed memory beside JAX and PyTorch.",
             "difflab.bench.graphs.bench",
         ),
+        Benchmark(
+            "problems",
+            "Performance and accuracy profiles of every method on the library of problems.",
+            "difflab.bench.problems.bench",
+        ),
     )
 }
 """In the order in which the command lists them."""

@@ -23,6 +23,7 @@ from difflab.cli.options import (
     read_expression,
 )
 from difflab.cli.output import ProgressLine, emit, say, screen, write_files
+from difflab.cli.problems import chosen_problems
 from difflab.core.quantities import shape_text
 from difflab.core.wording import names_problem
 from difflab.errors import InputError
@@ -258,6 +259,38 @@ def peers(
     return int(any(row["status"] == "disagree" for row in rows))
 
 
+def problems(
+    sets: Annotated[
+        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; by default all.")
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option("--kind", metavar="a,b", help="Only these kinds of problem.")
+    ] = None,
+    inputs: Annotated[
+        str | None, typer.Option("--inputs", metavar="LOW:HIGH", help="Only of so many inputs.")
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> int:
+    from difflab.bench.problems import bench as module
+
+    found = chosen_problems(sets, kinds, inputs)
+    tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
+    rows = _rows(output / "problems.csv", module, tasks)
+    emit(module.text(rows, **screen(usual=110)))
+    path = output / "problems.html"
+    write_files({path: module.page(rows).encode()})
+    emit(f"{path}\n")
+    _draw(output / f"problems.{form}", module, rows)
+    return int(any(row["verdict"] == "disagree" for row in rows))
+
+
 def swell(
     repeat: Annotated[
         str | None,
@@ -410,6 +443,7 @@ _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] 
     "gradbench": (gradbench, None),
     "graders": (graders, None),
     "peers": (peers, ExpressionCommand),
+    "problems": (problems, None),
     "swell": (swell, None),
 }
 """The subcommands with options of their own; those of the other benchmarks are alike."""

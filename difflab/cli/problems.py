@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from difflab.core.table import Table
     from difflab.lab.problems.file import Problem
 
-__all__ = ["EXAMPLES", "problems"]
+__all__ = ["EXAMPLES", "chosen_problems", "problems"]
 
 EXAMPLES = """\b
 difflab problems
@@ -68,22 +68,17 @@ def problems(
     """
     destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, ProblemsFormat)
-    from difflab.lab.problems import library
+    from difflab.lab.problems.library import problem
 
     filtered = name or sets or kinds or inputs
     if name is None:
-        names = parse_names(sets)
-        found = library.problems(
-            None if names == ["all"] else names, kinds=parse_names(kinds), inputs=_range(inputs)
-        )
+        found = chosen_problems(sets, kinds, inputs)
     elif sets or kinds or inputs:
         raise InputError(
             "a name and filters exclude each other", hint=f"write difflab problems {name}"
         )
     else:
-        found = [library.problem(name)]
-    if not found:
-        raise InputError("no problem is of these sets, kinds and sizes")
+        found = [problem(name)]
     if export is not None:
         _export(found, export)
     elif chosen is ProblemsFormat.JSON:
@@ -101,6 +96,25 @@ def problems(
     else:
         table = _table(found) if filtered else _sets(found)
         _deliver_table(table, len(found), bool(filtered), destination)
+
+
+def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> list[Problem]:
+    """Return the problems that the options --set, --kind and --inputs name.
+
+    Raises
+    ------
+    InputError
+        An option is invalid, or no problem meets all of them.
+    """
+    from difflab.lab.problems import library
+
+    names = parse_names(sets)
+    found = library.problems(
+        None if names == ["all"] else names, kinds=parse_names(kinds), inputs=_range(inputs)
+    )
+    if not found:
+        raise InputError("no problem is of these sets, kinds and sizes")
+    return found
 
 
 def _deliver_table(table: Table, count: int, filtered: bool, destination: Path | None) -> None:
