@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from difflab.bench.pictures import METHOD_STYLES, CurveStyle
 from difflab.bench.problems.profiles import CALLS, RIGHT, Profiles, share
-from difflab.core.quantities import error
+from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
 from difflab.lab.sweep import SweepRow
 from difflab.report import html
@@ -61,7 +61,7 @@ def _table(rows: Sequence[SweepRow]) -> Table:
         Column("method"),
         *(Column(name, right=True) for name in ("right", "wrong", "unclear", "no answer")),
         *(Column(name, right=True, format=error) for name in ("median ULP", "95 %")),
-        *(Column(name, right=True, format="{:.0%}".format) for name in ("fastest", "within 2×")),
+        *(Column(name, right=True, format=percent) for name in ("fastest", "within 2×")),
     )
     lines = []
     for method, found in _by_method(rows).items():
@@ -76,7 +76,7 @@ def _table(rows: Sequence[SweepRow]) -> Table:
                 verdicts["inconclusive"],
                 total - sum(verdicts.values()),
                 median(answered) if answered else None,
-                answered[int(0.95 * (len(answered) - 1))] if answered else None,
+                answered[math.ceil(0.95 * len(answered)) - 1] if answered else None,
                 share(profiles.often[method], 1.0),
                 share(profiles.often[method], 2.0),
             )
