@@ -70,7 +70,7 @@ def test_bad_input(difflab, arguments, said):
         (("compare", "--no-timing", "--methods", "reverse,symbolic"), "x1 = -1.2, x2 = 1"),
         (("trace",), "24.2"),
         (("graph",), "input"),
-        (("graph", "--values"), "24.2"),
+        (("graph", "--values"), "24#46;2"),
         (("derive",), "20*(10*(x2 - x1^2))]"),
         (("explain",), "no nan"),
     ],
