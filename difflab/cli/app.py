@@ -28,6 +28,7 @@ from difflab.cli.output import ReaderGone, emit, say
 from difflab.cli.problems import EXAMPLES as PROBLEM_EXAMPLES
 from difflab.cli.problems import problems
 from difflab.cli.report import report
+from difflab.cli.study import study
 
 __all__ = ["app", "run"]
 
@@ -81,6 +82,7 @@ app.command("write-test", epilog=writing.EXAMPLES)(writing.write_test)
 bench.command()(gpu)
 app.add_typer(bench, name="bench")
 app.command(epilog=PROBLEM_EXAMPLES)(problems)
+app.add_typer(study, name="study")
 app.command()(report)
 app.command()(methods)
 app.command()(doctor)

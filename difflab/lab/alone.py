@@ -10,7 +10,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from time import sleep
@@ -36,7 +36,7 @@ else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-__all__ = ["locked_file"]
+__all__ = ["lapsed", "locked_file"]
 
 POLL_INTERVAL = 0.1  # seconds between two attempts to lock the file
 _LOCKED = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
@@ -73,6 +73,29 @@ def locked_file(path: Path, notify: Callable[[str], None] | None = None) -> Iter
         yield file
     finally:
         file.close()
+
+
+def lapsed(path: Path) -> bool:
+    """Return whether no process holds the lock of a file, and remove the file if so.
+
+    An absent file is nobody's. The file is removed while it is locked, so that a process that has
+    just created it notices, and creates another.
+
+    Examples
+    --------
+    >>> lapsed(Path("no such file"))
+    True
+    """
+    try:
+        with FileIO(path, "r+") as file:
+            _lock(file)
+            with suppress(OSError):  # some systems keep a file that is open
+                path.unlink()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _opened(path: Path) -> FileIO:

@@ -62,6 +62,7 @@ def compare(
     target: str = "auto",
     progress: Progress | None = None,
     truth: Function | None = None,
+    often: bool | None = None,
 ) -> Comparison:
     """Differentiate a function by every method, judge the results and measure the cost.
 
@@ -75,6 +76,8 @@ def compare(
     truth : Function, optional
         Another expression of the same function of real numbers, which the referee evaluates
         instead.
+    often : bool, optional
+        Whether methods prepare for many calls; by default if calls are timed.
 
     Returns
     -------
@@ -110,7 +113,8 @@ def compare(
     x = packed(function, point)
     judge = Judge(truth or function, x, order, timeout)
     values, n, m = function.values, function.n, function.m
-    problem = Problem(values, n, m, function, order, timeout, target=target, often=timing)
+    many = timing if often is None else often
+    problem = Problem(values, n, m, function, order, timeout, target=target, often=many)
     effort = Effort(problem, x)
     chosen = [effort.stoppable(method) for method in chosen]
     start(chosen)

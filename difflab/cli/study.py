@@ -1,0 +1,136 @@
+"""``difflab study``: a grid of comparisons whose records are kept in one SQLite file."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from difflab.cli.output import ProgressLine, check_destination, emit, say, write_files
+from difflab.core.wording import counted
+
+if TYPE_CHECKING:
+    from difflab.lab.study.run import Plan
+    from difflab.lab.study.store import Store
+
+__all__ = ["EXAMPLES", "study"]
+
+EXAMPLES = """\b
+difflab study nightly.toml --dry-run
+difflab study nightly.toml -o nightly.db
+difflab study export nightly.db --format parquet -o nightly.parquet
+"""
+
+
+class ExportFormat(StrEnum):
+    """The file format of exported records."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+class _RunByDefault(TyperGroup):
+    """A group whose command ``run`` need not be named: ``difflab study FILE.toml``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert ``run`` before arguments that name no command."""
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+study = typer.Typer(
+    cls=_RunByDefault,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog=EXAMPLES,
+    help="Compare every case of FILE.toml; keep the records in one SQLite file.",
+)
+
+
+@study.command("run", epilog=EXAMPLES)
+def run(
+    file: Annotated[str, typer.Argument(metavar="FILE.toml", help="The study.")],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="STORE", help="By default FILE.db."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count the records, and those left.")
+    ] = False,
+) -> int:
+    """Compute the records that STORE lacks; run it again to resume."""
+    from difflab.lab.study.study import read
+
+    described = read(Path(file))
+    path = check_destination(output or str(Path(file).with_suffix(".db")))
+    from difflab.lab.study.run import plan
+
+    planned = plan(described)
+    if dry_run:
+        emit(_counted(planned, path))
+        return 0
+    from difflab.lab.study.store import Store
+
+    with Store(path, new=True) as store:
+        _run(store, planned)
+    say(f"{path} has {counted(len(planned.keys), 'record')} of this study")
+    return 0
+
+
+def _run(store: Store, planned: Plan) -> None:
+    """Run a study with progress; after Ctrl-C, report what is kept and how to resume."""
+    from difflab.lab.study.run import run
+
+    progress = ProgressLine()
+    try:
+        run(store, planned, progress, say)
+    except KeyboardInterrupt:
+        progress.clear()
+        say(f"stopped; the records are kept in {store.path}; run the same command again to resume")
+        raise
+    finally:
+        progress.clear()
+
+
+def _counted(planned: Plan, path: Path) -> str:
+    """Return the numbers of cases and records, and how many of them a store lacks."""
+    from difflab.lab.study.store import Store
+
+    known: set[str] = set()
+    if path.is_file():
+        with Store(path) as store:
+            known = store.known(planned.keys)
+    cases = counted(len(planned.works), "case")
+    total = counted(len(planned.keys), "record")
+    return f"{cases}, {total}: {len(known)} in {path}, {len(planned.keys) - len(known)} left\n"
+
+
+@study.command("export")
+def export(
+    store: Annotated[str, typer.Argument(metavar="STORE", help="The file of a study.")],
+    form: Annotated[
+        ExportFormat | None,
+        typer.Option("--format", help="By default the ending of -o's name, else csv."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="By default STORE.csv.")
+    ] = None,
+) -> int:
+    """Write the records as one table, without the derivatives."""
+    from difflab.lab.study.export import to_csv, to_parquet
+    from difflab.lab.study.store import Store
+
+    if form is None:
+        named = output is not None and Path(output).suffix.lower() == ".parquet"
+        form = ExportFormat.PARQUET if named else ExportFormat.CSV
+    path = check_destination(output or str(Path(store).with_suffix(f".{form}")))
+    with Store(Path(store)) as opened:
+        records = opened.records()
+    written = to_csv(records) if form is ExportFormat.CSV else to_parquet(records)
+    write_files({path: written})
+    say(f"wrote {path}: {counted(len(records), 'record')}")
+    return 0

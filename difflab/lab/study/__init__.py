@@ -1,0 +1,1 @@
+"""Studies: grids of comparisons whose records are kept in one SQLite file."""

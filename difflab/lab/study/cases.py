@@ -1,0 +1,105 @@
+"""The cells of a study: a function at a point, and how it is differentiated and measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from difflab.core.strict_json import strict
+from difflab.errors import printable
+
+__all__ = ["THIS", "Case", "digest"]
+
+THIS = "this"
+"""The name of the difflab that runs the study, among its versions."""
+_SHOWN = 60  # characters of a formula in a label
+
+
+@dataclass(frozen=True)
+class Case:
+    """A comparison of a study: every named method at one point.
+
+    Attributes
+    ----------
+    text : str
+        The function, a program of the language.
+    point : mapping
+        The value of every input.
+    methods : tuple of str
+        The names of the methods; one record each.
+    formula : str
+        The function as the study writes it: a formula, a file or a problem.
+    family : str
+        The family that the function belongs to; empty without one.
+    size : int or None
+        Its size.
+    order : int
+        1 for Jacobians, 2 for Hessians.
+    target : str
+        The target to which `forward` and `reverse` are compiled.
+    version : str
+        The version of difflab that computes it; `THIS` for the one that runs the study.
+    timeout : float
+        Seconds for each method and for the referee.
+    repeats : int
+        Blocks of timing; 0 to judge only.
+    """
+
+    text: str
+    point: Mapping[str, Any]
+    methods: tuple[str, ...]
+    formula: str = ""
+    family: str = ""
+    size: int | None = None
+    order: int = 1
+    target: str = "auto"
+    version: str = THIS
+    timeout: float = 10.0
+    repeats: int = field(default=5)
+
+    @property
+    def what(self) -> dict[str, Any]:
+        """What is differentiated, and how: by this a record is found again in another study."""
+        return {
+            "text": self.text,
+            "point": strict(self.point),
+            "order": self.order,
+            "target": self.target,
+        }
+
+    @property
+    def identity(self) -> str:
+        """Hash of `what`."""
+        return digest(self.what)
+
+    @property
+    def key(self) -> str:
+        """Hash of the case with the settings of its measurement."""
+        settings = {"version": self.version, "timeout": self.timeout, "repeats": self.repeats}
+        return digest({**self.what, **settings})
+
+    @property
+    def label(self) -> str:
+        """A short description, safe to print."""
+        name = f"{self.family} {self.size}" if self.family else self.formula
+        parts = [printable(" ".join(name.split()))]
+        parts = [part if len(part) <= _SHOWN else f"{part[:_SHOWN]}…" for part in parts]
+        parts += [f"order {self.order}"] * (self.order != 1)
+        parts += [self.target] * (self.target != "auto")
+        parts += [printable(self.version)] * (self.version != THIS)
+        return ", ".join(parts)
+
+
+def digest(record: Mapping[str, Any]) -> str:
+    """Return a hash of a record of JSON's types that does not depend on the order of its names.
+
+    Examples
+    --------
+    >>> digest({"a": 1, "b": 0.1}) == digest({"b": 0.1, "a": 1})
+    True
+    """
+    text = json.dumps(record, sort_keys=True, allow_nan=False)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]

@@ -1,0 +1,125 @@
+"""Other versions of difflab: each runs as a command of its own interpreter.
+
+The command line and its JSON are public and change least between versions, so that a version needs
+nothing but ``difflab compare --format json``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from difflab.core.strict_json import strict
+from difflab.errors import InputError
+from difflab.lab.outcomes import Outcome
+from difflab.lab.record import Status
+from difflab.lab.saved import from_json
+from difflab.lab.study.cases import Case
+from difflab.lab.study.judging import Judged, Source, records
+from difflab.lab.study.store import Record
+from difflab.lab.study.timing import Times
+
+__all__ = ["command", "other_sources", "records_of_version"]
+
+_SOURCES = """
+import json, sys
+from difflab.lab.provenance import source
+from difflab.methods.registry import select
+print(json.dumps({method.name: source(method) for method in select(sys.argv[1:])}))
+"""
+_OVERHEAD = 60.0  # seconds to start a version, beside the time limits of its methods
+
+
+def other_sources(name: str, interpreter: Path, cases: Sequence[Case]) -> dict[str, Source]:
+    """Return by name of method what produces the records of a version.
+
+    Raises
+    ------
+    InputError
+        The interpreter does not run a difflab with these methods.
+    """
+    methods = dict.fromkeys(m for case in cases if case.version == name for m in case.methods)
+    done = _run([str(interpreter), "-c", _SOURCES, *methods], _OVERHEAD)
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        found = {}
+    if set(found) < set(methods):
+        last = done.stderr.strip().rpartition("\n")[2] or "it says nothing"
+        raise InputError(
+            f"the version {name!r} does not run with {str(interpreter)!r}: {last}",
+            hint="install difflab into its environment",
+        )
+    return {method: found[method] for method in methods}
+
+
+def command(case: Case, methods: Sequence[str]) -> list[str]:
+    """Return the arguments of ``difflab`` that repeat the comparison of a case.
+
+    Examples
+    --------
+    >>> command(Case("x^2", {"x": 2.0}, ("reverse",)), ["reverse"])
+    ['compare', '--at', 'x=2.0', '--methods', 'reverse', '--', 'x^2']
+    """
+    found = ["compare"]
+    for name, value in case.point.items():
+        found += ["--at", f"{name}={json.dumps(strict(value))}"]
+    found += ["--methods", ",".join(methods)]
+    found += ["--order", str(case.order)] * (case.order != 1)
+    found += ["--target", case.target] * (case.target != "auto")
+    found += ["--timeout", f"{case.timeout:g}"] * (case.timeout != 10)
+    found += ["--no-timing"] * (not case.repeats)
+    return [*found, "--", case.text]
+
+
+def records_of_version(
+    study: str,
+    case: Case,
+    interpreter: Path,
+    wanted: Mapping[str, str],
+    known: Mapping[str, Source],
+) -> list[Record]:
+    """Return the records of the methods `wanted` of a case, computed by another version.
+
+    Each repeat is a process of its own; its samples are a block without a yardstick.
+    """
+    arguments = [str(interpreter), "-m", "difflab", *command(case, [*wanted])]
+    place = arguments.index("--")
+    arguments[place:place] = ["--format", "json"]
+    found, times = Judged(None), {name: Times() for name in wanted}
+    for _ in range(max(case.repeats, 1)):
+        done = _run(arguments, _OVERHEAD + case.timeout * (len(wanted) + 1))
+        try:
+            found = Judged(from_json(done.stdout))
+        except InputError:
+            last = done.stderr.strip().rpartition("\n")[2] or f"it ended with {done.returncode}"
+            found = Judged(None, Outcome(Status.FAILED, last))
+            break
+        for row in found.comparison.methods if found.comparison else ():
+            if row.samples:
+                times[row.name].blocks.append(([*row.samples], []))
+                times[row.name].prepare.extend(row.prepare_samples)
+                times[row.name].peak_bytes = row.peak_bytes
+    timed = {name: found for name, found in times.items() if found.blocks}
+    return records(study, case, found, timed, wanted, known)
+
+
+def _run(arguments: Sequence[str], timeout: float) -> Any:
+    """Run a program; one that ends in no time is a failed one."""
+    try:
+        return subprocess.run(
+            arguments,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(arguments, 1, "", f"stopped after {timeout:g} s")
+    except OSError as error:
+        return subprocess.CompletedProcess(arguments, 1, "", str(error))
