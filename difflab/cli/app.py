@@ -14,6 +14,7 @@ from difflab.cli import INTERRUPTED, writing
 from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
+from difflab.cli import diff as differing
 from difflab.cli import explain as explaining
 from difflab.cli import fuzz as fuzzing
 from difflab.cli import graph as drawn
@@ -83,6 +84,7 @@ bench.command()(gpu)
 app.add_typer(bench, name="bench")
 app.command(epilog=PROBLEM_EXAMPLES)(problems)
 app.add_typer(study, name="study")
+app.command(epilog=differing.EXAMPLES)(differing.diff)
 app.command()(report)
 app.command()(methods)
 app.command()(doctor)

@@ -84,16 +84,18 @@ class CallCost:
         return min(self.samples)
 
 
-def prepare(method: Method, problem: Problem) -> tuple[Prepared, tuple[float, ...]]:
+def prepare(
+    method: Method, problem: Problem, most: int = PREPARED
+) -> tuple[Prepared, tuple[float, ...]]:
     """Prepare `method` for `problem`; return the derivative and the seconds of each preparation.
 
-    A quick preparation is repeated, and its first sample is then dropped: it includes imports,
-    which belong to the process and not to the method. A derivative that is prepared in another
-    process reports its own time, without the time to start the process.
+    A quick preparation is repeated, `most` times in all, and its first sample is then dropped: it
+    includes imports, which belong to the process and not to the method. A derivative that is
+    prepared in another process reports its own time, without the time to start the process.
     """
     samples: list[float] = []
     quick = min(QUICK, problem.seconds_left() / 10)
-    while not samples or (len(samples) < PREPARED and sum(samples) < quick):
+    while not samples or (len(samples) < most and sum(samples) < quick):
         with Stopwatch() as watch:
             prepared = method.prepare(problem)
             samples.append(watch.seconds())
@@ -162,8 +164,12 @@ class MethodAnswer:
     call: MethodCall
 
 
-def answer(method: Method, problem: Problem, x: NDArray[float64]) -> MethodAnswer:
+def answer(
+    method: Method, problem: Problem, x: NDArray[float64], preparations: int = PREPARED
+) -> MethodAnswer:
     """Prepare a method and call it at `x`, within ``problem.timeout`` seconds together.
+
+    A quick preparation is repeated, `preparations` times in all, to be timed.
 
     The time to start the process of a method that has one is not counted. The method receives a
     read-only copy of the point. A method of difflab that may exceed the time limit is stopped only
@@ -187,7 +193,7 @@ def answer(method: Method, problem: Problem, x: NDArray[float64]) -> MethodAnswe
     x = x.copy()
     x.flags.writeable = False
     with Deadline(problem.timeout) as deadline:
-        prepared, samples = prepare(method, replace(problem, deadline=deadline))
+        prepared, samples = prepare(method, replace(problem, deadline=deadline), preparations)
         began = perf_counter()
         estimate = prepared(x)
         first = perf_counter() - began

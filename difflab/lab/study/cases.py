@@ -58,7 +58,7 @@ class Case:
     target: str = "auto"
     version: str = THIS
     timeout: float = 10.0
-    repeats: int = field(default=5)
+    repeats: int = field(default=10)
 
     @property
     def what(self) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class _Reader:
         timeout = float(self._typed(at, grid, "timeout", (int, float), 10.0))
         if not 0 < timeout < float("inf"):
             raise self._error((*at, "timeout"), "the time limit is a positive number of seconds")
-        repeats = self._typed(at, grid, "repeats", int, 5)
+        repeats = self._typed(at, grid, "repeats", int, 10)
         if not 1 <= repeats <= _MOST_REPEATS:
             raise self._error((*at, "repeats"), f"repeats is from 1 to {_MOST_REPEATS}")
         repeats *= self._typed(at, grid, "timing", bool, True)

@@ -82,7 +82,7 @@ def _block(methods: dict[str, Method], problem: Problem, x: Any, times: dict[str
     calls: dict[str, MethodCall] = {}
     for name, method in list(methods.items()):
         try:
-            found = answer(method, problem, x)
+            found = answer(method, problem, x, preparations=1)
         except (Exception, SystemExit):  # a method of another package may raise anything
             del methods[name]
             continue

@@ -1,0 +1,169 @@
+"""What changed from one set of records to another, and which of it is worse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from difflab.core.strict_json import dumps, strict
+from difflab.lab.diff.sides import Measured, Side
+from difflab.lab.diff.times import LEVEL, TimeChange, time_change
+
+__all__ = ["SCHEMA", "Change", "Difference", "Kind", "difference"]
+
+SCHEMA = "difflab.diff/1"
+
+
+_OUTCOMES = (
+    *("agree", "convention", "inconclusive", "unsupported", "timeout", "failed"),
+    "disagree",
+)
+"""Verdicts and statuses, the best first."""
+
+
+class Kind(StrEnum):
+    """A kind of change, the worst first."""
+
+    WRONG = "wrong"
+    VERDICT = "worse verdict"
+    LESS_ACCURATE = "less accurate"
+    SLOWER = "slower"
+    GONE = "gone"
+    NEW = "new"
+    BETTER = "better verdict"
+    MORE_ACCURATE = "more accurate"
+    FASTER = "faster"
+
+    @property
+    def worse(self) -> bool:
+        """Whether a change of this kind is a regression."""
+        return self not in (Kind.NEW, Kind.BETTER, Kind.MORE_ACCURATE, Kind.FASTER)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one record.
+
+    Attributes
+    ----------
+    kind : Kind
+    label, method : str
+        The record: what was differentiated, and the method.
+    old, new : str, float or None
+        Verdicts, errors in ULP, seconds of a call.
+    ratio : float or None
+        New time over old time; from the samples, not from `old` and `new`.
+    """
+
+    kind: Kind
+    label: str
+    method: str
+    old: str | float | None = None
+    new: str | float | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All changes, the worst first.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+    compared : int
+        Records that both sides have.
+    timed : int
+        Those of them whose times were compared.
+    """
+
+    changes: tuple[Change, ...]
+    compared: int
+    timed: int
+
+    @property
+    def worse(self) -> bool:
+        """Whether anything is worse: wrong, less accurate, slower, gone, of another verdict."""
+        return any(change.kind.worse for change in self.changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema ``difflab.diff/1``: strict JSON, non-finite numbers as strings."""
+        return {
+            "schema": SCHEMA,
+            "worse": self.worse,
+            "compared": self.compared,
+            "timed": self.timed,
+            "changes": [
+                {**strict(change), "kind": str(change.kind), "worse": change.kind.worse}
+                for change in self.changes
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict` as text."""
+        return dumps(self.to_dict())
+
+
+def difference(old: Side, new: Side) -> Difference:
+    """Return what changed.
+
+    A record is *wrong* if its verdict became ``disagree``, *less accurate* if its error in ULP grew
+    at all, *slower* if the test of `difflab.lab.diff.times` finds so. The level of the tests is
+    shared among all records (Bonferroni), so that a false alarm of any of them is less likely than
+    one per cent.
+
+    Examples
+    --------
+    >>> difference({}, {}).worse
+    False
+    """
+    both = [(old[key], new[key]) for key in old if key in new]
+    found = [change for pair in both for change in _results(*pair)]
+    times = [(pair, change) for pair in both if (change := _time(*pair)) is not None]
+    for (before, after), change in times:
+        level = LEVEL / len(times)
+        if min(change.slower, change.faster) < level:
+            kind = Kind.SLOWER if change.slower < level else Kind.FASTER
+            seconds = before.row.call_seconds, after.row.call_seconds
+            found.append(Change(kind, after.label, after.method, *seconds, change.ratio))
+    found += [
+        Change(Kind.GONE, record.label, record.method, record.row.outcome)
+        for key, record in old.items()
+        if key not in new
+    ]
+    found += [
+        Change(Kind.NEW, record.label, record.method, None, record.row.outcome)
+        for key, record in new.items()
+        if key not in old
+    ]
+    kinds = list(Kind)
+    found.sort(key=lambda change: (kinds.index(change.kind), -(change.ratio or 0)))
+    return Difference(tuple(found), len(both), len(times))
+
+
+def _results(old: Measured, new: Measured) -> Iterator[Change]:
+    """Yield the change of the verdict and that of the error."""
+    before, after = old.row.outcome, new.row.outcome
+    if before != after:
+        kind = Kind.VERDICT if _OUTCOMES.index(after) > _OUTCOMES.index(before) else Kind.BETTER
+        kind = Kind.WRONG if after == "disagree" else kind
+        yield Change(kind, new.label, new.method, before, after)
+    first, second = _ulp(old), _ulp(new)
+    if first is not None and second is not None and first != second:
+        kind = Kind.LESS_ACCURATE if second > first else Kind.MORE_ACCURATE
+        yield Change(kind, new.label, new.method, first, second)
+
+
+def _ulp(record: Measured) -> float | None:
+    """Return the error in ULP; nan, where a derivative is not a number, is the largest."""
+    error = record.row.max_ulp_error
+    return math.inf if error is not None and math.isnan(error) else error
+
+
+def _time(old: Measured, new: Measured) -> TimeChange | None:
+    """Return the change of the time, if both were measured on one kind of processor."""
+    if old.cpu != new.cpu or not old.blocks or not new.blocks:
+        return None
+    return time_change(old.blocks, new.blocks)

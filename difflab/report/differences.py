@@ -1,0 +1,101 @@
+"""What changed between two sets of records, as a table, Markdown and a page."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import groupby
+
+from difflab.core.quantities import error, seconds
+from difflab.core.table import Cell, Column, Table
+from difflab.core.wording import counted
+from difflab.lab.diff.difference import Change, Difference, Kind
+from difflab.report import html as pages
+from difflab.report import markdown as marks
+from difflab.report.style import clean, shorten
+from difflab.report.terminal import WIDTH, Part, draw
+
+__all__ = ["html", "markdown", "table"]
+
+_TITLES = {
+    Kind.WRONG: "Became wrong",
+    Kind.VERDICT: "Worse verdict",
+    Kind.LESS_ACCURATE: "Less accurate, in ULP",
+    Kind.SLOWER: "Slower",
+    Kind.GONE: "Gone",
+    Kind.NEW: "New",
+    Kind.BETTER: "Better verdict",
+    Kind.MORE_ACCURATE: "More accurate, in ULP",
+    Kind.FASTER: "Faster",
+}
+_SHOWN = 300  # characters of a label
+
+
+def summary(found: Difference) -> str:
+    """Return one sentence: how many records were compared, and how many are worse."""
+    worse = sum(change.kind.worse for change in found.changes)
+    better = len(found.changes) - worse
+    return (
+        f"{counted(found.compared, 'record')} compared, {found.timed} of them in time: "
+        f"{counted(worse, 'change')} for the worse, {better} other"
+    )
+
+
+def table(
+    found: Difference, *, colour: bool = False, width: int = WIDTH, plain: bool = False
+) -> str:
+    """Return a difference as tables that fit the terminal."""
+    parts: list[Part] = []
+    for kind, rows in _sections(found):
+        style = "disagree" if kind.worse else "label"
+        parts.append([Cell(f"{_TITLES[kind]}: {len(rows.rows)}", style), rows])
+    parts.append(Cell(summary(found), "label"))
+    return draw(parts, colour=colour, width=width, plain=plain)
+
+
+def markdown(found: Difference) -> str:
+    """Return a difference as Markdown, as for a comment on a pull request."""
+    parts = [marks.literal(summary(found))]
+    for kind, rows in _sections(found):
+        parts += [f"### {_TITLES[kind]}: {len(rows.rows)}", marks.table(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def html(found: Difference) -> str:
+    """Return a difference as a page."""
+    body = ["<main>", f"<h1>{escape(summary(found))}</h1>"]
+    for kind, rows in _sections(found):
+        style = "disagree" if kind.worse else "agree"
+        body.append(f'<h2><span class="{style}">{_TITLES[kind]}</span>: {len(rows.rows)}</h2>')
+        body.append(pages.table(rows))
+    return pages.document("What changed", [*body, "</main>"])
+
+
+def _sections(found: Difference) -> list[tuple[Kind, Table]]:
+    return [
+        (kind, _table(kind, list(group)))
+        for kind, group in groupby(found.changes, key=lambda change: change.kind)
+    ]
+
+
+def _table(kind: Kind, changes: list[Change]) -> Table:
+    columns = [Column("method"), Column("of", wrap=True)]
+    timed = kind in (Kind.SLOWER, Kind.FASTER)
+    sized = kind in (Kind.LESS_ACCURATE, Kind.MORE_ACCURATE)
+    shown = seconds if timed else error if sized else str
+    right = timed or sized
+    columns += [Column("before", right, format=shown)] * (kind is not Kind.NEW)
+    columns += [Column("now", right, format=shown)] * (kind is not Kind.GONE)
+    columns += [Column("ratio", right=True, format="{:.3f}".format)] * timed
+    rows = []
+    for change in changes:
+        row: list[object] = [clean(change.method), shorten(clean(change.label), _SHOWN)]
+        row += [_cell(change.old)] * (kind is not Kind.NEW)
+        row += [_cell(change.new)] * (kind is not Kind.GONE)
+        row += [change.ratio] * timed
+        rows.append(row)
+    return Table(columns, rows)
+
+
+def _cell(value: str | float | None) -> object:
+    """Return a verdict with its style, any other value as it is."""
+    return Cell(value, value) if isinstance(value, str) else value

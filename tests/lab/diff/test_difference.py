@@ -1,0 +1,128 @@
+"""Differences of stores, comparisons and folders, with known changes."""
+
+import dataclasses
+import json
+
+import pytest
+
+from difflab.errors import InputError
+from difflab.lab.compare import compare
+from difflab.lab.diff.difference import Kind, difference
+from difflab.lab.diff.sides import Measured, load
+from difflab.lab.record import MethodRow, Status
+from difflab.lab.study.run import plan, run
+from difflab.lab.study.store import Store
+from difflab.lab.study.study import read
+from difflab.methods.protocol import Family
+
+ROW = MethodRow(
+    name="m", family=Family.NUMERIC, status=Status.OK, verdict="agree", max_ulp_error=1.0
+)
+
+
+def side(blocks=(), cpu="c", **changes):
+    return {("a", "m"): Measured("f", "m", dataclasses.replace(ROW, **changes), blocks, cpu)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kinds"),
+    [
+        ({}, {}, []),
+        ({}, {"verdict": "disagree"}, [Kind.WRONG]),
+        ({}, {"verdict": "inconclusive"}, [Kind.VERDICT]),
+        ({}, {"status": Status.TIMEOUT, "verdict": None, "max_ulp_error": None}, [Kind.VERDICT]),
+        ({"verdict": "disagree"}, {}, [Kind.BETTER]),
+        ({}, {"max_ulp_error": 1.0000000000000002}, [Kind.LESS_ACCURATE]),
+        ({}, {"max_ulp_error": float("nan")}, [Kind.LESS_ACCURATE]),
+        ({"max_ulp_error": float("nan")}, {"max_ulp_error": float("inf")}, []),
+        ({}, {"max_ulp_error": 0.5}, [Kind.MORE_ACCURATE]),
+        ({}, {"max_ulp_error": 9.0, "verdict": "disagree"}, [Kind.WRONG, Kind.LESS_ACCURATE]),
+    ],
+)
+def test_changes_of_results(before, after, kinds):
+    found = difference(side(**before), side(**after))
+    assert [change.kind for change in found.changes] == kinds
+    assert found.worse == any(kind.worse for kind in kinds)
+
+
+def test_what_is_gone_is_worse_and_what_is_new_is_not():
+    gone, new = difference(side(), {}), difference({}, side())
+    assert [change.kind for change in gone.changes] == [Kind.GONE]
+    assert [change.kind for change in new.changes] == [Kind.NEW]
+    assert gone.worse
+    assert not new.worse
+
+
+def test_slower_and_faster_calls_on_one_processor_only():
+    quick = [([1.0, 1.01, 1.0], [2.0] * 3)] * 5
+    slow = [([1.1, 1.11, 1.1], [2.0] * 3)] * 5
+    (change,) = difference(side(quick), side(slow)).changes
+    assert (change.kind, round(change.ratio, 3)) == (Kind.SLOWER, 1.1)
+    assert [c.kind for c in difference(side(slow), side(quick)).changes] == [Kind.FASTER]
+    assert difference(side(quick), side(slow, cpu="d")).timed == 0
+
+
+STUDY = """
+[[grid]]
+formulas = ["x^2*sin(x)"]
+at = {x = 1.5}
+methods = ["forward", "richardson"]
+timing = false
+"""
+
+
+def stored(tmp_path, name):
+    (tmp_path / "a.toml").write_text(STUDY, encoding="utf-8")
+    with Store(tmp_path / name, new=True) as store:
+        run(store, plan(read(tmp_path / "a.toml")))
+    return str(tmp_path / name)
+
+
+def test_a_fault_of_one_ulp_in_a_derivative_rule_is_found(tmp_path, monkeypatch):
+    """The fault: every derivative of the second run is rounded up once more."""
+    import numpy as np
+
+    from difflab.lab import measure
+
+    old = stored(tmp_path, "old.db")
+    assert difference(load(old), load(stored(tmp_path, "same.db"))).changes == ()
+    answer = measure.answer
+
+    def faulty(method, *arguments, **options):
+        found = answer(method, *arguments, **options)
+        if method.name == "forward":
+            worse = np.nextafter(found.estimate.value, np.inf)
+            estimate = dataclasses.replace(found.estimate, value=worse)
+            found = dataclasses.replace(found, estimate=estimate)
+        return found
+
+    monkeypatch.setattr(measure, "answer", faulty)
+    found = difference(load(old), load(stored(tmp_path, "new.db")))
+    assert [change.method for change in found.changes] == ["forward"]
+    (change,) = found.changes
+    assert abs(change.new - change.old) == pytest.approx(
+        1.0, abs=0.01
+    ) or change.new + change.old == pytest.approx(1.0, abs=0.01)
+
+
+def test_comparisons_and_folders_of_them(tmp_path):
+    options = {"methods": ["forward", "reverse"], "timing": False}
+    comparison = compare("x^2", {"x": 3}, **options)
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.json").write_text(comparison.to_json())
+    record = comparison.to_dict()
+    record["methods"][1]["verdict"] = "disagree"
+    (tmp_path / "new" / "a.json").write_text(json.dumps(record))
+    for names in (("old", "new"), ("old/a.json", "new/a.json")):
+        found = difference(*(load(str(tmp_path / name)) for name in names))
+        assert [(c.kind, c.method) for c in found.changes] == [(Kind.WRONG, "reverse")]
+
+
+@pytest.mark.parametrize("name", ["absent", "empty", "text.json", "a.db:none"])
+def test_what_cannot_be_read_is_refused(tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.json").write_text("{}")
+    stored(tmp_path, "a.db")
+    with pytest.raises(InputError):
+        load(str(tmp_path / name))

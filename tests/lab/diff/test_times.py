@@ -1,0 +1,75 @@
+"""The test on times, on simulated runs with the noise of real machines."""
+
+import numpy as np
+import pytest
+
+from difflab.lab.diff.times import LEVEL, time_change
+
+
+def simulated(random, factor=1.0, busy=0.2, blocks=10, rounds=15):
+    """Return the blocks of one run of a call that takes `factor` microseconds.
+
+    Noise as seen on a shared machine: the clock frequency differs by 5 % from run to run and
+    drifts within one; the places in memory shift a process by 0.4 % and a block by 0.6 %; a
+    neighbour on the core doubles the time of the call and slows the yardstick by 1.7, for some
+    rounds on end; every sample is prolonged by 1 % on average, and one of 30 by a multiple.
+    """
+    speed, process = np.exp(random.normal(0, [0.05, 0.004]))
+    count = blocks * rounds
+    turns = np.append(True, random.random(count - 1) < 0.15)  # the neighbour comes or goes
+    shared = (random.random(count) < busy)[np.maximum.accumulate(np.where(turns, range(count), 0))]
+    drift = speed * (1 + 0.01 * np.sin(np.arange(count) / 20))
+    longer = 1 + random.exponential(0.012, (2, count))
+    longer[0] *= 1 + np.where(random.random(count) < 1 / 30, random.exponential(1, count), 0)
+    layout = np.repeat(np.exp(random.normal(0, 0.006, blocks)), rounds)
+    call = factor * 1e-6 * process * layout * drift * np.where(shared, 2.0, 1.0) * longer[0]
+    yard = 17e-6 * drift * np.where(shared, 1.7, 1.0) * longer[1]
+    return list(zip(call.reshape(blocks, -1), yard.reshape(blocks, -1), strict=True))
+
+
+@pytest.mark.parametrize("busy", [0.0, 0.2])
+def test_equal_code_gives_no_alarm_and_five_per_cent_is_found(busy):
+    """With a level shared among 20 records, as in a small study."""
+    random = np.random.default_rng(7)
+    level, runs = LEVEL / 20, 200
+    equal = [
+        time_change(simulated(random, busy=busy), simulated(random, busy=busy)) for _ in range(runs)
+    ]
+    alarms = sum(change is not None and change.slower < level for change in equal)
+    assert alarms <= 1  # under 1 % of the runs, of which 200 are seen
+    found = [
+        time_change(simulated(random, busy=busy), simulated(random, 1.05, busy=busy))
+        for _ in range(100)
+    ]
+    assert sum(change is not None and change.slower < level for change in found) >= 85
+    ratios = [change.ratio for change in found if change is not None]
+    assert np.median(ratios) == pytest.approx(1.05, abs=0.005)
+
+
+def test_the_level_of_one_test_is_kept_at_the_margin():
+    """At a true slowdown of exactly 2 %, the largest that is no alarm, the p-value is uniform."""
+    random = np.random.default_rng(8)
+    found = []
+    for _ in range(600):
+        old = [([np.exp(e)] * 3, [1.0] * 3) for e in random.normal(0, 0.01, 10)]
+        new = [([1.02 * np.exp(e)] * 3, [1.0] * 3) for e in random.normal(0, 0.01, 10)]
+        found.append(time_change(old, new).slower)
+    for level in (0.01, 0.05, 0.5):
+        assert np.mean(np.array(found) < level) == pytest.approx(level, abs=0.05)
+
+
+def test_a_run_on_a_disturbed_machine_is_not_compared():
+    """Each round of the second run shares its core: its ratio is another, and says nothing."""
+    random = np.random.default_rng(9)
+    assert time_change(simulated(random, busy=0.0), simulated(random, busy=1.0)) is None
+
+
+def test_without_a_yardstick_only_large_changes_are_seen():
+    random = np.random.default_rng(10)
+
+    def run(factor):
+        return [((factor * (1 + random.exponential(0.02, 15))).tolist(), [])]
+
+    assert time_change(run(1.0), run(1.15)).slower > LEVEL
+    assert time_change(run(1.0), run(1.6)).slower < LEVEL
+    assert time_change(run(1.6), run(1.0)).faster < LEVEL
