@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from numpy import float64
@@ -96,7 +97,7 @@ def _ratios(blocks: Blocks, fastest: float) -> NDArray[float64]:
     for call, yard in blocks:
         quiet = [a / b for a, b in zip(call, yard, strict=True) if b <= _QUIET * fastest]
         if len(quiet) >= _FEWEST_ROUNDS:
-            found.append(math.log(np.median(quiet)))
+            found.append(math.log(median(quiet)))
     return np.array(found)
 
 
@@ -104,4 +105,4 @@ def _times(blocks: Blocks) -> NDArray[float64]:
     """Return the logarithm of the median time of each batch of rounds."""
     calls = [s for call, _ in blocks for s in call]
     batches = [calls[k : k + _BATCH] for k in range(0, len(calls) - _BATCH + 1, _BATCH)]
-    return np.array([math.log(np.median(batch)) for batch in batches])
+    return np.array([math.log(median(batch)) for batch in batches])

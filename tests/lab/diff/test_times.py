@@ -24,7 +24,8 @@ def simulated(random, factor=1.0, busy=0.2, blocks=10, rounds=15):
     layout = np.repeat(np.exp(random.normal(0, 0.006, blocks)), rounds)
     call = factor * 1e-6 * process * layout * drift * np.where(shared, 2.0, 1.0) * longer[0]
     yard = 17e-6 * drift * np.where(shared, 1.7, 1.0) * longer[1]
-    return list(zip(call.reshape(blocks, -1), yard.reshape(blocks, -1), strict=True))
+    parts = (part.reshape(blocks, -1).tolist() for part in (call, yard))
+    return list(zip(*parts, strict=True))
 
 
 @pytest.mark.parametrize("busy", [0.0, 0.2])
