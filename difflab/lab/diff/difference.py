@@ -10,7 +10,7 @@ from typing import Any
 
 from difflab.core.strict_json import dumps, strict
 from difflab.lab.diff.sides import Measured, Side
-from difflab.lab.diff.times import LEVEL, TimeChange, time_change
+from difflab.lab.diff.times import LEVEL, TimeChange, spread, time_change
 
 __all__ = ["SCHEMA", "Change", "Difference", "Kind", "difference"]
 
@@ -112,7 +112,7 @@ def difference(old: Side, new: Side) -> Difference:
     A record is *wrong* if its verdict became ``disagree``, *less accurate* if its error in ULP grew
     at all, *slower* if the test of `difflab.lab.diff.times` finds so. The level of the tests is
     shared among all records (Bonferroni), so that a false alarm of any of them is less likely than
-    one per cent.
+    one per cent, and a change has to exceed the noise that most records show.
 
     Examples
     --------
@@ -122,10 +122,12 @@ def difference(old: Side, new: Side) -> Difference:
     both = [(old[key], new[key]) for key in old if key in new]
     found = [change for pair in both for change in _results(*pair)]
     times = [(pair, change) for pair in both if (change := _time(*pair)) is not None]
+    noise = spread([change for _, change in times])
     for (before, after), change in times:
         level = LEVEL / len(times)
-        if min(change.slower, change.faster) < level:
-            kind = Kind.SLOWER if change.slower < level else Kind.FASTER
+        slower = change.slower(noise) < level
+        if slower or change.faster(noise) < level:
+            kind = Kind.SLOWER if slower else Kind.FASTER
             seconds = before.row.call_seconds, after.row.call_seconds
             found.append(Change(kind, after.label, after.method, *seconds, change.ratio))
     found += [

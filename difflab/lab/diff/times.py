@@ -22,7 +22,7 @@ import numpy as np
 from numpy import float64
 from numpy.typing import NDArray
 
-__all__ = ["LEVEL", "Blocks", "TimeChange", "time_change"]
+__all__ = ["LEVEL", "Blocks", "TimeChange", "spread", "time_change"]
 
 Blocks = Sequence[tuple[Sequence[float], Sequence[float]]]
 """For each block the seconds of a call, and of the yardstick (or none), one element per round."""
@@ -36,6 +36,7 @@ _QUIET = 1.2
 _FEWEST_ROUNDS = 3  # of a block
 _FEWEST_BLOCKS = 3
 _FINEST = 0.004  # standard deviation that the logarithms of two blocks have at least
+_MANY = 8  # records whose ratios tell the noise
 _BATCH = 3  # rounds of a batch, which stands for a block where there is no yardstick
 
 
@@ -47,14 +48,54 @@ class TimeChange:
     ----------
     ratio : float
         New time over old time.
-    slower, faster : float
-        The probabilities to see this ratio or a larger (smaller) one without a change beyond the
-        margin.
+    error : float
+        The standard error of its logarithm.
+    freedom : float
+        The degrees of freedom of that error.
+    margin : float
+        The logarithm of the largest ratio that is no change.
     """
 
     ratio: float
-    slower: float
-    faster: float
+    error: float
+    freedom: float
+    margin: float
+
+    def slower(self, noise: float = 0.0) -> float:
+        """Return the probability to see such a ratio or a larger one without a change.
+
+        `noise` is the spread of the logarithms that equal code shows, where it is known and larger
+        than `error`; see `spread`.
+        """
+        return self._tail(math.log(self.ratio), noise)
+
+    def faster(self, noise: float = 0.0) -> float:
+        """Return the probability to see such a ratio or a smaller one without a change."""
+        return self._tail(-math.log(self.ratio), noise)
+
+    def _tail(self, change: float, noise: float) -> float:
+        from scipy.special import stdtr
+
+        return float(stdtr(self.freedom, (self.margin - change) / max(self.error, noise)))
+
+
+def spread(changes: Sequence[TimeChange]) -> float:
+    """Return the standard deviation of the logarithms of most of many ratios; 0 for a few.
+
+    It is estimated from the median of the distances to the median, which records that have really
+    changed do not influence: what is left is the noise between two runs of equal code.
+
+    Examples
+    --------
+    >>> alike = [TimeChange(ratio, 0.0, 9.0, 0.0) for ratio in (0.99, 1.0, 1.01) * 3]
+    >>> round(spread([*alike, TimeChange(2.0, 0.0, 9.0, 0.0)]), 3)
+    0.015
+    """
+    if len(changes) < _MANY:
+        return 0.0
+    logarithms = [math.log(change.ratio) for change in changes]
+    middle = median(logarithms)
+    return 1.4826 * median(abs(value - middle) for value in logarithms)
 
 
 def time_change(old: Blocks, new: Blocks) -> TimeChange | None:
@@ -65,7 +106,7 @@ def time_change(old: Blocks, new: Blocks) -> TimeChange | None:
     >>> old = [([1.00, 1.01, 1.02], [2.0, 2.0, 2.0])] * 5
     >>> new = [([1.10, 1.11, 1.12], [2.0, 2.0, 2.0])] * 5
     >>> change = time_change(old, new)
-    >>> round(change.ratio, 3), change.slower < 1e-6, change.faster > 0.99
+    >>> round(change.ratio, 3), change.slower() < 1e-6, change.faster() > 0.99
     (1.099, True, True)
     """
     paired = all(yard for block in (old, new) for _, yard in block)
@@ -83,12 +124,7 @@ def time_change(old: Blocks, new: Blocks) -> TimeChange | None:
         part**2 / (len(x) - 1) for part, x in zip(parts, (first, second), strict=True)
     )
     margin = _MARGIN if paired else _ALONE
-    from scipy.special import stdtr
-
-    slower, faster = (
-        float(stdtr(freedom, (margin - sign * difference) / error)) for sign in (1, -1)
-    )
-    return TimeChange(math.exp(difference), slower, faster)
+    return TimeChange(math.exp(difference), error, freedom, margin)
 
 
 def _ratios(blocks: Blocks, fastest: float) -> NDArray[float64]:
