@@ -1,4 +1,4 @@
-"""``difflab report``: one page about many saved comparisons."""
+"""``difflab report``: one page about many saved comparisons, or the site of a study."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from difflab.cli.output import check_destination, say, write_files
-from difflab.core.files import open_regular
+from difflab.core.files import open_regular, reason
+from difflab.core.wording import counted
 from difflab.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,15 +20,26 @@ __all__ = ["report"]
 
 def report(
     directory: Annotated[
-        str, typer.Argument(metavar="DIR", help="The folder of files from `compare -o NAME.json`.")
+        str,
+        typer.Argument(
+            metavar="DIR|STORE",
+            help="The folder of files from `compare -o NAME.json`, or the file of a study.",
+        ),
     ],
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="By default DIR/index.html."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE|FOLDER",
+            help="By default DIR/index.html, or a folder named like STORE.",
+        ),
     ] = None,
 ) -> int:
-    """Write one HTML page about the comparisons saved as JSON in DIR."""
+    """Write a page about the comparisons saved in DIR, or the site of a study."""
     folder = Path(directory)
+    if folder.is_file():
+        return _site(folder, Path(output or folder.with_suffix("")))
     try:
         files = sorted(folder.glob("*.json")) if folder.is_dir() else None
     except (OSError, ValueError):
@@ -52,6 +64,25 @@ def report(
             say(f"skipped {path}: {error.message}")
     write_files({destination: index(saved, faults).encode("utf-8")})
     say(f"wrote {destination}: {len(saved)} comparisons")
+    return 0
+
+
+def _site(path: Path, folder: Path) -> int:
+    """Write the site of a study into a folder, which is made if it is absent."""
+    from difflab.lab.diff.sides import STORE_IN_SITE
+    from difflab.lab.study.store import Store
+    from difflab.report.site.site import site
+
+    with Store(path) as store:
+        pages = site(store.records())
+        try:
+            (folder / "records").mkdir(parents=True, exist_ok=True)
+            (folder / STORE_IN_SITE).unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot write {str(folder)!r}: {reason(error)}") from error
+        store.copy(folder / STORE_IN_SITE)
+    write_files({folder / name: content for name, content in pages.items()})
+    say(f"wrote {folder / 'index.html'}: {counted(len(pages) - 1, 'comparison')}")
     return 0
 
 

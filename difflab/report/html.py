@@ -54,6 +54,10 @@ _STYLE = """
     font-weight: 600; margin: 1.25rem 0; }
   & .wrong .sentence { border-color: var(--bad); }
   & svg { display: block; width: 100%; height: auto; margin: 1rem 0; }
+  & th button { all: unset; cursor: pointer; }
+  & th[aria-sort=ascending]::after { content: " ▲"; }
+  & th[aria-sort=descending]::after { content: " ▼"; }
+  & a { color: inherit; }
   & summary { cursor: pointer; padding: .4rem 0; }
   & details { border-bottom: 1px solid var(--line); }
   & footer { margin-top: 2.5rem; font-size: .85rem; }

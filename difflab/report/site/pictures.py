@@ -1,0 +1,125 @@
+"""The pictures of a study: verdicts by method, errors by method, times against sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from math import ceil, floor, log10
+
+from difflab.core.quantities import seconds
+from difflab.report.style import shorten
+
+__all__ = ["times", "verdicts"]
+
+_COLOURS = {
+    "agree": "#009E73",
+    "convention": "#56B4E9",
+    "inconclusive": "#E69F00",
+    "unsupported": "#BBBBBB",
+    "timeout": "#F0E442",
+    "failed": "#882255",
+    "disagree": "#D55E00",
+}
+_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
+_WIDTH, _BAR, _LEFT = 720, 22, 150
+
+
+def verdicts(counts: Mapping[str, Mapping[str, int]]) -> str:
+    """Return a bar for each method: its outcomes, the best first, as shares of its records.
+
+    Parameters
+    ----------
+    counts : mapping
+        For each method the number of records of each outcome.
+    """
+    height = (_BAR + 6) * len(counts) + 30
+    parts = [_begin(height, "shares of the verdicts of each method")]
+    for index, (method, outcomes) in enumerate(counts.items()):
+        y, x = index * (_BAR + 6), float(_LEFT)
+        parts.append(_label(_LEFT - 8, y + 16, shorten(method, 20), "end"))
+        total = sum(outcomes.values())
+        for outcome in (name for name in _COLOURS if outcomes.get(name)):
+            width = (_WIDTH - _LEFT) * outcomes[outcome] / total
+            parts.append(
+                f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" '
+                f'fill="{_COLOURS[outcome]}"><title>{escape(method)}: {outcomes[outcome]} of '
+                f"{total} {outcome}</title></rect>"
+            )
+            x += width
+    used = [name for name in _COLOURS if any(name in outcomes for outcomes in counts.values())]
+    parts += _legend([(name, _COLOURS[name]) for name in used], height - 12)
+    return "".join([*parts, "</svg>"])
+
+
+def times(series: Mapping[str, Sequence[tuple[float, float]]], title: str) -> str:
+    """Return the seconds of a call against the size, a line for each method, on log axes.
+
+    Parameters
+    ----------
+    series : mapping
+        For each method its sizes and seconds, by size.
+    title : str
+        The family.
+    """
+    points = [point for line in series.values() for point in line]
+    sizes = sorted({size for size, _ in points})
+    low, high = min(s for _, s in points), max(s for _, s in points)
+    first, last = floor(log10(low)), max(ceil(log10(high)), floor(log10(low)) + 1)
+    height, top, bottom = 340, 34, 270
+
+    def place(size: float, value: float) -> tuple[float, float]:
+        span = log10(sizes[-1] / sizes[0]) or 1.0
+        x = _LEFT / 2 + (_WIDTH - _LEFT) * (
+            log10(size / sizes[0]) / span if len(sizes) > 1 else 0.5
+        )
+        return x, bottom - (bottom - top) * (log10(value) - first) / (last - first)
+
+    parts = [_begin(height, f"seconds of a call against the size of {title}")]
+    parts.append(_label(0, 16, f"{shorten(title, 80)}: time of a call against the size"))
+    for power in range(first, last + 1):
+        _, y = place(sizes[0], 10.0**power)
+        parts.append(_label(_LEFT / 2 - 10, y + 4, seconds(10.0**power), "end"))
+        parts.append(
+            f'<line x1="{_LEFT / 2}" x2="{_WIDTH - _LEFT / 2}" y1="{y:.1f}" y2="{y:.1f}" '
+            'stroke="currentColor" stroke-opacity=".15"/>'
+        )
+    parts += [_label(place(n, low)[0], bottom + 18, f"{n:g}", "middle") for n in sizes]
+    for colour, (method, line) in zip(_cycle(len(series)), series.items(), strict=True):
+        parts += _line(method, [(*place(*point), *point) for point in line], colour)
+    legend = list(zip(series, _cycle(len(series)), strict=True))
+    return "".join([*parts, *_legend(legend, height - 12), "</svg>"])
+
+
+def _line(
+    method: str, points: Sequence[tuple[float, float, float, float]], colour: str
+) -> Iterator[str]:
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in points)
+    yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+    for x, y, size, value in points:
+        yield (
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"><title>{escape(method)}, '
+            f"{size:g}: {seconds(value)}</title></circle>"
+        )
+
+
+def _cycle(count: int) -> list[str]:
+    return [_LINES[k % len(_LINES)] for k in range(count)]
+
+
+def _begin(height: float, name: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{escape(name)}" '
+        'xmlns="http://www.w3.org/2000/svg" font-size="13" fill="currentColor">'
+    )
+
+
+def _label(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _legend(names: Sequence[tuple[str, str]], y: float) -> Iterator[str]:
+    x = 0.0
+    for name, colour in names:
+        yield f'<rect x="{x:.0f}" y="{y - 10:.0f}" width="11" height="11" fill="{colour}"/>'
+        yield _label(x + 16, y, shorten(name, 20))
+        x += 34 + 7.2 * min(len(name), 20)

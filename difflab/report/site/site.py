@@ -1,0 +1,201 @@
+"""The files of a site: `index.html`, a page for each comparison, and the store itself."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from difflab.core.quantities import count, error, exact, seconds
+from difflab.core.wording import counted
+from difflab.lab.diff.sides import STORE_IN_SITE
+from difflab.lab.record import Comparison
+from difflab.lab.saved import from_dict
+from difflab.lab.study.cases import Case
+from difflab.lab.study.store import Record, unpacked_json
+from difflab.lab.study.versions import command
+from difflab.report import html
+from difflab.report.comparison.html import summary
+from difflab.report.comparison.view import view
+from difflab.report.site.pictures import times, verdicts
+from difflab.report.site.sorting import SCRIPT
+from difflab.report.style import clean, shorten
+
+__all__ = ["site"]
+
+_SHOWN = 70  # characters of a function in the table
+_COLUMNS = (
+    *("function", "at", "size", "method", "target", "version", "order"),
+    *("verdict", "error", "ULP", "ops", "prepare", "call", "difflab", "date"),
+)
+_FIGURES = ("size", "order", "error", "ULP", "ops", "prepare", "call")
+_CONTROLS = (
+    '<p><label>Filter <input id="filter" type="search" placeholder="reverse disagree"></label> '
+    '<span id="shown" class="note" role="status"></span></p>'
+)
+
+
+def site(records: Sequence[Record]) -> dict[Path, bytes]:
+    """Return the pages of a study by their relative paths.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        The records of a store.
+    """
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        groups.setdefault(_group(record), []).append(record)
+    names = {group: f"records/{number}.html" for number, group in enumerate(groups, start=1)}
+    pages = {Path("index.html"): _index(records, names).encode("utf-8")}
+    for group, members in groups.items():
+        pages[Path(names[group])] = _page(members).encode("utf-8")
+    return pages
+
+
+def _group(record: Record) -> tuple[str, ...]:
+    """Return what the records on one page have in common: the comparison, and the code."""
+    return record["identity"], record["version"], record["code"] or "", record["date"]
+
+
+# --- the table of all records -------------------------------------------------------------------
+
+
+def _index(records: Sequence[Record], names: Mapping[tuple[str, ...], str]) -> str:
+    studies = ", ".join(dict.fromkeys(record["study"] for record in records))
+    wrong = sum(record["verdict"] == "disagree" for record in records)
+    heading = f"{clean(studies)}: {counted(len(records), 'record')}, {wrong} of them wrong"
+    body = ["<main>", f"<h1>{escape(heading)}</h1>", *_pictures(records), _CONTROLS]
+    head = "".join(
+        f'<th scope="col"{_class(name)}><button>{escape(name)}</button></th>' for name in _COLUMNS
+    )
+    lines = "\n".join(_line(record, names[_group(record)]) for record in records)
+    body.append(
+        f'<div class="scroll"><table class="sortable"><thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{lines}\n</tbody></table></div>"
+    )
+    body.append(
+        f'<footer>All data: <a href="{STORE_IN_SITE}">{STORE_IN_SITE}</a>, for '
+        "<code>difflab study export</code> and <code>difflab diff</code>.</footer></main>"
+    )
+    return html.document(f"Study {clean(studies)}", body, SCRIPT)
+
+
+def _class(name: str) -> str:
+    return ' class="figure"' if name in _FIGURES else ""
+
+
+def _line(record: Record, page: str) -> str:
+    text = record["family"] or record["formula"]
+    point, link = clean(record["point"]), f"{page}#{record['key']}"
+    code = f"{record['difflab']} {(record['code'] or '')[:7]}"
+    cells = [
+        f'<td><a href="{escape(link)}">{escape(shorten(clean(text), _SHOWN))}</a></td>',
+        f"<td>{escape(shorten(point, 40))}</td>",
+        _figure(record["size"], str),
+        *(
+            f"<td>{escape(clean(str(record[name])))}</td>"
+            for name in ("method", "target", "version")
+        ),
+        _figure(record["order"], str),
+        _outcome(record),
+        _figure(record["max_abs_error"], error),
+        _figure(record["max_ulp_error"], error),
+        _figure(record["operations"], count),
+        _figure(record["prepare_seconds"], seconds),
+        _figure(record["call_seconds"], seconds),
+        f"<td>{escape(clean(code))}</td>",
+        f"<td>{escape(record['date'])}</td>",
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _figure(value: Any, shown: Any) -> str:
+    given = "" if value is None else repr(value)
+    given = {"inf": "Infinity", "-inf": "-Infinity"}.get(given, given)
+    text = "" if value is None else shown(value)
+    return f'<td class="figure" data-value="{escape(given)}">{escape(text)}</td>'
+
+
+def _outcome(record: Record) -> str:
+    outcome = record["verdict"] if record["status"] == "ok" else record["status"]
+    return f'<td class="{escape(str(outcome))}">{escape(str(outcome))}</td>'
+
+
+def _pictures(records: Sequence[Record]) -> Iterator[str]:
+    counts: dict[str, Counter[str]] = {}
+    lines: dict[str, dict[str, dict[int, float]]] = {}
+    for record in records:
+        outcome = record["verdict"] if record["status"] == "ok" else record["status"]
+        counts.setdefault(record["method"], Counter())[outcome] += 1
+        if record["family"] and record["call_seconds"]:
+            methods = lines.setdefault(clean(record["family"]), {})
+            line = methods.setdefault(clean(record["method"]), {})
+            known = line.get(record["size"], math.inf)
+            line[record["size"]] = min(known, record["call_seconds"])
+    yield f"<h2>Verdicts</h2>{verdicts(counts)}" if counts else ""
+    for family, methods in lines.items():
+        if any(len(line) > 1 for line in methods.values()):
+            yield times({name: sorted(line.items()) for name, line in methods.items()}, family)
+
+
+# --- one comparison -----------------------------------------------------------------------------
+
+
+def _page(records: Sequence[Record]) -> str:
+    """Return the page of the records of one comparison."""
+    body = ['<main><p><a href="../index.html">All records</a></p>']
+    saved = [from_dict(unpacked_json(r["comparison"])) for r in records if r["comparison"]]
+    if saved:
+        methods = tuple(row for comparison in saved for row in comparison.methods)
+        shown = view(replace(saved[0], methods=methods))
+        body.append(f"<h1>{escape(shown.derivative_name.capitalize())} of</h1>")
+        body += summary(shown)
+    else:
+        body += [f"<pre>{escape(clean(records[0]['text']))}</pre>"]
+    body.append("<h2>Repeat</h2>")
+    body.append(f"<pre>{escape(_command(records))}</pre>")
+    for record in records:
+        body += _one(record)
+    return html.document(shorten(clean(records[0]["formula"]), _SHOWN), [*body, "</main>"])
+
+
+def _command(records: Sequence[Record]) -> str:
+    """Return the command that repeats a comparison."""
+    first = records[0]
+    case = Case(
+        first["text"],
+        unpacked_json(first["point"]),
+        (),
+        order=first["order"],
+        target=first["target"],
+        timeout=first["timeout"],
+        repeats=first["repeats"],
+    )
+    return shlex.join(["difflab", *command(case, [record["method"] for record in records])])
+
+
+def _one(record: Record) -> Iterator[str]:
+    """Yield all columns of a record, and its derivative."""
+    yield f'<h2 id="{escape(record["key"])}">{escape(clean(record["method"]))}</h2>'
+    hidden = ("comparison", "blocks", "text", "point", "method")
+    facts = [
+        (name, clean(exact(value) if isinstance(value, float) else str(value)))
+        for name, value in record.items()
+        if value not in (None, "") and name not in hidden
+    ]
+    if record["comparison"]:
+        comparison: Comparison = from_dict(unpacked_json(record["comparison"]))
+        found = comparison.methods[0].jacobian
+        if found is not None and found.size:
+            facts.append(("derivative", ", ".join(map(exact, found.ravel()[:100].tolist()))))
+    blocks = unpacked_json(record["blocks"])
+    if blocks:
+        medians = ", ".join(seconds(sorted(call)[len(call) // 2]) for call, _ in blocks)
+        facts.append(("median of each block", medians))
+    yield html.labelled(facts)
