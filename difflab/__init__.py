@@ -7,6 +7,7 @@ Functions, from text and from Python
                          str(f), f.draw(), f.trace(at) and f.passes()
     evaluate             a Function on values of any kind: arrays, SymPy, mpmath
     compile              a Function as fast Python, NumPy, machine code or CUDA
+    apply                a compiled Function at the points of a file larger than memory
     jit                  a Python callable, traced and compiled when it is called
     count                its sizes: tree, DAG, operations
     stabilise            rewrite what overflows or cancels
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
     from difflab.lab.problems import problem, problems
+    from difflab.interop.large import apply
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
@@ -114,6 +116,7 @@ __all__ = [
     "Function",
     "Tensor",
     "__version__",
+    "apply",
     "arrays",
     "checkpoint",
     "checkpoint_chain",
@@ -167,6 +170,7 @@ _HOMES = {
     "DifflabError": "difflab.errors",
     "Function": "difflab.graph.function",
     "Tensor": "difflab.eager",
+    "apply": "difflab.interop.large",
     "checkpoint": "difflab.eager",
     "checkpoint_chain": "difflab.eager",
     "compare": "difflab.report.comparison.result",

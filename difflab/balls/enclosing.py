@@ -14,8 +14,9 @@ from difflab.balls.evaluation import PRECISIONS, evaluated, fault_nodes
 from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, below, between, precision, upward
 from difflab.graph.function import Function
+from difflab.graph.names import element_names
 
-__all__ = ["enclosed", "output_names"]
+__all__ = ["enclosed"]
 
 Array = NDArray[np.float64]
 Box = Sequence[tuple[float, float]]
@@ -291,7 +292,7 @@ def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[
         return ()
     balls = [between(low, high) for low, high in box]
     nodes = fault_nodes(function, balls, found.bits, order)
-    names = output_names(function)
+    names = element_names(function.output_names, function.output_shapes)
     return tuple(
         Obstacle(
             name,
@@ -304,14 +305,3 @@ def _obstacles(function: Function, box: Box, order: int, found: _Flat) -> tuple[
         for name, entry in zip(names, nodes, strict=True)
         if entry is not None
     )
-
-
-def output_names(function: Function) -> list[str]:
-    """Return a name for each flattened output: ``y``, or ``y[1, 2]`` for elements."""
-    found = []
-    for name, shape in zip(function.output_names, function.output_shapes, strict=True):
-        if not shape:
-            found.append(name)
-        else:
-            found += [f"{name}[{', '.join(map(str, at))}]" for at in np.ndindex(shape)]
-    return found

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from difflab.balls.enclosing import output_names
 from difflab.balls.evaluation import PRECISIONS, evaluated, evaluator, fault_nodes
 from difflab.balls.jets import Jet
 from difflab.balls.library import Ball, arb, nearest, precision, upward
 from difflab.errors import UnsupportedError
 from difflab.graph.function import Function
+from difflab.graph.names import element_names
 
 __all__ = ["rounded_derivative", "rounded_values"]
 
@@ -117,7 +117,8 @@ def _refusal(function: Function, balls: Sequence[Ball], order: int) -> str:
     point = ", ".join(f"{float(ball):.6g}" for ball in balls[:6])
     bits = PRECISIONS[-1]
     nodes = fault_nodes(function, balls, bits, order)
-    for name, entry in zip(output_names(function), nodes, strict=True):
+    names = element_names(function.output_names, function.output_shapes)
+    for name, entry in zip(names, nodes, strict=True):
         if entry is not None:
             site = str(function.graph.place(entry.node))
             where = f" ({site})" if site else ""

@@ -15,6 +15,7 @@ from difflab.cli import check as checked
 from difflab.cli import compare as compared
 from difflab.cli import derive as derived
 from difflab.cli import diff as differing
+from difflab.cli import evaluate as evaluating
 from difflab.cli import explain as explaining
 from difflab.cli import fuzz as fuzzing
 from difflab.cli import graph as drawn
@@ -76,6 +77,7 @@ app.command(cls=ExpressionCommand, epilog=compared.EXAMPLES)(compared.compare)
 app.command(cls=ExpressionCommand, epilog=traced.EXAMPLES)(traced.trace)
 app.command(cls=ExpressionCommand, epilog=drawn.EXAMPLES)(drawn.graph)
 app.command(cls=ExpressionCommand, epilog=derived.EXAMPLES)(derived.derive)
+app.command(cls=ExpressionCommand, epilog=evaluating.EXAMPLES)(evaluating.evaluate)
 app.command(cls=ExpressionCommand, epilog=explaining.EXAMPLES)(explaining.explain)
 app.command(epilog=checked.EXAMPLES)(checked.check)
 app.command(epilog=fuzzing.EXAMPLES)(fuzzing.fuzz)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, UnsupportedError
@@ -384,20 +385,54 @@ class Compiled:
         return None
 
     def _results(self, values: Sequence[Any], batch: Shape) -> Any:
-        chosen = self._chosen(math.prod(batch))
+        return self.function.returned(self._computed(values, batch, 0))
+
+    def _computed(self, values: Sequence[Any], batch: Shape, whole: int) -> Sequence[Any]:
+        """Return the outputs, computed as in a batch of `whole` points if that is more."""
+        chosen = self._chosen(max(math.prod(batch), whole))
         if self._choice.exact is not None:
-            results = self._choice.exact(values, batch)
-        elif chosen == "python" and self._python is not None:
-            results = self._python(values, batch)
-        elif self._arrays is not None and batch == ():
-            results = self._arrays(values)
-        elif chosen == "native" and (native := self._native or self._choice.batch) is not None:
-            results = native(values, batch)
-        else:
-            results = self._numpy(values, batch)
-            if batch == ():
-                results = [plain_number(result) for result in results]
-        return self.function.returned(results)
+            return self._choice.exact(values, batch)
+        if chosen == "python" and self._python is not None:
+            return self._python(values, batch)
+        if self._arrays is not None and batch == ():
+            return self._arrays(values)
+        if chosen == "native" and self._native is not None:
+            return self._native(values, batch, whole)
+        if chosen == "native" and self._choice.batch is not None:
+            return self._choice.batch(values, batch)
+        results = self._numpy(values, batch, whole)
+        return [plain_number(result) for result in results] if batch == () else results
+
+    def part(self, points: NDArray[np.float64], whole: int) -> Sequence[Any]:
+        """Return the outputs at some of the points of a batch of `whole` points.
+
+        Parameters
+        ----------
+        points : (k, n) array
+            Packed points. All parts but the last consist of whole blocks (`block`); then the
+            results have the bits of one call on the batch.
+        whole : int
+            The number of points of the batch.
+
+        Raises
+        ------
+        UnsupportedError
+            The target computes on a GPU.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> fast = dl.compile(dl.parse("x*sin(y)"))
+        >>> [values.tolist() for values in fast.part(np.array([[2.0, 0.0]]), 1000)]
+        [[0.0]]
+        """
+        if self._choice.device:
+            raise UnsupportedError("the target 'cupy' computes arrays on a GPU, and not in parts")
+        return self._computed(self._schedule.function.split(points), (len(points),), whole)
+
+    def block(self, points: int) -> int:
+        """Return how many consecutive points of a batch of n points are computed together."""
+        return self._numpy.block_size(points) if self._chosen(points) == "numpy" else 1
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return compile, (self.function, self.target, self.threads, self.packed)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import local
 
 __all__ = ["available", "share_out"]
 
 _pools: dict[int, ThreadPoolExecutor] = {}
+_thread = local()  # its `shares` is true while the thread runs shared work
 
 
 def available() -> int:
@@ -21,6 +23,8 @@ def available() -> int:
 def share_out(work: Callable[[], None], threads: int) -> None:
     """Run `work` on this thread and on ``threads - 1`` others, until all have returned.
 
+    Work that is part of shared work runs on its own thread only.
+
     Examples
     --------
     >>> done = []
@@ -28,18 +32,27 @@ def share_out(work: Callable[[], None], threads: int) -> None:
     >>> done
     [1, 1, 1]
     """
-    if threads <= 1:
+    if threads <= 1 or getattr(_thread, "shares", False):
         work()
         return
     pool = _pools.get(threads)
     if pool is None:
         pool = _pools.setdefault(threads, ThreadPoolExecutor(threads - 1, "difflab"))
-    others = [pool.submit(work) for _ in range(threads - 1)]
+    others = [pool.submit(_shared, work) for _ in range(threads - 1)]
     try:
-        work()
+        _shared(work)
     finally:
         for other in others:
             other.result()
+
+
+def _shared(work: Callable[[], None]) -> None:
+    """Run work that other threads run as well."""
+    _thread.shares = True
+    try:
+        work()
+    finally:
+        _thread.shares = False
 
 
 if hasattr(os, "register_at_fork"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import product
 
 __all__ = [
     "FreshNames",
     "display_names",
+    "element_names",
     "missing_values",
     "natural_order",
     "output_names",
@@ -52,6 +54,21 @@ def missing_values(names: Sequence[str]) -> str:
     ('no value is given for the input x', 'no value is given for the inputs x, y')
     """
     return f"no value is given for the input{'s' if len(names) > 1 else ''} {shortened(names)}"
+
+
+def element_names(names: Iterable[str], shapes: Iterable[tuple[int, ...]]) -> list[str]:
+    """Return a name for each element of arrays: a scalar's own, or ``y[1, 2]``.
+
+    Examples
+    --------
+    >>> element_names(["x", "w"], [(), (2,)])
+    ['x', 'w[0]', 'w[1]']
+    """
+    return [
+        f"{name}[{', '.join(map(str, index))}]" if shape else name
+        for name, shape in zip(names, shapes, strict=True)
+        for index in product(*map(range, shape))
+    ]
 
 
 def output_names(variables: Sequence[str | None], taken: Iterable[str] = ()) -> tuple[str, ...]:

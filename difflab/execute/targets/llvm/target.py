@@ -151,13 +151,16 @@ class NativeTarget:
             for part, shape, kind in zip(self.parts, self.shapes, self.kinds, strict=True)
         ]
 
-    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
-        """Return the outputs for one float64 value per input."""
+    def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
+        """Return the outputs for one float64 value per input.
+
+        They are computed as in a batch of `whole` points, if that is more.
+        """
         if batch == ():
             flat = [np.ravel(value) for value in values]
             return self.point(np.concatenate(flat) if flat else np.empty(0))
         points = math.prod(batch)
-        short = self.operations > SMALL and points < FEW
+        short = self.operations > SMALL and max(points, whole) < FEW
         if 0 < points <= self.short_batch_points and not short:
             stores = self._short_batch(values, batch, points)
         else:

@@ -91,12 +91,15 @@ class NumpyTarget:
         """The plan, one operation per line."""
         return self.plan.source()
 
-    def __call__(self, values: Sequence[Any], batch: Shape) -> list[Any]:
-        """Return the outputs for one float64 value per input, in blocks of the batch."""
+    def __call__(self, values: Sequence[Any], batch: Shape, whole: int = 0) -> list[Any]:
+        """Return the outputs for one float64 value per input, in blocks of the batch.
+
+        The blocks are those of a batch of `whole` points, if that is more.
+        """
         points = math.prod(batch)
         inputs = self._columns(values, batch, points)
         stores = [self._store(place, points) for place in range(len(self.shapes))]
-        self._fill(inputs, stores, points)
+        self._fill(inputs, stores, points, self.block_size(max(points, whole)))
         return [self._shaped(store, shape, batch) for store, shape in self._paired(stores)]
 
     def _columns(self, values: Sequence[Any], batch: Shape, points: int) -> list[Array]:
@@ -126,10 +129,15 @@ class NumpyTarget:
             return store.reshape(shape)[()]
         return batch_first(store.reshape(math.prod(shape), math.prod(batch)), shape, batch)
 
-    def _fill(self, inputs: Sequence[Array], stores: Sequence[Array], points: int) -> None:
-        """Compute all blocks."""
-        blocks = -(-points // self.block)
-        size = -(-points // max(blocks, 1))
+    def block_size(self, points: int) -> int:
+        """Return the number of points of a block of a batch of n points."""
+        return -(-points // max(-(-points // self.block), 1))
+
+    def _fill(
+        self, inputs: Sequence[Array], stores: Sequence[Array], points: int, size: int
+    ) -> None:
+        """Compute all blocks, of `size` points each."""
+        blocks = -(-points // max(size, 1))
         turns = count()
 
         def work() -> None:
@@ -152,8 +160,7 @@ class NumpyTarget:
 
     def memory_plan(self, points: int) -> MemoryPlan:
         """Return the memory of a call with n points."""
-        blocks = max(-(-points // self.block), 1)
-        size = -(-points // blocks)
+        size = self.block_size(points)
         own = [op for op in self.plan.program.ops if not writes(op) and not is_view(op)]
         others = sum(op.nbytes for op in own) + max([op.workspace for op in own], default=0)
         return MemoryPlan(

@@ -1,0 +1,1 @@
+"""Functions on data and programs of other libraries."""

@@ -1,0 +1,233 @@
+"""`apply`: a compiled function at more points than memory holds, in chunks that threads share."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from difflab.core.files import reason
+from difflab.core.machine import require_memory
+from difflab.core.wording import counted
+from difflab.errors import InputError
+from difflab.execute import Compiled
+from difflab.execute.workers import available, share_out
+from difflab.graph.names import element_names
+from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
+from difflab.interop.large.formats.registry import (
+    check_ending,
+    is_dask_array,
+    opened_points,
+    opened_results,
+)
+from difflab.interop.large.rows import result_rows, result_shape
+from difflab.interop.large.unfinished import Unfinished
+
+__all__ = ["CHUNK_BYTES", "apply"]
+
+CHUNK_BYTES = 4 << 20
+"""Bytes of the points and results of a chunk, if the user chooses none."""
+
+
+def apply(
+    compiled: Compiled,
+    source: Any,
+    sink: str | Path | None = None,
+    chunk: int | None = None,
+    *,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Any:
+    """Evaluate a compiled function at the points of a file or an array, in chunks.
+
+    Parameters
+    ----------
+    compiled : Compiled
+        What `compile` returned: a function or its derivative, of n flattened inputs.
+    source : path, ndarray or dask.array.Array
+        The points. ``.npy`` and ``.zarr`` hold an array ``(N, n)``, the inputs in order, as do
+        arrays. ``.parquet`` and ``.csv`` have a column for each input, found by its name: ``x``,
+        and ``w[0]`` for an element; a CSV table without names has the columns in order.
+    sink : path, optional
+        The file of the results: ``.npy``, ``.zarr``, ``.parquet`` or ``.csv``. None returns the
+        results of a Dask array as another, which is computed when it is used.
+    chunk : int, optional
+        The number of points of a chunk, rounded up to whole blocks of the target
+        (`Compiled.block`). By default 4 MiB of points and results, and at least what the source
+        stores together.
+    progress : callable, optional
+        Called as ``progress(done, total, label)`` after each chunk, with numbers of points.
+
+    Returns
+    -------
+    dask.array.Array or None
+        Without a sink the results. With one, None: its array has the shape ``(N,)`` + the shape
+        of the output; several outputs, such as value and gradient, are flattened side by side,
+        ``(N, m)``. A table has a column for each element. Truth values are 0 and 1.
+
+    Raises
+    ------
+    InputError
+        The points are not those of the function, or a file cannot be read or written.
+    MissingDependencyError
+        zarr, pyarrow or dask is needed and not installed; `difflab[large]` installs them.
+    UnsupportedError
+        The target computes on a GPU.
+
+    Notes
+    -----
+    Each thread of `compiled` holds at most two chunks, of points and results, at a time. The
+    results have the bits of one call on all points in memory, with ``packed=True``.
+
+    The sink appears when it is whole. Until then the results are in a folder
+    ``SINK.DIGEST.part`` beside it, where the digest is that of the function, the points and the
+    versions of difflab and NumPy. The same call after an interruption goes on there; a call with
+    another function or with changed points starts from the beginning. A function that runs Python
+    code which the language cannot write out always starts from the beginning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import difflab as dl
+    >>> gradient = dl.compile(dl.gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)")))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/points.npy", [[2.0, 5.0], [3.0, 5.0]])
+    ...     dl.apply(gradient, f"{folder}/points.npy", f"{folder}/gradients.npy")
+    ...     np.load(f"{folder}/gradients.npy")
+    array([[5.5       , 1.71633781],
+           [5.33333333, 2.71633781]])
+    """
+    if not isinstance(compiled, Compiled):
+        raise InputError(
+            f"apply takes a compiled function, not a {type(compiled).__name__}",
+            hint="compile it first: dl.apply(dl.compile(f), source, sink)",
+        )
+    if chunk is not None and (not isinstance(chunk, int) or chunk < 1):
+        raise InputError(f"chunk must be a positive number of points, not {chunk!r}")
+    if sink is not None:
+        return _written(compiled, source, Path(sink), chunk, progress)
+    if not is_dask_array(source):
+        raise InputError(
+            "only the results of a Dask array can do without a sink",
+            hint="name a file: dl.apply(compiled, source, 'out.npy')",
+        )
+    from difflab.interop.large.formats.dask_arrays import DaskPoints, lazy_result
+
+    return lazy_result(compiled, DaskPoints(source, compiled.function.n), chunk)
+
+
+def _written(
+    compiled: Compiled,
+    source: Any,
+    sink: Path,
+    chunk: int | None,
+    progress: Callable[[int, int, str], None] | None,
+) -> None:
+    """Write the results to a file."""
+    ending = _checked_sink(sink)
+    points = opened_points(source, compiled.function)
+    layout = _layout(compiled, points, chunk)
+    identity = _identity(compiled, points, layout)
+    try:
+        with Unfinished(sink, identity, -(-points.count // layout.chunk)) as unfinished:
+            results = opened_results(ending, unfinished.folder, layout)
+            _fill(compiled, points, results, unfinished, layout.chunk, progress)
+            unfinished.finish(results.finish())
+    except OSError as error:
+        raise InputError(
+            f"cannot write {str(sink)!r}: {reason(error)}",
+            hint="the same call goes on where this one stopped",
+        ) from error
+
+
+def _checked_sink(sink: Path) -> str:
+    """Return the ending of a sink that can be written."""
+    ending = check_ending(sink, "the results")
+    if sink.is_dir():
+        raise InputError(f"cannot write {str(sink)!r}: it is a directory", hint="remove it first")
+    if not sink.parent.is_dir():
+        raise InputError(
+            f"cannot write {str(sink)!r}: the directory {str(sink.parent)!r} does not exist"
+        )
+    if not os.access(sink.parent, os.W_OK):
+        raise InputError(f"cannot write {str(sink)!r}: permission denied")
+    return ending
+
+
+def _layout(compiled: Compiled, points: Points, chunk: int | None) -> ResultLayout:
+    """Return the layout of the result, with the chunk rounded up to whole blocks."""
+    function = compiled.function
+    row_bytes = 8 * max(function.n + function.m, 1)
+    wanted = chunk or max(CHUNK_BYTES // row_bytes, points.grain, 1)
+    block = compiled.block(points.count) or 1
+    size = -(-wanted // block) * block
+    require_memory(
+        2 * row_bytes * min(size, points.count) * _threads(compiled),
+        f"{counted(_threads(compiled), 'thread')} with chunks of {counted(size, 'point')}",
+        hint="choose a smaller chunk, or fewer threads",
+    )
+    shape = (points.count, *result_shape(compiled))
+    return ResultLayout(shape, element_names(function.output_names, function.output_shapes), size)
+
+
+def _threads(compiled: Compiled) -> int:
+    return compiled.threads or available()
+
+
+def _identity(compiled: Compiled, points: Points, layout: ResultLayout) -> dict[str, str | int]:
+    """Return everything that the bits of the result depend on."""
+    from difflab import __version__
+
+    text = str(compiled.function)
+    return {
+        "function": text,
+        # Comments name what the language cannot write out: nothing can tell it is the same.
+        "opaque": uuid.uuid4().hex if "#" in text else "",
+        "target": f"{compiled.target}: {compiled.reason}",
+        "points": points.identity(),
+        "shape": str(layout.shape),
+        "chunk": layout.chunk,
+        "versions": f"difflab {__version__}, numpy {np.__version__}",
+    }
+
+
+def _fill(
+    compiled: Compiled,
+    points: Points,
+    results: Results,
+    unfinished: Unfinished,
+    chunk: int,
+    progress: Callable[[int, int, str], None] | None,
+) -> None:
+    """Compute the chunks that are not written; a thread computes one at a time."""
+    pending = iter(unfinished.pending)
+    done = points.count - sum(min(chunk, points.count - i * chunk) for i in unfinished.pending)
+    stopped: list[bool] = []
+    lock = Lock()
+
+    def compute(start: int, stop: int) -> None:
+        rows = points.read(start, stop)
+        results.write(start, result_rows(compiled, rows, points.count))
+
+    def work() -> None:
+        nonlocal done
+        try:
+            for index in pending:
+                if stopped:
+                    break
+                start, stop = index * chunk, min((index + 1) * chunk, points.count)
+                compute(start, stop)
+                unfinished.mark(index)
+                with lock:
+                    done += stop - start
+                    if progress is not None:
+                        progress(done, points.count, "points")
+        except BaseException:
+            stopped.append(True)  # stops the other threads
+            raise
+
+    share_out(work, min(_threads(compiled), len(unfinished.pending)))

@@ -1,0 +1,1 @@
+"""Formats of points and results, one file each; `registry` chooses by the ending of a name."""

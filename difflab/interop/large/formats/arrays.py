@@ -1,0 +1,44 @@
+"""Points in an array of NumPy's, in memory or mapped to a file."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.interop.large.formats.protocol import check_points, real_points
+
+__all__ = ["ArrayPoints"]
+
+_HASHED = 65_536  # rows that are hashed at a time
+
+
+class ArrayPoints:
+    """The rows of an array.
+
+    Examples
+    --------
+    >>> points = ArrayPoints(np.arange(6).reshape(3, 2), 2)
+    >>> points.count, points.read(1, 2)
+    (3, array([[2., 3.]]))
+    """
+
+    grain = 1
+
+    def __init__(self, array: NDArray[Any], n: int) -> None:
+        check_points(array.shape, array.dtype, n, "the array of points")
+        self.array = array
+        self.count = len(array)
+
+    def identity(self) -> str:
+        """Return the dtype and a digest of the elements."""
+        digest = sha256()
+        for start in range(0, self.count, _HASHED):
+            digest.update(np.ascontiguousarray(self.array[start : start + _HASHED]).tobytes())
+        return f"array {self.array.dtype.str} {self.array.shape} {digest.hexdigest()}"
+
+    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Return some of the rows, without a copy if they are float64."""
+        return real_points(self.array[start:stop])

@@ -1,0 +1,147 @@
+"""Points and results as CSV tables: a column for each input and each element of a result."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from difflab.core.files import open_regular
+from difflab.core.table import csv_text
+from difflab.core.wording import counted
+from difflab.errors import InputError, PointError
+from difflab.interop.large.formats.columns import chosen_columns
+from difflab.interop.large.formats.protocol import file_state
+
+__all__ = ["CsvPieces", "CsvPoints"]
+
+_INDEXED = 4096
+"""Lines between two positions of the file that are remembered."""
+
+
+class CsvPoints:
+    """The columns of a CSV file that are named like the inputs; without names, all, in order.
+
+    One pass over the file finds where the lines begin.
+    """
+
+    grain = _INDEXED
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self.path = path
+        try:
+            with open_regular(path) as file:
+                first = self._cells(file.readline(), 1)
+                self._named = not all(map(_is_number, first))
+                if self._named:
+                    self._places = chosen_columns(first, names, str(path))
+                elif len(first) == len(names):
+                    self._places = list(range(len(names)))
+                else:
+                    raise PointError(
+                        f"{path} has {counted(len(first), 'column')}, "
+                        f"but the function has {counted(len(names), 'flattened input')}",
+                        hint="name the columns in the first line, or give one for each input",
+                    )
+                file.seek(0)
+                if self._named:
+                    file.readline()
+                self._offsets, self.count = _line_offsets(file)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise InputError(f"cannot read {str(path)!r}: {why}") from error
+
+    def identity(self) -> str:
+        """Return the state of the file."""
+        return f"csv {file_state(self.path)}"
+
+    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Return some of the rows, each column contiguous."""
+        with open_regular(self.path) as file:
+            file.seek(self._offsets[start // _INDEXED])
+            for _ in range(start % _INDEXED):
+                file.readline()
+            lines = [file.readline() for _ in range(stop - start)]
+        try:
+            table = np.loadtxt(
+                lines, delimiter=",", quotechar='"', comments=None, usecols=self._places, ndmin=2
+            )
+        except ValueError:
+            table = np.empty(0)
+        if len(table) < len(lines):  # read one by one, which finds the place of the fault
+            first = start + 1 + self._named
+            numbers = [self._numbers(line, number) for number, line in enumerate(lines, first)]
+            table = np.array(numbers)
+        return np.asfortranarray(table)
+
+    def _cells(self, content: bytes, line: int) -> list[str]:
+        """Return the cells of a line."""
+        try:
+            cells = next(csv.reader([content.decode("utf-8-sig")], strict=True), [])
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise PointError(f"line {line} of {self.path} is not CSV text: {error}") from error
+        if not cells:
+            raise PointError(f"line {line} of {self.path} is empty")
+        return [cell.strip() for cell in cells]
+
+    def _numbers(self, content: bytes, line: int) -> list[float]:
+        """Return the numbers of a line."""
+        cells = self._cells(content, line)
+        numbers = []
+        for place in self._places:
+            if place >= len(cells):
+                raise PointError(f"line {line} of {self.path} has no column {place + 1}")
+            try:
+                numbers.append(float(cells[place]))
+            except ValueError:
+                raise PointError(
+                    f"line {line}, column {place + 1} of {self.path} is not a number: "
+                    f"{cells[place]!r}"
+                ) from None
+        return numbers
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _line_offsets(file: BinaryIO) -> tuple[list[int], int]:
+    """Return the position of every line that is indexed, and the number of lines.
+
+    Empty lines at the end are not counted.
+    """
+    offsets: list[int] = []
+    filled = 0
+    position = file.tell()
+    for line, content in enumerate(file):
+        if line % _INDEXED == 0:
+            offsets.append(position)
+        position += len(content)
+        if content.strip():
+            filled = line + 1
+    return offsets, filled
+
+
+class CsvPieces:
+    """A CSV file; numbers are written with all digits that tell them apart."""
+
+    def write(self, path: Path, rows: NDArray[np.float64], names: list[str]) -> None:
+        """Write lines without a heading."""
+        path.write_text(csv_text(rows.tolist()), encoding="ascii")
+
+    def join(self, pieces: Iterable[Path], path: Path, names: list[str]) -> None:
+        """Write the heading and the lines of all pieces."""
+        with path.open("wb") as file:
+            file.write(csv_text([names]).encode())
+            for piece in pieces:
+                with piece.open("rb") as lines:
+                    shutil.copyfileobj(lines, file)

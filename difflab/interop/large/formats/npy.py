@@ -1,0 +1,124 @@
+"""Points and results in NumPy's files ``.npy``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from difflab.core.files import open_regular
+from difflab.core.quantities import bytes_text
+from difflab.errors import InputError, PointError
+from difflab.interop.large.formats.protocol import (
+    ResultLayout,
+    check_points,
+    file_state,
+    real_points,
+)
+
+__all__ = ["NpyPoints", "NpyResults"]
+
+
+class NpyPoints:
+    """The rows of an array in a file.
+
+    They are read by position: mapped pages would count as this process's memory, and a file that
+    another process makes shorter would end this one.
+    """
+
+    grain = 1
+
+    def __init__(self, path: Path, n: int) -> None:
+        self.path = path
+        shape, self._columns_first, self._dtype, self._offset = _header(path)
+        check_points(shape, self._dtype, n, str(path))
+        self.count, self._width = shape
+
+    def identity(self) -> str:
+        """Return the state of the file."""
+        return f"npy {file_state(self.path)}"
+
+    def read(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Return some of the rows, in the order of the file: by rows, or by columns."""
+        size, itemsize = stop - start, self._dtype.itemsize
+        with open_regular(self.path) as file:
+            if not self._columns_first:
+                rows = self._elements(file, start * self._width * itemsize, size * self._width)
+                return real_points(rows.reshape(size, self._width))
+            columns = np.empty((self._width, size))
+            for place in range(self._width):
+                offset = (place * self.count + start) * itemsize
+                columns[place] = self._elements(file, offset, size)
+            return columns.T
+
+    def _elements(self, file: Any, offset: int, count: int) -> NDArray[Any]:
+        file.seek(self._offset + offset)
+        found = np.fromfile(file, self._dtype, count)
+        if len(found) < count:
+            raise InputError(f"{str(self.path)!r} became shorter while it was read")
+        return found
+
+
+def _header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    """Return shape, Fortran order, dtype and the position of the first element.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is not a file of this format.
+    """
+    try:
+        with open_regular(path) as file:
+            version = npy.read_magic(file)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, columns_first, dtype = read(file)
+            offset = file.tell()
+            held = file.seek(0, 2) - offset
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot read {str(path)!r}: {why}") from error
+    except (ValueError, SyntaxError, TypeError, OverflowError, EOFError) as error:
+        raise PointError(
+            f"{str(path)!r} is not a NumPy array file: {error}",
+            hint="write one with numpy.save('x.npy', array)",
+        ) from error
+    announced = math.prod(shape) * dtype.itemsize
+    if announced > held and not dtype.hasobject:
+        raise PointError(
+            f"{str(path)!r} is not whole: its header announces {bytes_text(announced)} of data, "
+            f"but {bytes_text(held)} follow"
+        )
+    return shape, columns_first, dtype, offset
+
+
+class NpyResults:
+    """A file of the whole result, in which rows are filled in."""
+
+    def __init__(self, folder: Path, layout: ResultLayout) -> None:
+        self.path = folder / "result.npy"
+        self._row = 8 * math.prod(layout.shape[1:])
+        header = {"descr": "<f8", "fortran_order": False, "shape": layout.shape}
+        size = self._row * layout.shape[0]
+        if self.path.exists():
+            self._offset = self.path.stat().st_size - size
+            return
+        beside = folder / "begun.npy"
+        with beside.open("wb") as file:
+            npy.write_array_header_1_0(file, header)
+            self._offset = file.tell()
+            file.truncate(self._offset + size)
+        beside.replace(self.path)
+
+    def write(self, start: int, rows: NDArray[np.float64]) -> None:
+        """Write rows at their position."""
+        with self.path.open("r+b") as file:
+            file.seek(self._offset + start * self._row)
+            file.write(np.ascontiguousarray(rows, "<f8").data)
+
+    def finish(self) -> Path:
+        """Return the file."""
+        return self.path

@@ -1,0 +1,110 @@
+"""The format of points and of results, by the ending of a file's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from difflab.errors import InputError
+from difflab.graph.function import Function
+from difflab.graph.names import element_names
+from difflab.interop.large.formats.protocol import Points, ResultLayout, Results
+
+__all__ = ["check_ending", "is_dask_array", "opened_points", "opened_results"]
+
+_ENDINGS = (".npy", ".zarr", ".parquet", ".csv")
+
+
+def check_ending(path: Path, what: str) -> str:
+    """Return the ending of a name.
+
+    Raises
+    ------
+    InputError
+        It is no format.
+
+    Examples
+    --------
+    >>> check_ending(Path("out.NPY"), "the result")
+    '.npy'
+    """
+    ending = path.suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(
+            f"cannot tell the format of {what} from {str(path)!r}",
+            hint=f"end the name in {', '.join(_ENDINGS)}",
+        )
+    return ending
+
+
+def opened_points(source: Any, function: Function) -> Points:
+    """Return the points of a file, an array or a Dask array.
+
+    Raises
+    ------
+    InputError
+        The source is none of these, cannot be read, or its points are not those of the function.
+    MissingDependencyError
+        A package that reads the format is not installed.
+    """
+    if isinstance(source, np.ndarray):
+        from difflab.interop.large.formats.arrays import ArrayPoints
+
+        return ArrayPoints(source, function.n)
+    if is_dask_array(source):
+        from difflab.interop.large.formats.dask_arrays import DaskPoints
+
+        return DaskPoints(source, function.n)
+    if not isinstance(source, str | Path):
+        raise InputError(
+            f"points are read from a file, a NumPy or a Dask array, not {type(source).__name__}"
+        )
+    path = Path(source)
+    names = element_names(function.inputs, function.input_shapes)
+    ending = check_ending(path, "the points")
+    if not path.exists():
+        raise InputError(f"cannot read {str(path)!r}: no such file or directory")
+    if ending == ".npy":
+        from difflab.interop.large.formats.npy import NpyPoints
+
+        return NpyPoints(path, function.n)
+    if ending == ".zarr":
+        from difflab.interop.large.formats.zarr_store import ZarrPoints
+
+        return ZarrPoints(path, function.n)
+    if ending == ".parquet":
+        from difflab.interop.large.formats.parquet import ParquetPoints
+
+        return ParquetPoints(path, names)
+    from difflab.interop.large.formats.csv_table import CsvPoints
+
+    return CsvPoints(path, names)
+
+
+def is_dask_array(source: Any) -> bool:
+    """Return whether a value is a Dask array, without importing Dask."""
+    module, name = type(source).__module__, type(source).__name__
+    return name == "Array" and module.startswith("dask.array")
+
+
+def opened_results(ending: str, folder: Path, layout: ResultLayout) -> Results:
+    """Return the unfinished result in a folder, which is begun if it is not there."""
+    if ending == ".npy":
+        from difflab.interop.large.formats.npy import NpyResults
+
+        return NpyResults(folder, layout)
+    if ending == ".zarr":
+        from difflab.interop.large.formats.zarr_store import ZarrResults
+
+        return ZarrResults(folder, layout)
+    from difflab.interop.large.formats.pieces import PieceResults
+
+    if ending == ".parquet":
+        from difflab.interop.large.formats.parquet import ParquetPieces
+
+        return PieceResults(folder, layout, ParquetPieces())
+    from difflab.interop.large.formats.csv_table import CsvPieces
+
+    return PieceResults(folder, layout, CsvPieces())
