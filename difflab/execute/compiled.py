@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,22 +9,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from difflab.core.devices import array_module
 from difflab.errors import DeviceError, InputError, UnsupportedError
-from difflab.execute.call_arguments import common_shape, plain_number, real
-from difflab.execute.choice import Choice, choose, repeated
-from difflab.execute.lower.arrays.point import PointTarget
+from difflab.execute.call_arguments import common_shape, real
+from difflab.execute.choice import repeated
+from difflab.execute.dispatch import TargetDispatch
 from difflab.execute.lower.schedule import ScalarProgram, Schedule
 from difflab.execute.lower.unrolled import unrolled
-from difflab.execute.memory_plan import MemoryPlan
-from difflab.execute.targets.cuda import CupyTarget
-from difflab.execute.targets.llvm.libraries import works
-from difflab.execute.targets.numpy.one_point import ArrayTarget
-from difflab.execute.targets.numpy.target import NumpyTarget
-from difflab.execute.targets.python.target import PythonTarget
-from difflab.execute.workers import available
 from difflab.graph.checks import require_flag
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
@@ -160,7 +151,7 @@ def check_target(target: str) -> None:
         raise InputError(f"there is no target {target!r}", hint=f"one of {', '.join(TARGETS)}")
 
 
-class Compiled:
+class Compiled(TargetDispatch):
     """A compiled function; made by `compile`.
 
     Attributes
@@ -169,6 +160,8 @@ class Compiled:
         The function that was compiled.
     target : str
         The requested target.
+    threads : int or None
+        The number of threads that share a large batch; all processors when None.
 
     Examples
     --------
@@ -182,124 +175,6 @@ class Compiled:
     """
 
     packed = False
-
-    def __init__(
-        self,
-        function: Function,
-        target: str,
-        threads: int | None,
-        schedule: Schedule,
-        program: ScalarProgram | None,
-        arrays: str,
-    ) -> None:
-        self.function = function
-        self.target = target
-        self.threads = threads
-        self._schedule = schedule
-        self._program = program
-        self._python = None
-        self._entry_source: str | None = None
-        self._numbers = len(function.inputs) if not any(function.input_shapes) else -1
-        self._why_arrays = arrays
-        self._choose()
-        first = self._chosen(1)
-        plain = program is None and first == "numpy"
-        if first == "exact":
-            self._program = program = None
-        self._arrays: PointTarget | None = self._choice.point
-        if self._arrays is None and plain:
-            self._arrays = ArrayTarget(schedule)
-        if first == "cupy":
-            self._cupy  # noqa: B018 - plans now
-        elif first == "python" and program is not None:
-            self._python = PythonTarget(program, schedule.function.input_shapes)
-        elif first == "native" and self._native is not None and self._arrays is None:
-            self._native.prepare()
-        elif program is not None:
-            self._numpy  # noqa: B018 - plans now instead of at the first call
-
-    def _choose(self) -> None:
-        workers = self.threads or available()
-        self._choice: Choice = choose(
-            self.target, self._schedule, self._program, self._why_arrays, workers
-        )
-        self._native = self._choice.native
-
-    def _chosen(self, points: int) -> str:
-        """Return the target for n points; a different one if llvmlite turns out to be broken.
-
-        llvmlite is imported when machine code is first needed, and not tested before.
-        """
-        chosen = self._choice.of(points)
-        if chosen == "native" and not works():
-            self._choose()
-            chosen = self._choice.of(points)
-        return chosen
-
-    @property
-    def reason(self) -> str:
-        """The target of each number of points, and why it was chosen."""
-        device = "_cupy" in vars(self) and not self._choice.device
-        return f"{self._choice.reason}{'; cupy for arrays on a GPU' if device else ''}"
-
-    @cached_property
-    def _cupy(self) -> CupyTarget:
-        return CupyTarget(self._schedule, self._program)
-
-    @cached_property
-    def _numpy(self) -> NumpyTarget:
-        threads = self.threads or available()
-        return NumpyTarget(self._schedule, self._program, threads)
-
-    @property
-    def source(self) -> str:
-        """The code of a call: Python source or NumPy's plan at a point, LLVM IR or CUDA source."""
-        if self._choice.device:
-            return self._cupy.source
-        if self._choice.exact is not None:
-            return str(self.function)
-        if self._arrays is not None:
-            return self._arrays.source
-        if self._python is not None:
-            return self._entry_source or self._python.source
-        if self._native is not None:
-            return self._native.source
-        return self._numpy.source
-
-    def memory_plan(self, points: int | None = None) -> MemoryPlan:
-        """Return the memory that a call needs, at one point or for a batch of `points`.
-
-        Parameters
-        ----------
-        points : int, optional
-            The size of the batch; one point without a batch axis when None.
-
-        Returns
-        -------
-        MemoryPlan
-            Its ``peak_bytes`` are the most that a call holds, inputs excluded. Temporary memory
-            inside NumPy's and LAPACK's functions is not included.
-
-        Examples
-        --------
-        >>> import difflab as dl
-        >>> f = dl.trace(lambda x: np.exp(np.sin(np.tanh(x) * 2) + x), np.ones(1000))
-        >>> plan = dl.compile(f).memory_plan()
-        >>> plan.values, plan.buffers, plan.results
-        (5, (8000,), 8000)
-        """
-        count = 1 if points is None else points
-        chosen = self._chosen(count)
-        if chosen == "cupy":
-            return self._cupy.memory_plan(count)
-        if self._arrays is not None and points is None:
-            return self._arrays.memory_plan()
-        if chosen == "numpy":
-            return self._numpy.memory_plan(count)
-        native = self._native or self._choice.batch
-        if native is not None and chosen == "native" and points is not None:
-            return native.memory_plan(points)
-        return MemoryPlan(len(self.function.outputs), (), 1, 8 * count * self.function.m)
 
     def specialised(self) -> Compiled:
         """Return this with a generated ``__call__`` if the inputs can be its parameters."""
@@ -347,6 +222,11 @@ class Compiled:
         return self._results(values, self.function.batch(values))
 
     @cached_property
+    def _numbers(self) -> int:
+        """The number of arguments of a call with scalars; -1 if an input is an array."""
+        return len(self.function.inputs) if not any(self.function.input_shapes) else -1
+
+    @cached_property
     def _layers(self) -> dict[str, Any]:
         """The function as an operation on tensors."""
         return {}
@@ -373,66 +253,8 @@ class Compiled:
             )
         return True
 
-    def _at(self, point: Any) -> list[Any] | None:
-        """Return the outputs at a point of scalars; None if the target computes with arrays."""
-        if self._python is not None:
-            numbers = point if isinstance(point, list) else point.tolist()
-            return self._python.shaped(self._python.point(numbers))
-        if self._choice.exact is not None:
-            return self._choice.exact.point([float(number) for number in point])
-        if self._arrays is None and self._native is not None and self._choice.of(1) == "native":
-            return self._native.point(point)
-        return None
-
     def _results(self, values: Sequence[Any], batch: Shape) -> Any:
         return self.function.returned(self._computed(values, batch, 0))
-
-    def _computed(self, values: Sequence[Any], batch: Shape, whole: int) -> Sequence[Any]:
-        """Return the outputs, computed as in a batch of `whole` points if that is more."""
-        chosen = self._chosen(max(math.prod(batch), whole))
-        if self._choice.exact is not None:
-            return self._choice.exact(values, batch)
-        if chosen == "python" and self._python is not None:
-            return self._python(values, batch)
-        if self._arrays is not None and batch == ():
-            return self._arrays(values)
-        if chosen == "native" and self._native is not None:
-            return self._native(values, batch, whole)
-        if chosen == "native" and self._choice.batch is not None:
-            return self._choice.batch(values, batch)
-        results = self._numpy(values, batch, whole)
-        return [plain_number(result) for result in results] if batch == () else results
-
-    def part(self, points: NDArray[np.float64], whole: int) -> Sequence[Any]:
-        """Return the outputs at some of the points of a batch of `whole` points.
-
-        Parameters
-        ----------
-        points : (k, n) array
-            Packed points. All parts but the last consist of whole blocks (`block`); then the
-            results have the bits of one call on the batch.
-        whole : int
-            The number of points of the batch.
-
-        Raises
-        ------
-        UnsupportedError
-            The target computes on a GPU.
-
-        Examples
-        --------
-        >>> import difflab as dl
-        >>> fast = dl.compile(dl.parse("x*sin(y)"))
-        >>> [values.tolist() for values in fast.part(np.array([[2.0, 0.0]]), 1000)]
-        [[0.0]]
-        """
-        if self._choice.device:
-            raise UnsupportedError("the target 'cupy' computes arrays on a GPU, and not in parts")
-        return self._computed(self._schedule.function.split(points), (len(points),), whole)
-
-    def block(self, points: int) -> int:
-        """Return how many consecutive points of a batch of n points are computed together."""
-        return self._numpy.block_size(points) if self._chosen(points) == "numpy" else 1
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return compile, (self.function, self.target, self.threads, self.packed)

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike
 
 from difflab.autodiff.layers import Evaluation, Layer
-from difflab.core.devices import HOST, array_module, module_of, on_host
+from difflab.core.devices import HOST, array_module, module_of
 from difflab.core.place import at_users_line
 from difflab.eager.custom import record_custom
 from difflab.eager.recording.mode import MODE, WATCHED
@@ -27,21 +27,18 @@ from difflab.eager.sweep.backward import pull_back
 from difflab.eager.sweep.replay import replayed
 from difflab.eager.sweep.values import Calculator, TensorCalculator
 from difflab.eager.tapes import Tape
+from difflab.eager.tensors.conversions import Conversions
 from difflab.eager.tensors.operators import Operators
-from difflab.errors import DeviceError, InputError, ShapeError, TapeError
+from difflab.errors import InputError, ShapeError, TapeError
 from difflab.graph.custom.call import CustomCall
 from difflab.graph.function import Function
 
 __all__ = ["Tensor"]
 
 ONE = np.float64(1)
-INSTEAD = (
-    "instead of assigning z[i] = tensor into a NumPy array z, make z a tensor with"
-    " dl.tensor(np.zeros(n)), or join the parts with np.stack([…])"
-)
 
 
-class Tensor(Operators):
+class Tensor(Conversions, Operators):
     """An array with a derivative; created by `dl.tensor` and by operations on tensors.
 
     Attributes
@@ -79,18 +76,6 @@ class Tensor(Operators):
         return layer(values)
 
     # Properties.
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        shape: tuple[int, ...] = self._data.shape
-        return shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype of the elements."""
-        dtype: np.dtype[Any] = self._data.dtype
-        return dtype
 
     @property
     def requires_grad(self) -> bool:
@@ -156,50 +141,7 @@ class Tensor(Operators):
         """Reset the accumulated gradient: `grad` is None again."""
         self.grad = None
 
-    # Conversions, which leave the tape.
-
-    def item(self) -> Any:
-        """Return the only element as a Python number."""
-        if self._data.size != 1:
-            raise ShapeError(f"item() needs a tensor of one element, but the shape is {self.shape}")
-        return self._data.item()
-
-    def numpy(self) -> NDArray[Any]:
-        """Return the values as a NumPy array that cannot be written to.
-
-        Raises
-        ------
-        TapeError
-            The tensor requires grad: NumPy's operations on the array would not be recorded.
-        """
-        if self._step is not None:
-            raise at_users_line(
-                TapeError,
-                "a tensor that requires grad is not converted to a NumPy array implicitly, because"
-                " no derivative would flow back from the array",
-                "write tensor.detach().numpy(), or apply NumPy's functions to the tensor;"
-                f" {INSTEAD}",
-            )
-        if module_of(self._data) is not np:
-            raise DeviceError(
-                "a tensor on a device is not converted to a NumPy array implicitly",
-                hint="tensor.detach().array() is its device array; get() copies that to the host",
-            )
-        view = np.asarray(self._data).view()
-        view.flags.writeable = False
-        return view
-
-    def array(self) -> Any:
-        """Return a copy of the values as an array on their device: NumPy's, or CuPy's."""
-        if self._step is not None:
-            raise TapeError(
-                "no derivative flows back from the array of a tensor that requires grad",
-                hint="write tensor.detach().array()",
-            )
-        return module_of(self._data).array(self._data)
-
-    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+    # Copies without the tape.
 
     def detach(self) -> Tensor:
         """Return the same values without the tape; a change in place of one changes both."""
@@ -207,29 +149,6 @@ class Tensor(Operators):
         twin = Tensor(self._data, None, storage)
         storage.join(self, twin)
         return twin
-
-    def _number(self, convert: Callable[[Any], Any]) -> Any:
-        if self._step is not None:
-            raise at_users_line(
-                TapeError,
-                f"{convert.__name__}() of a tensor that requires grad would lose its derivative",
-                "read the number with tensor.item(), or use NumPy's functions (np.sin) instead of"
-                f" those of `math`; {INSTEAD}",
-            )
-        return convert(self.item())
-
-    def __float__(self) -> float:
-        number: float = self._number(float)
-        return number
-
-    def __int__(self) -> int:
-        number: int = self._number(int)
-        return number
-
-    def __bool__(self) -> bool:
-        if self._data.size != 1:
-            raise ShapeError(f"the truth value of a tensor of shape {self.shape} is ambiguous")
-        return bool(self._data)
 
     def __reduce__(self) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
         """Copy or pickle a leaf: its values, `requires_grad`, and its gradient."""
@@ -240,12 +159,6 @@ class Tensor(Operators):
             )
         grad = self.grad
         return _restored, (self._data, self.requires_grad, None if grad is None else grad._data)
-
-    def __repr__(self) -> str:
-        numbers = np.array2string(on_host(self._data), separator=", ", prefix="tensor(")
-        step = self._step
-        note = f", grad_fn={step}" if isinstance(step, TapeStep) else ", requires_grad=True"
-        return f"tensor({numbers}{note if step is not None else ''})"
 
     # Derivatives.
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
 
-from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction
+from difflab.execute.targets.llvm.arrays.instructions import COPY
+from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.functions import types
 from difflab.execute.targets.llvm.spelling import SPELLINGS
-
-if TYPE_CHECKING:
-    from difflab.execute.targets.llvm.arrays.routine import Routine
 
 __all__ = ["BlockedNest"]
 
@@ -19,42 +17,27 @@ _REGISTERS = 24  # of 32 that hold results, where vectors are widest; half of th
 Piece = tuple[int, int]
 
 
-class BlockedNest:
-    """Writes the nest of one instruction whose results are each joined of many.
+class BlockedNest(JoinedNest):
+    """Writes blocks of results, which stay in registers while their terms are added up."""
 
-    Parameters
-    ----------
-    routine : Routine
-        What is written to.
-    step : Instruction
-        The instruction.
-    domain : sequence of int
-        The sizes of its axes of more than one point.
-    strides : sequence of sequences of int
-        The steps of the result and of each operand along those axes.
-    inner : int
-        The axis that vectors lie along.
-    """
+    @cached_property
+    def along(self) -> int:
+        """The axis whose terms are joined last; -1 for none."""
+        return max((axis for axis in self._axes if self.strides[0][axis] == 0), default=-1)
 
-    def __init__(
-        self,
-        routine: Routine,
-        step: Instruction,
-        domain: Sequence[int],
-        strides: Sequence[Sequence[int]],
-        inner: int,
-    ) -> None:
-        self.routine = routine
-        self.step = step
-        self.domain = domain
-        self.strides = strides
-        self.inner = inner
-        axes = [axis for axis in range(len(domain)) if axis != inner]
-        joined = [axis for axis in axes if strides[0][axis] == 0]
-        free = [axis for axis in axes if strides[0][axis] != 0]
-        self.along = joined[-1] if joined else -1
-        self.row = free[-1] if free else -1
-        self.outer = [axis for axis in axes if axis not in (self.along, self.row)]
+    @cached_property
+    def row(self) -> int:
+        """The axis of the rows of a block; -1 for none."""
+        return max((axis for axis in self._axes if self.strides[0][axis] != 0), default=-1)
+
+    @cached_property
+    def outer(self) -> list[int]:
+        """The axes of the loops around the blocks."""
+        return [axis for axis in self._axes if axis not in (self.along, self.row)]
+
+    @cached_property
+    def _axes(self) -> list[int]:
+        return [axis for axis in range(len(self.domain)) if axis != self.inner]
 
     @property
     def fits(self) -> bool:
@@ -63,7 +46,7 @@ class BlockedNest:
 
     def write(self, pointers: Sequence[str]) -> None:
         """Write the loops around the blocks, given where result and operands begin."""
-        self._outer(list(self.outer), list(pointers))
+        self._outer(self.outer, list(pointers))
 
     def _outer(self, axes: list[int], pointers: list[str]) -> None:
         if not axes:
@@ -71,7 +54,7 @@ class BlockedNest:
             return
         axis, *rest = axes
         for counter in self.routine.loop(0, self.domain[axis], 1):
-            self._outer(rest, self._moved(pointers, counter, axis))
+            self._outer(rest, self.moved(pointers, counter, axis))
 
     def _rows(self, pointers: list[str]) -> None:
         """Write blocks of rows, and the rows that are left."""
@@ -79,9 +62,9 @@ class BlockedNest:
         whole = size // _ROWS * _ROWS
         if whole:
             for counter in self.routine.loop(0, whole, _ROWS):
-                self._columns(self._moved(pointers, counter, self.row), _ROWS)
+                self._columns(self.moved(pointers, counter, self.row), _ROWS)
         if size > whole:
-            left = self._moved(pointers, str(whole), self.row) if whole else pointers
+            left = self.moved(pointers, str(whole), self.row) if whole else pointers
             self._columns(left, size - whole)
 
     def _columns(self, pointers: list[str], rows: int) -> None:
@@ -93,19 +76,12 @@ class BlockedNest:
         if whole:
             pieces = [(k * width, width) for k in range(most)]
             for counter in self.routine.loop(0, whole, block):
-                self._block(self._moved(pointers, counter, self.inner), rows, pieces)
+                self._block(self.moved(pointers, counter, self.inner), rows, pieces)
         rest = list(_pieces(size - whole, width))
         if rest:
-            left = self._moved(pointers, str(whole), self.inner) if whole else pointers
+            left = self.moved(pointers, str(whole), self.inner) if whole else pointers
             for start in range(0, len(rest), most):
                 self._block(left, rows, rest[start : start + most])
-
-    def _moved(self, pointers: Sequence[str], count: str, axis: int) -> list[str]:
-        """Return pointers advanced by a number of points along an axis."""
-        return [
-            self.routine.moved(pointer, count, strides[axis]) if count != "0" else pointer
-            for pointer, strides in zip(pointers, self.strides, strict=True)
-        ]
 
     # --- one block --------------------------------------------------------------------------
 
@@ -124,7 +100,7 @@ class BlockedNest:
         number = counter.removeprefix("%i")
         patched = len(routine.lines)
         routine.lines += [""] * len(cells)
-        moved = self._moved(pointers, counter, self.along)
+        moved = self.moved(pointers, counter, self.along)
         loaded: dict[object, str] = {}
         for (row, piece), name in zip(cells, names, strict=True):
             terms = [

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from difflab.execute.targets.llvm.arrays.instructions import Instruction
+from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.functions import types
-
-if TYPE_CHECKING:
-    from difflab.execute.targets.llvm.arrays.routine import Routine
 
 __all__ = ["DotNest"]
 
@@ -17,37 +13,13 @@ _ROWS = 8
 """Results that are summed together, so that their additions overlap."""
 
 
-class DotNest:
-    """Writes a sum of products, vectors of terms at a time: a matrix times a vector.
+class DotNest(JoinedNest):
+    """Writes a sum of products, vectors of terms at a time: a matrix times a vector."""
 
-    Parameters
-    ----------
-    routine : Routine
-        What is written to.
-    step : Instruction
-        The instruction.
-    domain : sequence of int
-        The sizes of its axes of more than one point.
-    strides : sequence of sequences of int
-        The steps of the result and of both operands along those axes.
-    inner : int
-        The axis that vectors of results would lie along.
-    """
-
-    def __init__(
-        self,
-        routine: Routine,
-        step: Instruction,
-        domain: Sequence[int],
-        strides: Sequence[Sequence[int]],
-        inner: int,
-    ) -> None:
-        self.routine = routine
-        self.step = step
-        self.domain = domain
-        self.strides = strides
-        self.inner = inner
-        self.along = 1 - inner  # of two axes
+    @property
+    def along(self) -> int:
+        """The axis that is summed: of two, the other one."""
+        return 1 - self.inner
 
     @property
     def fits(self) -> bool:
@@ -69,16 +41,9 @@ class DotNest:
         whole = size // _ROWS * _ROWS
         if whole:
             for counter in self.routine.loop(0, whole, _ROWS):
-                self._sums(self._moved(pointers, counter), _ROWS)
+                self._sums(self.moved(pointers, counter, self.inner), _ROWS)
         if size > whole:
-            self._sums(self._moved(pointers, str(whole)), size - whole)
-
-    def _moved(self, pointers: Sequence[str], count: str) -> list[str]:
-        """Return pointers advanced by a number of rows."""
-        return [
-            self.routine.moved(pointer, count, strides[self.inner])
-            for pointer, strides in zip(pointers, self.strides, strict=True)
-        ]
+            self._sums(self.moved(pointers, str(whole), self.inner), size - whole)
 
     def _sums(self, pointers: list[str], rows: int) -> None:
         """Write the sums of some rows: vectors of terms, then their sum, then what is left."""

@@ -14,6 +14,7 @@ from difflab.execute.targets.llvm.arrays.blocks import BlockedNest
 from difflab.execute.targets.llvm.arrays.dots import DotNest
 from difflab.execute.targets.llvm.arrays.groups import squeezed
 from difflab.execute.targets.llvm.arrays.instructions import COPY, Instruction, Ref
+from difflab.execute.targets.llvm.arrays.joined import JoinedNest
 from difflab.execute.targets.llvm.arrays.vectors import PointerOperand, Vector
 from difflab.execute.targets.llvm.spelling import SPELLINGS
 
@@ -59,7 +60,7 @@ class Nest:
                 return
         self._outer(list(self.axes[:-1]), pointers)
 
-    def _blocks(self) -> list[BlockedNest | DotNest]:
+    def _blocks(self) -> list[JoinedNest]:
         """Return how a nest of one instruction on several axes may be written in blocks."""
         step = self.steps[0]
         if len(self.steps) > 1 or len(self.domain) < 2 or (step.name != COPY and not _plain(step)):
