@@ -35,6 +35,12 @@ OPTIONAL = (
     OptionalPackage("casadi", "peers", "a method of compare; bench peers"),
     OptionalPackage("symengine", "peers", "a method of compare; bench peers"),
     OptionalPackage("numdifftools", "peers", "a method of compare; bench peers"),
+    OptionalPackage("jacobi", "jacobi", "a method of compare; bench peers"),
+    OptionalPackage("tinygrad", "tinygrad", "a method of compare; bench peers"),
+    OptionalPackage("pytensor", "pytensor", "a method of compare; bench peers"),
+    OptionalPackage("tensorflow", "tensorflow", "a method of compare; bench peers"),
+    OptionalPackage("symforce", "symforce", "a method of compare; bench peers"),
+    OptionalPackage("enzyme_ad", "enzyme-ad", "a method of compare; bench peers", "enzyme-ad"),
     OptionalPackage("hypothesis", "test", "testing.strategies"),
     OptionalPackage("pytest", "test", "check_gradient in tests"),
 )

@@ -58,8 +58,12 @@ _OWN = {
 }
 _NAMED = {"exact": ("difflab.methods.exact", "EXACT")}
 _PEERS = {
-    name: (f"difflab.methods.peers.{name}", name.upper())
-    for name in ("jax", "torch", "autograd", "casadi", "symengine", "numdifftools")
+    name: (f"difflab.methods.peers.{word}", word.upper())
+    for name in (
+        *("jax", "torch", "autograd", "casadi", "symengine", "numdifftools", "pytensor"),
+        *("tensorflow", "torch-compile", "tinygrad", "symforce", "jacobi", "enzyme-ad"),
+    )
+    for word in [name.replace("-", "_")]
 }
 _loaded: dict[str, Method] = {}
 _processes: dict[tuple[str, str], Remote] = {}
@@ -127,7 +131,7 @@ def peers() -> dict[str, Method]:
 
     Examples
     --------
-    >>> list(peers())
+    >>> list(peers())[:6]
     ['jax', 'torch', 'autograd', 'casadi', 'symengine', 'numdifftools']
     """
     return {name: _own(name) for name in _PEERS}

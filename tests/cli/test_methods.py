@@ -24,6 +24,13 @@ def test_every_method_of_the_contract_is_listed(difflab):
         ("casadi", "automatic"),
         ("symengine", "symbolic"),
         ("numdifftools", "numeric"),
+        ("pytensor", "automatic"),
+        ("tensorflow", "automatic"),
+        ("torch-compile", "automatic"),
+        ("tinygrad", "automatic"),
+        ("symforce", "symbolic"),
+        ("jacobi", "numeric"),
+        ("enzyme-ad", "automatic"),
     ]
     assert all(len(line) <= 80 for line in result.out.splitlines())
 

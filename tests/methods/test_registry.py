@@ -188,7 +188,10 @@ def test_one_method_loads_no_other() -> None:
     assert done.returncode == 0, done.stderr
 
 
-PEERS = ["jax", "torch", "autograd", "casadi", "symengine", "numdifftools"]
+PEERS = [
+    *("jax", "torch", "autograd", "casadi", "symengine", "numdifftools", "pytensor"),
+    *("tensorflow", "torch-compile", "tinygrad", "symforce", "jacobi", "enzyme-ad"),
+]
 
 
 def here(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -200,13 +203,14 @@ def test_peers_are_listed_and_run_only_when_asked_for(monkeypatch: pytest.Monkey
     here(monkeypatch, "torch", "casadi")
     assert [row.name for row in describe()] == [*OWN, "exact", *PEERS]
     assert [method.name for method in select(None)] == OWN
-    assert [method.name for method in select("peers")] == ["torch", "casadi"]
+    assert [method.name for method in select("peers")] == ["torch", "casadi", "torch-compile"]
     assert [method.name for method in select(["reverse", "all"])] == [
         "reverse",
         *[name for name in OWN if name != "reverse"],
         "exact",
         "torch",
         "casadi",
+        "torch-compile",
     ]
     assert [method.name for method in select(["jax", "forward"])] == ["jax", "forward"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from difflab.methods.peers.spelling import LibrarySpelling, written
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["ArrayPeer"]
+__all__ = ["ArrayPeer", "by_rows"]
 
 
 class ArrayPeer(Peer):
@@ -43,9 +44,12 @@ class ArrayPeer(Peer):
     def packed(self, function: Function) -> Callable[[Any], Any]:
         """Return the function of the flattened inputs, its outputs flattened."""
         code, xp = self.written(function), self.spelling().xp
+        ends = list(accumulate(map(math.prod, function.input_shapes), initial=0))
+        cuts = list(zip(pairwise(ends), function.input_shapes, strict=True))
 
         def flat(x: Any) -> Any:
-            return xp.concatenate([xp.reshape(part, (-1,)) for part in code(*function.split(x))], 0)
+            parts = [xp.reshape(x[start:stop], shape) for (start, stop), shape in cuts]
+            return xp.concatenate([xp.reshape(part, (-1,)) for part in code(*parts)], 0)
 
         return flat
 
@@ -69,3 +73,23 @@ class ArrayPeer(Peer):
             return self.array(value), np.concatenate(flat, axis=-1)
 
         return CallAdapter(call, lambda x: self.converted(function.split(x)), result)
+
+
+def by_rows(pullback: Callable[[Array, Array], Any], rows: int) -> Callable[[Array], Array]:
+    """Return the Jacobian as a function of ``(n,)``: a pullback of every unit cotangent.
+
+    Parameters
+    ----------
+    pullback : callable
+        Maps a point ``(n,)`` and a cotangent ``(rows,)`` to their product with the Jacobian,
+        ``(n,)``.
+    rows : int
+        The number of rows of the Jacobian.
+
+    Examples
+    --------
+    >>> by_rows(lambda x, v: v @ np.array([[1.0, 2.0], [3.0, 4.0]]), 2)(np.zeros(2))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    return lambda x: np.array([pullback(x, cotangent) for cotangent in np.eye(rows)])

@@ -17,7 +17,7 @@ from difflab.graph.interpreters import ElementInterpreter
 from difflab.graph.ir import Number
 from difflab.methods.expressions import boxed, expressions
 from difflab.methods.peers.peer import Array, CallAdapter, Peer, PeerCall
-from difflab.methods.peers.spelling import RenamedModule
+from difflab.methods.peers.spelling import REAL, RenamedModule
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
@@ -166,20 +166,17 @@ _REDUCTIONS = {"logsumexp": _logsumexp, "norm": _norm}
 _PLAIN = {
     "add": operator.add,
     "divide": operator.truediv,
-    "inf": float("inf"),
-    "iscomplexobj": lambda _: False,
     "multiply": operator.mul,
-    "nan": float("nan"),
     "negative": operator.neg,
-    "real": lambda x: x,
     "subtract": operator.sub,
 }
-"""Python operators and constants that work for expressions."""
+"""Python operators that work for expressions."""
 
 
 def _names(casadi: Any) -> dict[str, Any]:
     """Return CasADi's functions for names of NumPy, and of SymPy for whole arrays."""
     return {
+        **REAL,
         **_PLAIN,
         "abs": casadi.fabs,
         "arccos": casadi.acos,

@@ -19,7 +19,7 @@ from difflab.methods.peers.spelling import LibrarySpelling, diagonal_matrix, tak
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["JAX", "double"]
+__all__ = ["JAX", "Jax", "double"]
 
 
 class Jax(ArrayPeer):
@@ -28,7 +28,7 @@ class Jax(ArrayPeer):
     name = "jax"
     title = "JAX"
     summary = "JAX: jit(jacrev), jacfwd where there are more outputs, in float64"
-    packages = ("jax", "jaxlib")
+    packages: tuple[str, ...] = ("jax", "jaxlib")
 
     def estimated_seconds(self, function: Function, order: int) -> float:
         """Return the seconds of XLA's compilation: 1.8 ms per node, measured with 18,000 nodes."""

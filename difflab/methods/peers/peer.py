@@ -57,7 +57,7 @@ class Peer:
     Attributes
     ----------
     name : str
-        The package, and the method.
+        The method; the package too, unless `package` says otherwise.
     title : str
         The name as its authors write it.
     modules : tuple of str
@@ -75,34 +75,40 @@ class Peer:
     vectorised = True
 
     @property
+    def package(self) -> str:
+        """The module that is imported."""
+        return self.name
+
+    @property
     def packages(self) -> tuple[str, ...]:
-        """The distributions that determine its results."""
-        return (self.name,)
+        """The distributions that determine its results, the one to install first."""
+        return (self.package,)
 
     def missing(self) -> str | None:
         """Return that the package is missing or broken, with the command to repair it, or None.
 
         A broken package is detected only after `start`.
         """
-        reason = absence(self.name)
+        distribution = self.packages[0]
+        reason = absence(self.package, distribution)
         if reason is not None:
             return reason
-        broken = fault(self.name, *self.modules)
+        broken = fault(self.package, *self.modules)
         if not broken:
             return None
-        mend = f"mend it with: pip install --force-reinstall {self.name}"
-        return f"{self.name} is installed and {broken}; {mend}"
+        mend = f"mend it with: pip install --force-reinstall {distribution}"
+        return f"{distribution} is installed and {broken}; {mend}"
 
     def start(self) -> None:
         """Import the package, so that the import is not measured with preparing."""
         if self.missing() is None:
-            for module in (self.name, *self.modules):
+            for module in (self.package, *self.modules):
                 load(module)
 
     def version(self) -> str:
         """Return the installed version, or an empty string."""
         try:
-            return version(self.name)
+            return version(self.packages[0])
         except PackageNotFoundError:
             return ""
 
@@ -153,6 +159,20 @@ class Peer:
         """Return value and gradient at one point (None) or `points` points, for timing."""
         raise NotImplementedError
 
+    def one_by_one(self, function: Function, points: int | None, call: PeerCall) -> CallAdapter:
+        """Return the adapter of a `call` from ``(n,)`` to value and gradient, called per point."""
+        shape = (function.n,) if points is None else (points, function.n)
+
+        def unpack(result: Any) -> tuple[Array, Array]:
+            values, slopes = zip(*result, strict=True)
+            return np.array(values).reshape(shape[:-1]), np.array(slopes).reshape(shape)
+
+        return CallAdapter(
+            lambda rows: [call(x) for x in rows],
+            lambda x: [list(x.reshape(-1, function.n))],
+            unpack,
+        )
+
     def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
         """Return the result of a call of the derivative as an `Estimate`."""
         return Estimate(np.asarray(result, dtype=float64).reshape(shape), None, 0)
@@ -177,11 +197,15 @@ class PeerDerivative:
             raise _refused(self._peer.title, error) from error
 
 
-def absence(package: str) -> str | None:
-    """Return that a package is not installed, with the command that installs it, or None."""
+def absence(package: str, distribution: str = "") -> str | None:
+    """Return that a package is not installed, with the command that installs it, or None.
+
+    `distribution` is the name to install it by, if that is not the package's.
+    """
     if installed(package):
         return None
-    return f"{package} is not installed; add it with: pip install {package}"
+    name = distribution or package
+    return f"{name} is not installed; add it with: pip install {name}"
 
 
 @contextmanager

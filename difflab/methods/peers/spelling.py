@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OPERATORS",
+    "REAL",
     "LibrarySpelling",
     "RenamedModule",
     "diagonal_matrix",
@@ -46,9 +47,19 @@ OPERATORS = {
     "equal": "{} == {}",
     "not_equal": "{} != {}",
 }
-"""The primitives that every library supports as Python operators."""
+"""The primitives that are Python operators in almost every library."""
 LARGEST = 2**31
 """Integers up to this remain integers, so that ``x**2`` is a product and not a power."""
+
+
+REAL: Mapping[str, Any] = {
+    "inf": float("inf"),
+    "iscomplexobj": lambda _: False,
+    "nan": float("nan"),
+    "real": lambda x: x,
+    "result_type": lambda *kinds: kinds[0],
+}
+"""NumPy's names of constants and types, for a library whose values here are real."""
 
 
 class RenamedModule(ModuleType):
@@ -101,6 +112,8 @@ class LibrarySpelling:
         whose NumPy implementation does not work with it.
     lifted : callable, optional
         Converts a number to a value that the library's functions accept.
+    operators : mapping, optional
+        The primitives that are written as Python operators, and how.
     """
 
     def __init__(
@@ -108,10 +121,12 @@ class LibrarySpelling:
         xp: ModuleType,
         rows: Mapping[str, Callable[..., Any]] | None = None,
         lifted: Callable[[float], Any] = np.float64,
+        operators: Mapping[str, str] = OPERATORS,
     ) -> None:
         self.xp = xp
         self.rows = rows or {}
         self.lifted = lifted
+        self.operators = operators
 
     def operation(self, primitive: Primitive) -> Callable[..., Any]:
         """Return the library's function for a primitive."""
@@ -177,7 +192,7 @@ class _StraightLineSource:
             self.scope[f"v{node}"] = self.spelling.operation(row)(**params)
             return
         # Only operators accept Python numbers, and only with an array as the other operand.
-        operator = OPERATORS.get(row.name)
+        operator = self.spelling.operators.get(row.name)
         if operator is not None and not self.constants.issuperset(args):
             self.lines.append(f"v{node} = {operator.format(*[self.plain[arg] for arg in args])}")
             return

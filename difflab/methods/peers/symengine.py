@@ -23,7 +23,7 @@ from difflab.methods.protocol import Family
 if TYPE_CHECKING:
     from difflab.graph.function import Function
 
-__all__ = ["SYMENGINE"]
+__all__ = ["SYMENGINE", "Symengine", "check_differentiated"]
 
 TREE_LIMIT = 1_000_000
 """Maximum number of tree nodes; SymEngine is about 100 times as fast on trees as SymPy."""
@@ -45,14 +45,12 @@ class Symengine(Peer):
         """Return the Jacobian or Hessian, element by element, as compiled code."""
         symbols, outputs = _expressions(function)
         rows = outputs if order == 1 else [outputs[0].diff(symbol) for symbol in symbols]
-        call = _lambdified(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
-        return lambda x: call(np.array(x))  # it rejects read-only arrays
+        call = self.compiled(symbols, [row.diff(symbol) for row in rows for symbol in symbols])
+        return lambda x: call(np.array(x))  # SymEngine rejects read-only arrays
 
     def adapter(self, function: Function, points: int | None) -> CallAdapter:
         """Return value and gradient as one compiled function, which accepts batches."""
-        symbols, (output,) = _expressions(function)
-        call = _lambdified(symbols, [output, *(output.diff(symbol) for symbol in symbols)])
-
+        call = self.compiled(*self.value_and_gradient(function))
         shape = (1 + function.n,) if points is None else (points, 1 + function.n)
 
         def unpack(result: Any) -> tuple[Array, Array]:
@@ -61,21 +59,31 @@ class Symengine(Peer):
 
         return CallAdapter(call, lambda x: [np.ascontiguousarray(x)], unpack)
 
+    def value_and_gradient(self, function: Function) -> tuple[list[Any], list[Any]]:
+        """Return the symbols, and the value followed by the partial derivatives."""
+        symbols, (output,) = _expressions(function)
+        return symbols, [output, *(output.diff(symbol) for symbol in symbols)]
 
-def _lambdified(symbols: list[Any], expressions: list[Any]) -> PeerCall:
-    import symengine
+    def compiled(self, symbols: list[Any], expressions: list[Any]) -> PeerCall:
+        """Return code that maps ``(n,)`` to the values of the expressions."""
+        import symengine
 
+        check_differentiated(self.title, expressions)
+        have_llvm = getattr(symengine, "have_llvm", True)
+        for backend in ("llvm", "lambda") if have_llvm else ("lambda",):
+            try:
+                call: PeerCall = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
+                return call
+            except (RuntimeError, ValueError) as error:
+                reason = error  # LLVM's backend does not support a function
+        raise UnsupportedError(f"{self.title} generates no code for it: {reason}")
+
+
+def check_differentiated(title: str, expressions: list[Any]) -> None:
+    """Raise if an expression contains a derivative for which there is no rule."""
     for expression in expressions:
         if "Derivative" in type(expression).__name__:
-            raise UnsupportedError(f"SymEngine has no derivative of {expression.args[0]}")
-    have_llvm = getattr(symengine, "have_llvm", True)
-    for backend in ("llvm", "lambda") if have_llvm else ("lambda",):
-        try:
-            call: PeerCall = symengine.Lambdify(symbols, expressions, backend=backend, cse=True)
-            return call
-        except (RuntimeError, ValueError) as error:
-            reason = error  # LLVM's backend does not support a function
-    raise UnsupportedError(f"SymEngine generates no code for it: {reason}")
+            raise UnsupportedError(f"{title} has no derivative of {expression.args[0]}")
 
 
 def _expressions(function: Function) -> tuple[list[Any], list[Any]]:

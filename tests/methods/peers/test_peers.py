@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import shutil
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -19,7 +22,7 @@ from difflab.methods.registry import peers
 from difflab.primitives import TABLE
 
 NAMES = list(peers())
-LOOSE = {"numdifftools": 1e-7}
+LOOSE = {"numdifftools": 1e-7, "jacobi": 1e-7}
 SEED = "ln(x1) + x1*x2 - sin(x2)"
 
 # What a package has no function or no derivative for; everything else must be right.
@@ -33,16 +36,46 @@ LACKING = {
         *("ceil", "floor", "heaviside", "mod", "round"),
     },
     "numdifftools": set(),
+    "pytensor": {"cbrt", "hypot"},
+    "tensorflow": {"gamma"},
+    "torch-compile": {"cbrt", "gamma"},
+    "tinygrad": {
+        *("atan2", "cbrt", "hypot", "expm1", "log1p", "log1mexp", "logcosh"),
+        *("digamma", "erfc", "gamma", "loggamma", "polygamma"),
+    },
+    "symforce": {
+        *("cbrt", "digamma", "gamma", "loggamma", "polygamma", "heaviside", "round"),
+    },
+    "jacobi": set(),
+    "enzyme-ad": {"tan"},
 }
+
+# What a package computes wrongly, and by how much at most where it is near.
+WRONG = {
+    "tinygrad": {"acos": 1e-6, "asin": 1e-6, "atan": 1e-6, "erf": 1e-5},  # approximations
+    "jacobi": {"mod": math.inf},  # its first step is a quarter of x, over the jump
+    "enzyme-ad": {"polygamma": math.inf},  # zero
+}
+ENZYME_AT_ZERO = "[x*y, x + y, exp(x)]"
+"""Enzyme turns slices multiplied into a product of elements, whose derivative divides by them."""
+ONE_ORDER = "its orders are 1"
 
 
 @pytest.fixture(params=NAMES)
-def peer(request: pytest.FixtureRequest) -> Peer:
-    """Return each peer that is installed."""
-    pytest.importorskip(request.param, exc_type=ImportError)
+def peer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Peer]:
+    """Return each peer that is installed, without the compilers that take seconds a function."""
     found = peers()[request.param]
     assert isinstance(found, Peer)
-    return found
+    module = pytest.importorskip(found.package, exc_type=ImportError)
+    if found.name == "pytensor":
+        monkeypatch.setenv("PYTENSOR_FLAGS", "mode=FAST_COMPILE")
+        with module.config.change_flags(mode="FAST_COMPILE"):
+            yield found
+        return
+    if found.name == "torch-compile":
+        monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+        monkeypatch.setattr(module, "compile", partial(module.compile, backend="eager"))
+    yield found
 
 
 def problem(function: Function, order: int = 1, **settings: Any) -> Problem:
@@ -68,6 +101,8 @@ def test_the_seed_expression(peer: Peer) -> None:
 
 
 def test_the_hessian_of_the_seed(peer: Peer) -> None:
+    if 2 not in peer.orders:
+        pytest.skip(ONE_ORDER)
     wanted = [[-0.25, 1.0], [1.0, math.sin(5.0)]]
     found = derivative(peer, SEED, [2.0, 5.0], 2)
     np.testing.assert_allclose(found, wanted, rtol=LOOSE.get(peer.name, 1e-14), atol=1e-9)
@@ -92,9 +127,13 @@ def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
             lacking.add(name)
             continue
         wanted = [exact_slope(function, x, k) for k in range(function.n)]
-        np.testing.assert_allclose(
-            found, [wanted], rtol=LOOSE.get(peer.name, 1e-11), atol=1e-9, err_msg=name
-        )
+        error = np.max(np.abs(found - [wanted]))
+        near = WRONG.get(peer.name, {}).get(name)
+        if near is None:
+            tolerance = LOOSE.get(peer.name, 1e-11)
+            np.testing.assert_allclose(found, [wanted], tolerance, 1e-9, err_msg=name)
+        else:
+            assert 1e-9 < error < near, f"{name} is right now"
     assert lacking == LACKING[peer.name]
 
 
@@ -125,6 +164,8 @@ def exact_slope(function: Function, x: list[float], k: int) -> float:
     ],
 )
 def test_arrays_and_branches(peer: Peer, text: str, x: Any, wanted: Any) -> None:
+    if peer.name == "enzyme-ad" and text == ENZYME_AT_ZERO:
+        pytest.skip("Enzyme returns nan for it")
     found = derivative(peer, text, np.array(x, dtype=float))
     np.testing.assert_allclose(found, wanted, rtol=LOOSE.get(peer.name, 1e-14), atol=1e-8)
 
@@ -162,7 +203,9 @@ def test_the_users_setting_of_jax_is_left_alone() -> None:
 
 
 def test_a_comparison_has_its_row(peer: Peer) -> None:
-    result = compare(SEED, {"x1": 2, "x2": 5}, methods=[peer.name, "reverse"], timing=False)
+    result = compare(
+        SEED, {"x1": 2, "x2": 5}, methods=[peer.name, "reverse"], timing=False, timeout=60
+    )
     assert [(row.name, row.verdict) for row in result.methods] == [
         (peer.name, "agree"),
         ("reverse", "agree"),
@@ -184,11 +227,48 @@ def test_python_code_is_refused(peer: Peer) -> None:
         peer.prepare(Problem(np.sin, 1, 1))
 
 
+@pytest.mark.filterwarnings("ignore")  # of PyTorch, by its compiler
+def test_torch_compile_compiles() -> None:
+    pytest.importorskip("torch", exc_type=ImportError)
+    if shutil.which("g++") is None:
+        pytest.skip("there is no C++ compiler")
+    peer = peers()["torch-compile"]
+    assert isinstance(peer, Peer)
+    found = derivative(peer, SEED, [2.0, 5.0])
+    np.testing.assert_allclose(found, [[5.5, 2.0 - math.cos(5.0)]], rtol=1e-15)
+
+
+def test_pytensor_compares_values_and_not_variables() -> None:
+    # `==` of two of its variables is False: the operator would give 3*y here.
+    pytensor = pytest.importorskip("pytensor", exc_type=ImportError)
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        peer = peers()["pytensor"]
+        assert isinstance(peer, Peer)
+        found = derivative(peer, "where(x == y, 2*x, 3*y)", [1.0, 1.0])
+    np.testing.assert_array_equal(found, [[2, 0]])
+
+
+def test_tinygrad_without_a_device_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tinygrad", exc_type=ImportError)
+    from difflab.methods.peers import tinygrad
+
+    monkeypatch.setattr(tinygrad, "_device", lambda: tinygrad.INTERPRETER)
+    tinygrad._spelling.cache_clear()
+    peer = peers()["tinygrad"]
+    assert isinstance(peer, Peer)
+    np.testing.assert_allclose(derivative(peer, "x*y", [2.0, 5.0]), [[5, 2]])
+    with pytest.raises(UnsupportedError, match="needs clang"):
+        peer.adapter(parse("x*y"), None)
+    tinygrad._spelling.cache_clear()
+
+
 def test_an_absent_peer_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("difflab.methods.peers.peer.installed", lambda _: False)
     for name, peer in peers().items():
-        assert peer.missing() == f"{name} is not installed; add it with: pip install {name}"
-        with pytest.raises(UnsupportedError, match=f"pip install {name}"):
+        assert isinstance(peer, Peer)
+        which = {"torch-compile": "torch"}.get(name, name)
+        assert peer.missing() == f"{which} is not installed; add it with: pip install {which}"
+        with pytest.raises(UnsupportedError, match=f"pip install {which}"):
             peer.prepare(problem(parse("x")))
     result = compare("x^2", {"x": 3}, methods=["jax", "reverse"], timing=False)
     assert [row.status for row in result.methods] == ["unsupported", "ok"]

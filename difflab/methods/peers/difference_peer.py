@@ -1,0 +1,90 @@
+"""Base class of the peers that compute finite differences of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy import float64
+
+from difflab.methods.peers.array_peer import ArrayPeer
+from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
+from difflab.methods.peers.spelling import LibrarySpelling
+from difflab.methods.protocol import Estimate, Family
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["DifferencePeer"]
+
+
+class DifferencePeer(ArrayPeer):
+    """A package that differentiates values of NumPy, one point at a time.
+
+    A subclass defines `differences`, and `gradient` for timing.
+    """
+
+    family = Family.NUMERIC
+    vectorised = False
+
+    def differences(
+        self, f: Callable[[Array], Any], order: int
+    ) -> Callable[[Array], tuple[Any, Any]]:
+        """Return the derivative of `f` with its error estimate, as a function of ``(n,)``.
+
+        `f` maps ``(n,)`` to ``(m,)`` for order 1, and to a number for order 2.
+        """
+        raise NotImplementedError
+
+    def gradient(self, f: Callable[[Array], Any]) -> Callable[[Array], Any]:
+        """Return the gradient of `f`, which maps ``(n,)`` to a number."""
+        raise NotImplementedError
+
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the package's Jacobian or Hessian, its error estimate, and the evaluations."""
+        counted = _CallCounter(self.packed(function))
+        found = self.differences(counted if order == 1 else lambda x: counted(x)[0], order)
+
+        def call(x: Array) -> Any:
+            counted.evaluations = 0
+            value, error = found(x)
+            return value, error, counted.evaluations
+
+        return call
+
+    def estimated(self, result: Any, shape: tuple[int, int]) -> Estimate:
+        """Return the derivative with the package's own error estimate."""
+        value, error, evaluations = result
+        value, error = (np.asarray(part, dtype=float64).reshape(shape) for part in (value, error))
+        return Estimate(value, np.abs(error), evaluations)
+
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return the value and the gradient, point by point."""
+        flat = self.packed(function)
+
+        def value(x: Array) -> Any:
+            return flat(x)[0]
+
+        gradient = self.gradient(value)
+        return self.one_by_one(function, points, lambda x: (value(x), gradient(x)))
+
+    def spelling(self) -> LibrarySpelling:
+        """Return NumPy's operations."""
+        return LibrarySpelling(np)
+
+    def packed(self, function: Function) -> Callable[[Array], Array]:
+        """Return the function of the flattened inputs, without NumPy's warnings."""
+        return np.errstate(all="ignore")(super().packed(function))
+
+
+class _CallCounter:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Callable[[Array], Array]) -> None:
+        self.function = function
+        self.evaluations = 0
+
+    def __call__(self, x: Array) -> Array:
+        self.evaluations += 1
+        return self.function(x)

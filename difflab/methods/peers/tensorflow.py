@@ -1,0 +1,110 @@
+"""TensorFlow: ``GradientTape`` in a ``tf.function``, over its implementation of NumPy's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from difflab.methods.peers.array_peer import ArrayPeer, by_rows
+from difflab.methods.peers.peer import CallAdapter, PeerCall
+from difflab.methods.peers.spelling import REAL, LibrarySpelling, RenamedModule
+from difflab.primitives.movement import indices
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["TENSORFLOW"]
+
+
+class Tensorflow(ArrayPeer):
+    """TensorFlow's tape in a graph function, in float64."""
+
+    name = "tensorflow"
+    title = "TensorFlow"
+    modules = ("tensorflow.experimental.numpy",)
+    packages = ("tensorflow", "tensorflow-cpu")
+    summary = "TensorFlow: GradientTape in a tf.function, in float64"
+
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the pullback of the function or of its gradient as a graph, called per row."""
+        import tensorflow as tf
+
+        flat = self.packed(function)
+
+        def traced(x: Any) -> Any:
+            if order == 1:
+                return flat(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                value = flat(x)[0]
+            return tape.gradient(value, x, unconnected_gradients="zero")
+
+        def pullback(x: Any, v: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = traced(x)
+            return tape.gradient(y, x, v, unconnected_gradients="zero")
+
+        rows = function.m if order == 1 else function.n
+        kinds = [tf.TensorSpec((size,), tf.float64) for size in (function.n, rows)]
+        run = tf.function(pullback, autograph=False).get_concrete_function(*kinds)
+        return by_rows(lambda x, v: run(*self.converted([x, v])).numpy(), rows)
+
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return value and gradient as a graph; a batch is an axis of the inputs."""
+        import tensorflow as tf
+
+        code = self.written(function)
+
+        def call(*tensors: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(tensors)
+                value = code(*tensors)[0]
+            return value, tape.gradient(value, tensors)
+
+        return self.adapted(function, points, tf.function(call, autograph=False))
+
+    def converted(self, values: Sequence[Any]) -> list[Any]:
+        """Return tensors."""
+        import tensorflow as tf
+
+        return [tf.constant(value, tf.float64) for value in values]
+
+    def spelling(self) -> LibrarySpelling:
+        """Return TensorFlow's operations."""
+        return _spelling()
+
+
+@cache
+def _spelling() -> LibrarySpelling:
+    import tensorflow as tf
+    import tensorflow.experimental.numpy as tnp
+
+    def lifted(value: float) -> Any:
+        return tf.constant(value, tf.float64)
+
+    names = {**REAL, "linalg": tf.linalg, "rint": tf.round, "special": tf.math}
+    rows: dict[str, Callable[..., Any]] = {
+        "log_softmax": lambda x, *, axes, rank: tf.nn.log_softmax(x, *axes),
+        "loggamma": tf.math.lgamma,
+        "logsumexp": lambda x, *, axes, rank: tf.reduce_logsumexp(x, axes),
+        "norm": lambda x, *, axes, rank: tf.sqrt(tf.reduce_sum(x * x, axes)),
+        "relu": tf.nn.relu,
+        "sigmoid": tf.sigmoid,
+        "softmax": lambda x, *, axes, rank: tf.nn.softmax(x, *axes),
+        "softplus": tf.nn.softplus,
+        "take": _taken,
+    }
+    return LibrarySpelling(RenamedModule("TensorFlow", tnp, names), rows, lifted)
+
+
+def _taken(x: Any, *, places: Any, axis: int, rank: int) -> Any:
+    """Return elements along an axis by ``gather``: tensors accept no arrays as indices."""
+    import numpy as np
+    import tensorflow as tf
+
+    return tf.gather(x, np.arange(x.shape[axis])[indices(places)], axis=axis)
+
+
+TENSORFLOW = Tensorflow()

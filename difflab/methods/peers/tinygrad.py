@@ -1,0 +1,165 @@
+"""tinygrad: lazy tensors, compiled kernel by kernel.
+
+Where tinygrad finds no device (its processor needs clang), derivatives are computed by its
+interpreter in Python, and are not timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.errors import UnsupportedError
+from difflab.methods.peers.array_peer import ArrayPeer, by_rows
+from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
+from difflab.methods.peers.spelling import (
+    REAL,
+    LibrarySpelling,
+    RenamedModule,
+    diagonal_matrix,
+    take_by_index,
+)
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["TINYGRAD"]
+
+INTERPRETER = "PYTHON"
+
+
+class Tinygrad(ArrayPeer):
+    """tinygrad's ``gradient`` on its default device, in float64."""
+
+    name = "tinygrad"
+    title = "tinygrad"
+    summary = "tinygrad: lazy tensors, kernels compiled for its default device, in float64"
+
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return a pullback of the function or of its gradient, computed per row."""
+        flat = self.packed(function)
+
+        def row(x: Array, v: Array) -> Array:
+            at, cotangent = self.converted([x, v])
+            y = flat(at)
+            if order == 2:
+                y = _gradients(y[0], [at])[0]
+            return self.array(_gradients(y, [at], cotangent)[0])
+
+        call = by_rows(row, function.m if order == 1 else function.n)
+        call(np.ones(function.n))  # compiles
+        return call
+
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return value and gradient under ``TinyJit``; a batch is an axis of the inputs."""
+        from tinygrad import Device, TinyJit
+
+        if _device() == INTERPRETER:
+            raise UnsupportedError(
+                "tinygrad finds no device to compile for (the processor needs clang), and its "
+                "interpreter is not timed"
+            )
+        code = self.written(function)
+
+        def both(*tensors: Any) -> Any:
+            value = code(*tensors)[0]
+            slopes = _gradients(value.sum(), tensors)
+            return value.realize(*slopes), slopes
+
+        jitted = TinyJit(both)
+
+        def call(*tensors: Any) -> Any:
+            found = jitted(*tensors)
+            Device[_device()].synchronize()
+            return found
+
+        return self.adapted(function, points, call)
+
+    def converted(self, values: Sequence[Any]) -> list[Any]:
+        """Return tensors, in memory of the device."""
+        return [_tensor(value).clone().realize() for value in values]
+
+    def array(self, value: Any) -> Array:
+        """Return a tensor as an array of its own."""
+        return np.array(value.numpy())
+
+    def spelling(self) -> LibrarySpelling:
+        """Return tinygrad's operations."""
+        return _spelling()
+
+
+@cache
+def _device() -> str:
+    """Return the default device, or the interpreter if none works."""
+    from tinygrad import Device
+
+    try:
+        return str(Device.DEFAULT)
+    except RuntimeError:
+        return INTERPRETER
+
+
+def _tensor(value: Any) -> Any:
+    from tinygrad import Tensor, dtypes
+
+    return Tensor(np.asarray(value, float), dtype=dtypes.float64, device=_device())
+
+
+def _gradients(y: Any, xs: Sequence[Any], cotangent: Any = None) -> list[Any]:
+    """Return the gradients by `xs`, zero for those on which `y` does not depend."""
+    found: list[Any] = y.gradient(*xs, gradient=cotangent)
+    return found
+
+
+@cache
+def _spelling() -> LibrarySpelling:
+    from tinygrad import Tensor
+
+    def stacked(parts: Sequence[Any], axis: int = 0) -> Any:
+        return Tensor.stack(*parts, dim=axis)
+
+    names = {
+        **REAL,
+        "arccos": Tensor.acos,
+        "arccosh": Tensor.acosh,
+        "arcsin": Tensor.asin,
+        "arcsinh": Tensor.asinh,
+        "arctan": Tensor.atan,
+        "arctanh": Tensor.atanh,
+        "asarray": _tensor,
+        "broadcast_to": Tensor.expand,
+        "concatenate": lambda parts, axis: Tensor.cat(*parts, dim=axis),
+        "divide": Tensor.div,
+        "logical_and": Tensor.bitwise_and,
+        "logical_or": Tensor.bitwise_or,
+        "max": lambda x, axis, keepdims=False: x.max(axis, keepdims),
+        "min": lambda x, axis, keepdims=False: x.min(axis, keepdims),
+        "multiply": Tensor.mul,
+        "negative": Tensor.neg,
+        "power": Tensor.pow,
+        "prod": lambda x, axis, keepdims=False: x.prod(axis, keepdims),
+        "rint": Tensor.round,
+        "special": Tensor,
+        "stack": stacked,
+        "subtract": Tensor.sub,
+        "sum": lambda x, axis, keepdims=False: x.sum(axis, keepdims),
+        "swapaxes": Tensor.transpose,
+        "where": Tensor.where,
+    }
+    rows: dict[str, Callable[..., Any]] = {
+        "diag": diagonal_matrix,
+        "heaviside": lambda x: 0.5 * x.sign() + 0.5,
+        "log_softmax": lambda x, *, axes, rank: x.log_softmax(*axes),
+        "relu": Tensor.relu,
+        "sigmoid": Tensor.sigmoid,
+        "softmax": lambda x, *, axes, rank: x.softmax(*axes),
+        "softplus": Tensor.softplus,
+        "take": take_by_index,
+    }
+    return LibrarySpelling(RenamedModule("tinygrad", Tensor, names), rows, _tensor)
+
+
+TINYGRAD = Tinygrad()

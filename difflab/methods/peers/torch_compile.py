@@ -1,0 +1,72 @@
+"""``torch.compile``: PyTorch's derivative, traced as one graph and compiled by Inductor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from difflab.methods.peers.array_peer import by_rows
+from difflab.methods.peers.peer import CallAdapter, PeerCall
+from difflab.methods.peers.torch import Torch
+
+if TYPE_CHECKING:
+    from difflab.graph.function import Function
+
+__all__ = ["TORCH_COMPILE"]
+
+
+class TorchCompile(Torch):
+    """``torch.func.vjp`` under ``torch.compile``, in float64."""
+
+    name = "torch-compile"
+    title = "torch.compile"
+    package = "torch"
+    summary = "torch.compile: PyTorch's vjp, compiled to C++ by Inductor, in float64"
+
+    def derivative(self, function: Function, order: int) -> PeerCall:
+        """Return the compiled pullback of the function or of its gradient, called per row."""
+        import torch
+
+        flat = self.packed(function)
+        traced = flat if order == 1 else torch.func.grad(lambda x: flat(x)[0])
+        rows = function.m if order == 1 else function.n
+        point, cotangent = torch.ones(function.n, dtype=torch.float64), np.ones(rows)
+        pullback = self.compiled(
+            lambda x, v: torch.func.vjp(traced, x)[1](v)[0],
+            (point, torch.from_numpy(cotangent)),
+        )
+        return by_rows(
+            lambda x, v: self.array(pullback(torch.tensor(x), torch.from_numpy(v))), rows
+        )
+
+    def adapter(self, function: Function, points: int | None) -> CallAdapter:
+        """Return the compiled value and pullback; a batch is an axis of the inputs."""
+        import torch
+
+        code = self.written(function)
+        batch = () if points is None else (points,)
+        ones = torch.ones(batch, dtype=torch.float64)
+
+        def both(*tensors: Any) -> Any:
+            value, pullback = torch.func.vjp(lambda *xs: code(*xs)[0], *tensors)
+            return value, pullback(ones)
+
+        examples = [torch.ones((*batch, *shape)).double() for shape in function.input_shapes]
+        return self.adapted(function, points, self.compiled(both, examples))
+
+    def compiled(self, call: Callable[..., Any], examples: Sequence[Any]) -> Callable[..., Any]:
+        """Return `call` traced for arguments of the shapes of `examples`, and compiled.
+
+        Tracing beforehand makes a code object of its own: ``torch.compile`` returns to eager
+        execution, without a word, after eight compilations of one code object.
+        """
+        import torch
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        found: Callable[..., Any] = torch.compile(make_fx(call)(*examples), fullgraph=True)
+        return found
+
+
+TORCH_COMPILE = TorchCompile()
