@@ -101,8 +101,8 @@ if TYPE_CHECKING:
     from difflab.graph.custom.function import CustomFunction
     from difflab.graph.function import Function, evaluate
     from difflab.graph.trace import trace
-    from difflab.lab.problems import problem, problems
     from difflab.interop.large import apply
+    from difflab.lab.problems import problem, problems
     from difflab.language import parse
     from difflab.methods.differentiate import differentiate
     from difflab.methods.registry import describe as methods
