@@ -23,6 +23,7 @@ Derivatives of a Function, each a Function again
 
 Derivatives of any Python callable, with JAX's signatures
     grad, value_and_grad, jacfwd, jacrev, jvp, vjp, hvp, linearize, vmap, stop_gradient
+    jet, taylor          derivatives of every order along a curve, in one sweep
 
 Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
@@ -70,9 +71,11 @@ if TYPE_CHECKING:
         jacfwd,
         jacobian,
         jacrev,
+        jet,
         jvp,
         linearize,
         stop_gradient,
+        taylor,
         value_and_grad,
         value_and_gradient,
         vjp,
@@ -139,6 +142,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
     "linearize",
@@ -154,6 +158,7 @@ __all__ = [
     "sparse_jacobian",
     "stabilise",
     "stop_gradient",
+    "taylor",
     "tensor",
     "trace",
     "value_and_grad",
@@ -192,6 +197,7 @@ _HOMES = {
     "jacfwd": "difflab.autodiff",
     "jacobian": "difflab.autodiff",
     "jacrev": "difflab.autodiff",
+    "jet": "difflab.autodiff",
     "jit": "difflab.execute.jit.jit",
     "jvp": "difflab.autodiff",
     "linearize": "difflab.autodiff",
@@ -206,6 +212,7 @@ _HOMES = {
     "sparse_jacobian": "difflab.autodiff.sparsity",
     "stabilise": "difflab.stabilisation.proof",
     "stop_gradient": "difflab.autodiff",
+    "taylor": "difflab.autodiff",
     "tensor": "difflab.eager",
     "trace": "difflab.graph.trace",
     "value_and_grad": "difflab.autodiff",

@@ -6,13 +6,21 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from difflab.autodiff.recording import Recording, as_real, record
-from difflab.errors import InputError
-from difflab.graph.checks import require_flag
+from difflab.autodiff.recording import Recording, as_real, as_value, record
+from difflab.errors import InputError, ShapeError
+from difflab.graph.checks import require_callable, require_flag
+from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.graph.pytree import Structure, flatten, unflatten
 
-__all__ = ["ActiveArguments", "Argnums", "argument_positions", "composed"]
+__all__ = [
+    "ActiveArguments",
+    "Argnums",
+    "all_arguments",
+    "argument_positions",
+    "composed",
+    "vectors",
+]
 
 Argnums = int | Sequence[int]
 
@@ -119,3 +127,31 @@ def composed(outer: Structure, inner: Structure) -> Structure:
     for token in outer.tokens:
         tokens += inner.tokens if token == ("leaf",) else (token,)
     return Structure(tuple(tokens))
+
+
+def all_arguments(fun: Callable[..., Any], primals: Sequence[Any], what: str) -> ActiveArguments:
+    """Return all arguments of a call, as the differentiated ones."""
+    require_callable(fun, what)
+    if not isinstance(primals, tuple | list):
+        raise InputError(
+            f"the primals of {what} must be a tuple or list of arguments, not "
+            f"{type(primals).__name__}",
+            hint="write (x,) for a single argument",
+        )
+    if not primals:
+        raise InputError(f"{what} needs at least one argument")
+    return ActiveArguments(fun, tuple(range(len(primals))), primals, {}, what)
+
+
+def vectors(tree: Any, structure: Structure, like: Sequence[Any], what: str) -> list[Any]:
+    """Return the leaves of tangents or cotangents, checked against structure and shapes."""
+    vectors = tuple(tree) if isinstance(tree, list) and structure.tokens[0][0] is tuple else tree
+    leaves, found = flatten(vectors)
+    if found != structure:
+        raise InputError(f"{what} have the structure {found} instead of {structure}")
+    values = [as_value(leaf, what) for leaf in leaves]
+    for value, model in zip(values, like, strict=True):
+        shape: Shape = model if isinstance(model, tuple) else model.shape
+        if value.shape != shape:
+            raise ShapeError(f"{what} have the shape {value.shape} where {shape} is needed")
+    return values

@@ -241,6 +241,9 @@ class Primitive:
     zero_slope : str
         Why the derivative is zero, as a template over the operands and ``{other}``, the
         operand that the derivative is not with respect to.
+    taylor : callable or None
+        The recurrence ``(k, y, *args, **params)`` of its Taylor coefficients, see
+        `difflab.primitives.recurrences`; without one they follow from `rule`.
     samples : tuple of (float, float)
         Sampling interval of each argument, inside the domain and away from kinks.
     defined : str
@@ -294,6 +297,7 @@ class Primitive:
     notation: str = DEFAULT
     roles: tuple[str, ...] = ()
     zero_slope: str = ""
+    taylor: Callable[..., Any] | None = None
     samples: tuple[tuple[float, float], ...] = ()
     defined: str = ""
     kinks: Callable[..., Any] | None = None

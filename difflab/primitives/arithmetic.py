@@ -8,6 +8,16 @@ from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
 from difflab.primitives.exponential import log
 from difflab.primitives.piecewise import equal, where
+from difflab.primitives.recurrences import (
+    Coefficient,
+    Coefficients,
+    exponentials,
+    powers,
+    product,
+    products,
+    quotient,
+    root,
+)
 
 __all__ = [
     "add",
@@ -27,6 +37,31 @@ __all__ = [
 
 REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
+
+
+def _logarithms(k: int, x: Coefficients) -> list[Coefficient]:
+    """Return the coefficients of ln x up to order k."""
+    assert log.taylor is not None
+    found = [log(x[0])]
+    for i in range(1, k + 1):
+        found.append(log.taylor(i, found, x))
+    return found
+
+
+def _powers(k: int, x: Coefficients, p: Coefficients) -> list[Coefficient]:
+    """Return the coefficients of xᵖ up to order k."""
+    first = power(x[0], p[0])
+    if all(c is None for c in p[1 : k + 1]):
+        return powers(k, first, x, p[0])
+    return exponentials(k, first, products(k, p, _logarithms(k, x)))
+
+
+def _dpower_series(k: int, y: Coefficients, x: Coefficients, p: Coefficients) -> Coefficient:
+    """Return the coefficient of p·xᵖ⁻¹, which is 0 for p = 0."""
+    if isinstance(p[0], int | float) and p[0] == 0:
+        return None
+    return product(k, y, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+
 
 add: Primitive = Primitive(
     name="add",
@@ -60,6 +95,7 @@ multiply: Primitive = Primitive(
     latex="{0} \\cdot {1}",
     glyph="×",
     zero_slope="a factor is {other}",
+    taylor=product,
     samples=(REAL, REAL),
     commutative=True,
     unbatched=lambda xp: operator.mul,
@@ -73,6 +109,7 @@ divide: Primitive = Primitive(
     latex="\\frac{{{0}}}{{{1}}}",
     glyph="÷",
     notation="{0} / {1}",
+    taylor=quotient,
     samples=(REAL, POSITIVE),
     defined="a divisor other than 0",
     unbatched=lambda xp: operator.truediv,
@@ -114,6 +151,7 @@ power: Primitive = Primitive(
     latex="{{{0}}}^{{{1}}}",
     glyph="xʸ",
     ufunc="power",
+    taylor=lambda k, y, x, p: _powers(k, x, p)[k],
     samples=(POSITIVE, REAL),
     defined="a base above 0, or an integer exponent",
     convention="x^0 has derivative 0 at x = 0; 0^p has derivative 0 in p for p > 0",
@@ -129,6 +167,7 @@ dpower: Primitive = Primitive(
     c="({1} == 0.0 ? 0.0 : {1} * pow({0}, {1} - 1.0))",
     python="(0.0 if {1} == 0.0 else {1} * pow({0}, {1} - 1.0))",
     glyph="∂xʸ/∂x",
+    taylor=_dpower_series,
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: p * power(x, p - 1),
 )
@@ -143,6 +182,7 @@ dpower_exponent: Primitive = Primitive(
     c="({0} == 0.0 && {1} > 0.0 ? 0.0 : pow({0}, {1}) * log({0}))",
     python="(0.0 if {0} == 0.0 and {1} > 0.0 else pow({0}, {1}) * log({0}))",
     glyph="∂xʸ/∂y",
+    taylor=lambda k, y, x, p: product(k, y, _powers(k, x, p), _logarithms(k, x)),
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: power(x, p) * log(x),
 )
@@ -152,6 +192,7 @@ sqrt: Primitive = Primitive(
     latex="\\sqrt{{{0}}}",
     glyph="√",
     notation="√{0}",
+    taylor=root,
     samples=(POSITIVE,),
     defined="x ≥ 0",
     convention="infinite slope at 0",

@@ -6,6 +6,7 @@ import math
 
 from difflab.core.primitive import Primitive, elementwise
 from difflab.primitives import kernels
+from difflab.primitives.recurrences import logarithm, reciprocal
 
 __all__ = [
     "dlog",
@@ -56,6 +57,7 @@ log: Primitive = Primitive(
     names=("log", "ln"),
     latex="\\ln\\left({0}\\right)",
     glyph="ln",
+    taylor=logarithm(lambda x: dlog(x)),
     samples=(POSITIVE,),
     defined="x > 0",
 )
@@ -66,6 +68,7 @@ dlog: Primitive = Primitive(
     c="({0} >= 0.0 ? 1.0 / {0} : NAN)",
     python="(1.0 / {0} if {0} >= 0.0 else nan)",
     glyph="1/x",
+    taylor=reciprocal,
     samples=(POSITIVE,),
     defined="x > 0",
     expansion=lambda x: 1 / x,

@@ -17,6 +17,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangent
 from difflab.primitives.movement import transpose
+from difflab.primitives.recurrences import Coefficient, Coefficients, plus
 from difflab.primitives.structure import reshape, sum_
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
@@ -130,6 +131,17 @@ def _logdet(xp: ModuleType, a: Array) -> Array:
     if xp.iscomplexobj(a):
         return xp.log(sign) + size
     return xp.where(sign > 0, size, xp.where(size == -xp.inf, size, xp.nan))
+
+
+def _solve_series(
+    k: int, y: Coefficients, a: Coefficients, b: Coefficients, *, ranks: tuple[int, int]
+) -> Coefficient:
+    """Return the coefficient of y, from a·y = b."""
+    rest = b[k]
+    for j in range(1, k + 1):
+        if a[j] is not None and y[k - j] is not None:
+            rest = plus(rest, -_times(a[j], y[k - j]))
+    return None if rest is None else solve(a[0], rest, ranks=ranks)
 
 
 def _solve(xp: ModuleType, a: Array, b: Array, *, ranks: Ranks) -> Array:
@@ -246,6 +258,7 @@ solve: Primitive = Primitive(
     mpmath=_by_matrix(lambda mp, a, b: mp.lu_solve(a, b) if b.cols == 1 else mp.inverse(a) * b),
     flint="solve",
     sympy=_by_matrix(lambda sympy, a, b: a.LUsolve(b)),
+    taylor=_solve_series,
     defined="a matrix that is not singular",
     shape=lambda shapes, *, ranks: shapes[1],
 )

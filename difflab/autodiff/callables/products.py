@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from difflab.autodiff.arguments import ActiveArguments
+from difflab.autodiff.arguments import ActiveArguments, all_arguments, vectors
 from difflab.autodiff.callables.grad import grad
 from difflab.autodiff.engine.argnums import pulled, pushed, split
 from difflab.autodiff.functions import transforms
-from difflab.autodiff.recording import Recording, as_value, computed
-from difflab.errors import InputError, ShapeError
+from difflab.autodiff.recording import Recording, computed
+from difflab.errors import InputError
 from difflab.graph.checks import require_callable
 from difflab.graph.function import Function
-from difflab.graph.ir import Shape
-from difflab.graph.pytree import Structure, flatten, unflatten
+from difflab.graph.pytree import unflatten
 from difflab.graph.rewritten import selected
 
 __all__ = ["hvp", "jvp", "linearize", "vjp"]
@@ -70,8 +69,8 @@ def jvp(
     """
     if primals is None or tangents is None:
         return transforms.jvp(_alone(fun, "jvp", "primals and tangents"))
-    chosen = _all_of(fun, primals, "jvp")
-    directions = _vectors(tangents, chosen.structure, chosen.values, "the tangents of jvp")
+    chosen = all_arguments(fun, primals, "jvp")
+    directions = vectors(tangents, chosen.structure, chosen.values, "the tangents of jvp")
     run = chosen.record(has_aux)
     push = run.derived(pushed, *_selection(chosen, run))
     parts = computed(push, [*chosen.values, *run.captured, *directions])
@@ -124,7 +123,7 @@ def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
     """
     if isinstance(fun, Function) and not primals and fun.inputs:
         return transforms.vjp(fun)
-    chosen = _all_of(fun, primals, "vjp")
+    chosen = all_arguments(fun, primals, "vjp")
     run = chosen.record(has_aux)
     outputs, apply = _prepared(run, chosen, pulled)
     structure = run.structure
@@ -132,7 +131,7 @@ def vjp(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
 
     def vjp_fn(cotangent: Any) -> Any:
         """Return the cotangents of the primals."""
-        bars = _vectors(cotangent, structure, shapes, "the cotangent of vjp")
+        bars = vectors(cotangent, structure, shapes, "the cotangent of vjp")
         return chosen.tree(apply(bars))
 
     result = unflatten(structure, outputs[: run.results])
@@ -183,14 +182,14 @@ def linearize(fun: AnyCallable, *primals: Any, has_aux: bool = False) -> Any:
         whole = transforms.jvp(fun)
         count = len(fun.outputs)
         return selected(whole, whole.outputs[count:], whole.output_names[count:], fun.structure)
-    chosen = _all_of(fun, primals, "linearize")
+    chosen = all_arguments(fun, primals, "linearize")
     run = chosen.record(has_aux)
     results, apply = _prepared(run, chosen, pushed)
     structure = run.structure
 
     def jvp_fn(*tangents: Any) -> Any:
         """Return the tangent of the result."""
-        dots = _vectors(tangents, chosen.structure, chosen.values, "the tangents of linearize")
+        dots = vectors(tangents, chosen.structure, chosen.values, "the tangents of linearize")
         return unflatten(structure, apply(dots))
 
     result = unflatten(structure, results[: run.results])
@@ -252,20 +251,6 @@ def _alone(fun: AnyCallable, what: str, needed: str) -> Function:
     return fun
 
 
-def _all_of(fun: AnyCallable, primals: Vectors, what: str) -> ActiveArguments:
-    """Return all arguments of a call, as the differentiated ones."""
-    require_callable(fun, what)
-    if not isinstance(primals, tuple | list):
-        raise InputError(
-            f"the primals of {what} must be a tuple or list of arguments, not "
-            f"{type(primals).__name__}",
-            hint="write (x,) for a single argument",
-        )
-    if not primals:
-        raise InputError(f"{what} needs at least one argument")
-    return ActiveArguments(fun, tuple(range(len(primals))), primals, {}, what)
-
-
 def _selection(chosen: ActiveArguments, run: Recording) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the positions of the differentiated inputs and outputs of a recording."""
     return tuple(range(len(chosen.values))), tuple(range(run.results))
@@ -295,17 +280,3 @@ def _divided(
 ) -> tuple[Function, Function]:
     """Return the two parts of a sweep: what the point determines, and the linear rest."""
     return split(transform(function, sources, outputs), known, early)
-
-
-def _vectors(tree: Any, structure: Structure, like: Sequence[Any], what: str) -> list[Any]:
-    """Return the leaves of tangents or cotangents, checked against structure and shapes."""
-    vectors = tuple(tree) if isinstance(tree, list) and structure.tokens[0][0] is tuple else tree
-    leaves, found = flatten(vectors)
-    if found != structure:
-        raise InputError(f"{what} have the structure {found} instead of {structure}")
-    values = [as_value(leaf, what) for leaf in leaves]
-    for value, model in zip(values, like, strict=True):
-        shape: Shape = model if isinstance(model, tuple) else model.shape
-        if value.shape != shape:
-            raise ShapeError(f"{what} have the shape {value.shape} where {shape} is needed")
-    return values

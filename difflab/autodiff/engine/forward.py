@@ -7,7 +7,7 @@ reverse sweep. One sweep gives the derivative of every output along one directio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from difflab.autodiff.engine.argumentwise import pushed
 from difflab.autodiff.engine.custom import pushed_all
@@ -18,7 +18,7 @@ from difflab.graph.ir import FIRST_ROW
 from difflab.graph.node import Node
 from difflab.primitives import where
 
-__all__ = ["push_forward"]
+__all__ = ["moved_mask", "push_forward", "selected_tangent"]
 
 
 def push_forward(
@@ -84,14 +84,14 @@ def _tangent(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None
         parts = [part for part in flowing if part is not None]
         return accumulate(sweep.builder, parts) if parts else None
     if isinstance(rule, Select):
-        return _selected(sweep, rule, args, dots)
+        return selected_tangent(sweep, rule, args, dots)
     if isinstance(rule, Custom):
         return pushed_all(sweep, number, rule, dots)
     return _moved(sweep, number, row, dots)
 
 
-def _selected(
-    sweep: Sweep, rule: Select, args: list[int], dots: list[Masked | None]
+def selected_tangent(
+    sweep: Sweep, rule: Select, args: Sequence[int], dots: Sequence[Masked | None]
 ) -> Masked | None:
     """Return the tangent of the argument that is passed on."""
     builder = sweep.builder
@@ -129,14 +129,26 @@ def _moved(sweep: Sweep, number: int, row: Primitive, dots: list[Masked | None])
         result: Node = row(*filled, **params)
         return result
 
-    zero, one = sweep.constant(0), sweep.constant(1)
+    zero = sweep.constant(0)
     y_dot = through(
         [zero if dot is None else sweep.node(resolved(sweep.builder, dot)) for dot in dots]
     )
     if all(dot is None or dot.mask is None for dot in dots):
         return Masked(y_dot.id)
+    return Masked(y_dot.id, moved_mask(sweep, dots, through), clean=True)
+
+
+def moved_mask(
+    sweep: Sweep, dots: Sequence[Masked | None], through: Callable[[list[Node]], Node]
+) -> int:
+    """Return where the result of a linear primitive depends on what the masks let pass.
+
+    `through` applies the primitive.
+    """
+    zero, one = sweep.constant(0), sweep.constant(1)
     counts = [
         zero if dot is None else one if dot.mask is None else sweep.node(dot.mask) * 1
         for dot in dots
     ]
-    return Masked(y_dot.id, (through(counts) != 0).id, clean=True)
+    mask: Node = through(counts) != 0
+    return mask.id

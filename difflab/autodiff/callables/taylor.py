@@ -1,0 +1,163 @@
+"""`jet` and `taylor`: derivatives of every order along a curve, in one sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from difflab.autodiff.arguments import ActiveArguments, all_arguments, vectors
+from difflab.autodiff.functions.series import (
+    coefficients,
+    derivatives_along,
+    require_order,
+    taylor_coefficients,
+)
+from difflab.autodiff.recording import computed
+from difflab.errors import InputError
+from difflab.graph.function import Function
+from difflab.graph.pytree import unflatten
+
+__all__ = ["jet", "taylor"]
+
+AnyCallable = Callable[..., Any]
+
+
+def jet(
+    fun: AnyCallable, primals: Sequence[Any], series: Sequence[Sequence[Any]]
+) -> tuple[Any, Any]:
+    r"""Return the derivatives of ``fun`` along a curve, by Taylor mode.
+
+    For the curve :math:`x(t) = x + x^{(1)} t + x^{(2)} t^2/2! + \dots` the derivatives of
+    :math:`f(x(t))` at t = 0 up to order d take O(d²) operations for each operation of f, where
+    d nested forward modes take O(2ᵈ) (Griewank & Walther, *Evaluating Derivatives*, 2nd ed.,
+    ch. 13). The signature is that of ``jax.experimental.jet.jet``.
+
+    Parameters
+    ----------
+    fun : callable
+        With arguments and results that are real scalars, arrays or trees of them.
+    primals : tuple or list
+        The arguments x.
+    series : tuple or list
+        For each argument the list of its derivatives :math:`x^{(1)}, \dots, x^{(d)}`, each of
+        the argument's structure and shapes.
+
+    Returns
+    -------
+    tuple
+        The result, and a list of its derivatives of the orders 1 to d; of a result that is a
+        tree, a tree of such lists.
+
+    Raises
+    ------
+    InputError
+        The lists differ in length, or do not match the primals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> value, (first, second) = dl.jet(np.sin, (0.0,), ([1.0, 0.0],))
+    >>> float(value), float(first), float(second)
+    (0.0, 1.0, 0.0)
+    >>> [float(y) for y in dl.jet(lambda x: x**3, (2.0,), ([1.0, 0.0, 0.0],))[1]]
+    [12.0, 12.0, 6.0]
+    """
+    chosen = all_arguments(fun, primals, "jet")
+    curves = _curves(chosen, series)
+    run = chosen.record(False)
+    order, sources = len(curves[0]), tuple(range(len(curves)))
+    push = run.derived(derivatives_along, sources, tuple(range(run.results)), order)
+    inputs = [*chosen.values, *run.captured, *(term for curve in curves for term in curve)]
+    found = computed(push, inputs)
+    result = unflatten(run.structure, found[: run.results])
+    rest = found[len(run.function.outputs) :]
+    lists = [rest[start : start + order] for start in range(0, len(rest), order)]
+    return result, unflatten(run.structure, lists)
+
+
+@overload
+def taylor(fun: Function, *, order: int) -> Function: ...
+@overload
+def taylor(fun: AnyCallable, x: Any, order: int, direction: Any = None) -> Any: ...
+def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = None) -> Any:
+    r"""Return the Taylor coefficients of ``fun`` at x, up to `order`.
+
+    The coefficients :math:`y_k` of :math:`f(x + t \dot x) = \sum_k y_k t^k`; the derivative of
+    order k along the direction is :math:`k!\, y_k`. They take O(d²) operations for each
+    operation of f, with d the order (Griewank & Walther, *Evaluating Derivatives*, 2nd ed.,
+    §13.2).
+
+    Parameters
+    ----------
+    fun : callable or Function
+        Of one argument, a number, an array or a tree of them.
+    x : number, array or tree
+        The argument. Omitted for a Function given alone.
+    order : int
+        The highest order d.
+    direction : number, array or tree, optional
+        The direction ẋ, of the structure and shapes of x. By default 1 if x is a number.
+
+    Returns
+    -------
+    array or tree
+        For a result of shape s an array (d + 1,) + s.
+    Function
+        For a Function given alone. Inputs: its own, then a direction ``x_dot`` for each ``x``;
+        none if the only input is a number. Outputs: the coefficients of its own.
+
+    Raises
+    ------
+    InputError
+        The order is not a positive integer, x is no number and has no direction, or the direction
+        does not match it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import difflab as dl
+    >>> dl.taylor(np.exp, 0.0, 3)
+    array([1.        , 1.        , 0.5       , 0.16666667])
+    >>> dl.taylor(dl.parse("1/(1 - x)"), order=3)(0.5).tolist()
+    [2.0, 4.0, 8.0, 16.0]
+    """
+    require_order(order, "taylor")
+    if x is None and isinstance(fun, Function):
+        return taylor_coefficients(fun, order)
+    chosen = all_arguments(fun, (x,), "taylor")
+    along: list[Any] = []
+    if direction is not None:
+        along = vectors((direction,), chosen.structure, chosen.values, "the direction of taylor")
+    elif [value.shape for value in chosen.values] != [()]:
+        raise InputError(
+            "taylor needs a direction where x is no number",
+            hint="taylor(fun, x, order, direction) with a direction of the shape of x",
+        )
+    run = chosen.record(False)
+    sources, outputs = tuple(range(len(chosen.values))), tuple(range(run.results))
+    series = run.derived(coefficients, sources, outputs, order, unit=not along)
+    return unflatten(run.structure, computed(series, [*chosen.values, *run.captured, *along]))
+
+
+def _curves(chosen: ActiveArguments, series: Any) -> list[list[Any]]:
+    """Return for each leaf of the primals the list of its derivatives."""
+    if not isinstance(series, tuple | list) or len(series) != len(chosen.args):
+        raise InputError(
+            f"the series of jet must be a tuple of {len(chosen.args)} lists, one per argument",
+            hint="write ([1.0, 0.0],) for a single argument and order 2",
+        )
+    orders = {len(each) if isinstance(each, tuple | list) else 0 for each in series}
+    if len(orders) > 1 or not min(orders):
+        raise InputError(
+            "the series of jet must be lists of one length, at least 1",
+            hint="write 0.0 for derivatives that are zero",
+        )
+    (order,) = orders
+    by_order = [
+        vectors(
+            tuple(each[k] for each in series), chosen.structure, chosen.values, "the series of jet"
+        )
+        for k in range(order)
+    ]
+    return [list(each) for each in zip(*by_order, strict=True)]

@@ -1,0 +1,417 @@
+r"""Taylor coefficients of every node along a curve, as nodes.
+
+A *series* holds the coefficients :math:`y_0, y_1, \dots` of :math:`y(t) = \sum_k y_k t^k`. A row
+with a recurrence states :math:`y_k` itself. For all others the derivative rule does: for
+y = φ(a, b, …) the tangent map applied to series gives that of y′ from those of a′, b′, …, y, a,
+b, …, and :math:`k\,y_k` is the coefficient of order k − 1 of y′. The operations of the map are
+rows again, with series of their own: ``sin`` needs that of ``cos``, which needs that of ``sin``,
+each one order lower. Equal operations on equal series are one series, so that order d costs O(d²)
+operations for each operation of the function (Griewank & Walther, *Evaluating Derivatives*,
+2nd ed., §13.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from difflab.autodiff.engine.argumentwise import anywhere, recorded_tangent
+from difflab.autodiff.engine.forward import moved_mask, selected_tangent
+from difflab.autodiff.engine.masked import Masked, either, resolved
+from difflab.autodiff.engine.sweep import Sweep, spread
+from difflab.autodiff.engine.template import template
+from difflab.core.primitive import (
+    ByArgument,
+    Custom,
+    Elementwise,
+    Linear,
+    Params,
+    Primitive,
+    Select,
+    Transpose,
+)
+from difflab.errors import UnsupportedError
+from difflab.graph.composition import composed
+from difflab.graph.function import Function
+from difflab.graph.ir import FIRST_ROW, Shape
+from difflab.graph.node import Node
+from difflab.graph.source import NOWHERE
+from difflab.primitives import add
+from difflab.primitives.recurrences import plus
+
+__all__ = ["taylor_terms"]
+
+
+@dataclass(slots=True, eq=False)
+class Series:
+    """The coefficients of one value; None where one is zero.
+
+    Attributes
+    ----------
+    row : Primitive or None
+        What computes it from `args`; None for given coefficients and for a derivative.
+    params : Params
+        The row's static parameters.
+    args : list of Series
+        The arguments; of a derivative the series that it is the derivative of.
+    varies : bool
+        Whether any coefficient but the first may be other than zero.
+    terms : list of int or None
+        The nodes of the coefficients computed so far.
+    mask : int or None
+        The condition under which the coefficients but the first apply; zero elsewhere.
+    rate : Series or None
+        The series of y′.
+    """
+
+    row: Primitive | None
+    params: Params
+    args: list[Series]
+    varies: bool
+    terms: list[int | None] = field(default_factory=list)
+    mask: int | None = None
+    rate: Series | None = None
+    span: int = NOWHERE
+
+    @property
+    def is_derivative(self) -> bool:
+        """Whether it is the derivative of its only argument."""
+        return self.row is None and bool(self.args)
+
+
+def taylor_terms(
+    sweep: Sweep, given: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int
+) -> list[list[Node | None]]:
+    r"""Return the coefficients of `targets` of the orders 1 to `order`.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The graph and the builder to append to.
+    given : mapping of int to sequence of Node
+        The coefficients of other nodes, from order 1.
+    targets : sequence of int
+        The nodes whose coefficients are wanted.
+    order : int
+        The highest order.
+    """
+    expansion = _Expansion(sweep, given)
+    return [
+        [expansion.resolved_term(expansion.of_node[number], k) for k in range(1, order + 1)]
+        for number in targets
+    ]
+
+
+class _Expansion:
+    """The series of a function's nodes, and of the operations of their derivatives."""
+
+    def __init__(self, sweep: Sweep, given: Mapping[int, Sequence[Node]]) -> None:
+        self.sweep, self.builder = sweep, sweep.builder
+        self.known: dict[object, Series] = {}
+        self.of_node: list[Series] = []
+        for number, opcode in enumerate(sweep.opcode):
+            sweep.at(number)
+            if number in given:
+                self.of_node.append(self._given(number, given[number]))
+            elif opcode < FIRST_ROW:
+                self.of_node.append(self._constant(number))
+            else:
+                row = sweep.graph.primitives[opcode - FIRST_ROW]
+                params = tuple(sweep.graph.params(number).items())
+                args = [self.of_node[arg] for arg in sweep.args(number)]
+                series = self.applied(row, params, args)
+                if not series.terms:
+                    series.terms.append(number)
+                    series.mask = self._mask(series)
+                self.of_node.append(series)
+
+    def applied(self, row: Primitive, params: Params, args: Sequence[Series]) -> Series:
+        """Return the series of an operation on series."""
+        key = (row, params, *map(id, args))
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = Series(
+                row, params, list(args), _varies(row, args), span=self.builder.span
+            )
+        return found
+
+    def resolved_term(self, series: Series, k: int) -> Node | None:
+        """Return a coefficient that is zero where the mask does not hold."""
+        self._compute(series, k)
+        return self._clean(series, k)
+
+    def _given(self, number: int, coefficients: Sequence[Node]) -> Series:
+        """Return the series of a node whose coefficients are given, and zero beyond them."""
+        terms: list[int | None] = [number, *(node.id for node in coefficients)]
+        if len(terms) > 2:
+            return Series(None, (), [], True, terms)
+        seed = self.sweep.zeros.seeded(coefficients[0].id)
+        return Series(None, (), [], seed is not None, terms, seed.mask if seed else None)
+
+    def _constant(self, number: int) -> Series:
+        return Series(None, (), [], False, [number])
+
+    def _node(self, number: int | None) -> Node | None:
+        return None if number is None else Node(self.builder, number)
+
+    def _clean(self, series: Series, k: int, mask: int | None = None) -> Node | None:
+        """Return a coefficient, zero where the mask does not hold unless that is `mask`."""
+        if not series.varies and k:
+            return None
+        number = series.terms[k]
+        if number is None or not k or series.mask is None or series.mask == mask:
+            return self._node(number)
+        return self._node(resolved(self.builder, Masked(number, series.mask)))
+
+    def _compute(self, series: Series, k: int) -> None:
+        """Compute the coefficients up to order k, and what they depend on."""
+        stack = [(series, k)]
+        while stack:
+            current, order = stack[-1]
+            if len(current.terms) > order or (order and not current.varies):
+                stack.pop()
+                continue
+            missing = [
+                (other, needed)
+                for other, needed in self._needed(current, order)
+                if len(other.terms) <= needed and (other.varies or not needed)
+            ]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            self.builder.span = current.span
+            current.terms.append(self._term(current, order))
+            if not order:
+                current.mask = self._mask(current)
+
+    def _needed(self, series: Series, k: int) -> list[tuple[Series, int]]:
+        """Return the coefficients from which that of order k is computed."""
+        if series.is_derivative:
+            below = [(series, k - 1)] if k else []
+            return [*below, (series.args[0], k + 1)]
+        if series.row is None:
+            return [(series, k - 1)]
+        if k == 0:
+            return [(arg, 0) for arg in series.args]
+        if _is_direct(series.row):
+            return [(series, k - 1), *((arg, k) for arg in series.args)]
+        if series.rate is None:
+            self.builder.span = series.span
+            series.rate = self._rate(series)
+        return [(series, k - 1), (series.rate, k - 1)]
+
+    def _term(self, series: Series, k: int) -> int | None:
+        """Return the coefficient of order k, from those of which it is computed."""
+        row = series.row
+        if series.is_derivative:
+            (source,) = series.args
+            term = self._clean(source, k + 1, source.mask)
+            return None if term is None else (term * (k + 1)).id
+        if row is None:  # given, and zero beyond what is given
+            return None
+        if k == 0:
+            return self.builder.emit(row, self._values(series), series.params)
+        found = self._higher_term(series, row, k)
+        return None if found is None else spread(found, self._shape(series)).id
+
+    def _higher_term(self, series: Series, row: Primitive, k: int) -> Node | None:
+        if series.rate is not None:
+            term = self._clean(series.rate, k - 1, series.mask)
+            return None if term is None else term / k
+        if row.taylor is not None:
+            return self._recurrence(series, row, k)
+        if isinstance(row.rule, Select):
+            return self._selected(series, row.rule, k)
+        if isinstance(row.rule, Linear):
+            return self._linear(series, row, k)
+        return self._product(series, row, k)
+
+    def _recurrence(self, series: Series, row: Primitive, k: int) -> Node | None:
+        """Return the coefficient by the recurrence that the row states."""
+        args = [
+            [self._number(arg), *(self._clean(arg, j, series.mask) for j in range(1, k + 1))]
+            for arg in series.args
+        ]
+        y = [self._clean(series, j, series.mask) for j in range(k)]
+        assert row.taylor is not None
+        found: Node | None = row.taylor(k, y, *args, **dict(series.params))
+        return found
+
+    def _selected(self, series: Series, rule: Select, k: int) -> Node | None:
+        """Return the coefficient of the argument that is passed on."""
+        terms = [self._clean(arg, k, arg.mask) for arg in series.args]
+        dots = [
+            None if term is None else Masked(term.id, arg.mask)
+            for term, arg in zip(terms, series.args, strict=True)
+        ]
+        found = selected_tangent(self.sweep, rule, self._values(series), dots)
+        if found is None:
+            return None
+        same = found.mask == series.mask
+        return self._node(found.value if same else resolved(self.builder, found))
+
+    def _linear(self, series: Series, row: Primitive, k: int) -> Node | None:
+        """Return the primitive of the arguments' coefficients."""
+        terms = [self._clean(arg, k) for arg in series.args]
+        if all(term is None for term in terms):
+            return None
+        return self._through(series, row, terms)
+
+    def _product(self, series: Series, row: Primitive, k: int) -> Node | None:
+        """Return the sum of the products of the arguments' coefficients."""
+        a, b = series.args
+        total = None
+        for j in range(k + 1):
+            terms = [self._clean(a, j), self._clean(b, k - j)]
+            if all(term is not None for term in terms):
+                total = plus(total, self._through(series, row, terms))
+        return total
+
+    def _through(self, series: Series, row: Primitive, terms: Sequence[Node | None]) -> Node:
+        """Apply a row to coefficients of its arguments."""
+        zero = self.sweep.constant(0)
+        filled = [
+            spread(zero if term is None else term, self._shape(arg))
+            for term, arg in zip(terms, series.args, strict=True)
+        ]
+        result: Node = row(*filled, **dict(series.params))
+        return result
+
+    def _values(self, series: Series) -> list[int]:
+        return [self._value(arg).id for arg in series.args]
+
+    def _value(self, series: Series) -> Node:
+        """Return the coefficient of order 0."""
+        number = series.terms[0]
+        if number is not None:
+            return Node(self.builder, number)
+        return spread(self.sweep.constant(0), self._shape(series))
+
+    def _number(self, series: Series) -> Node | float | None:
+        """Return the coefficient of order 0, of a constant as a number."""
+        known = None if series.terms[0] is None else self.builder.number(series.terms[0])
+        return self._clean(series, 0) if known is None else known
+
+    def _shape(self, series: Series) -> Shape:
+        while series.terms[0] is None:  # only derivatives have a first coefficient of zero
+            (series,) = series.args
+        return self.builder.shape(series.terms[0])
+
+    def _mask(self, series: Series) -> int | None:
+        """Return the condition under which the coefficients of a series apply."""
+        row, moving = series.row, [arg for arg in series.args if arg.varies]
+        if not series.varies or not any(arg.mask is not None for arg in moving):
+            selects = row is not None and isinstance(row.rule, Select) and series.varies
+            if not selects:
+                return None
+        if row is None:
+            return series.args[0].mask
+        if isinstance(row.rule, Select):
+            dots = [
+                Masked(self._value(arg).id, arg.mask) if arg.varies else None for arg in series.args
+            ]
+            found = selected_tangent(self.sweep, row.rule, self._values(series), dots)
+            return None if found is None else found.mask
+        masks = [arg.mask for arg in moving]
+        if row.shape is None:
+            return masks[0] if len(set(masks)) == 1 else either(self.builder, masks)
+        if isinstance(row.rule, Linear):
+            return moved_mask(
+                self.sweep,
+                [None if not arg.varies else Masked(0, arg.mask) for arg in series.args],
+                lambda terms: self._through(series, row, terms),
+            )
+        shape = self._shape(series)
+        return either(self.builder, [anywhere(self.sweep, mask, shape) for mask in masks])
+
+    def _rate(self, series: Series) -> Series:
+        """Return the series of y′, by the row's derivative rule."""
+        row, args = series.row, series.args
+        assert row is not None
+        if isinstance(row.rule, Custom):
+            return self._custom_rate(series, row.rule)
+        rule = row.rule
+        assert isinstance(rule, Elementwise | ByArgument)
+        entries = rule.maps if isinstance(rule, Elementwise) else rule.entries
+        parts = [
+            self._part(series, row, entry, place)
+            for place, entry in enumerate(entries)
+            if entry is not None and args[place].varies
+        ]
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.applied(add, (), [total, part])
+        return total
+
+    def _part(self, series: Series, row: Primitive, entry: Any, place: int) -> Series:
+        """Return the contribution of one argument to y′."""
+        args = series.args
+        dot = self._derivative(args[place])
+        if isinstance(entry, Transpose):
+            operands = [*args[:place], dot, *args[place + 1 :]]
+            return self.applied(row, series.params, operands)
+        if isinstance(row.rule, Elementwise):
+            found = template(entry, len(args))
+            constants = (self._constant(self.builder.constant(c)) for c in found.constants)
+            slots = [dot, series, *args, *constants]
+            for primitive, places in found.steps:
+                slots.append(self.applied(primitive, (), [slots[each] for each in places]))
+            return slots[found.result]
+        shapes = tuple(map(self._shape, args))
+        recorded = recorded_tangent(entry, place, series.params, shapes, self._shape(series))
+        return self._stamped(recorded, [dot, series, *args])
+
+    def _custom_rate(self, series: Series, rule: Custom) -> Series:
+        if isinstance(rule.jvp, str):
+            raise UnsupportedError(rule.jvp)
+        jvp, count = rule.jvp, len(series.args)
+        shapes = list(map(self._shape, series.args))
+        recorded = composed(
+            lambda nodes: [jvp(nodes[:count], *nodes[count:])],
+            [*shapes, self._shape(series), *shapes],
+        )
+        dots = [self._derivative(arg) for arg in series.args]
+        return self._stamped(recorded, [*dots, series, *series.args])
+
+    def _stamped(self, recorded: Function, inputs: Sequence[Series]) -> Series:
+        """Apply a function with one output to series."""
+        graph = recorded.graph
+        slots: dict[int, Series] = dict(zip(recorded.input_nodes, inputs, strict=True))
+        for number, opcode in enumerate(graph.opcode.tolist()):
+            if opcode >= FIRST_ROW:
+                row = graph.primitives[opcode - FIRST_ROW]
+                params = graph.param_table[graph.param_ids[number]]
+                operands = [slots[arg] for arg in graph.arguments(number)]
+                slots[number] = self.applied(row, params, operands)
+            elif number in graph.constants:
+                value = graph.constants[number][0]
+                slots[number] = self._constant(self.builder.constant(value))
+        return slots[recorded.outputs[0]]
+
+    def _derivative(self, series: Series) -> Series:
+        key = ("derivative", id(series))
+        found = self.known.get(key)
+        if found is None:
+            found = self.known[key] = Series(None, (), [series], series.varies, span=series.span)
+        return found
+
+
+def _is_direct(row: Primitive) -> bool:
+    """Whether a coefficient follows from those of the arguments, without the derivative."""
+    rule = row.rule
+    bilinear = isinstance(rule, ByArgument) and rule.is_product and len(rule.entries) == 2
+    return row.taylor is not None or isinstance(rule, Select | Linear) or bilinear
+
+
+def _varies(row: Primitive, args: Sequence[Series]) -> bool:
+    """Whether the result of a row changes with its arguments, almost everywhere."""
+    rule = row.rule
+    if isinstance(rule, Linear | Custom):
+        return any(arg.varies for arg in args)
+    if isinstance(rule, Elementwise):
+        entries: Sequence[Any] = rule.maps
+    else:
+        entries = rule.conditions if isinstance(rule, Select) else rule.entries
+    return any(arg.varies and entry is not None for arg, entry in zip(args, entries, strict=True))

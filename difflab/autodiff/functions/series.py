@@ -1,0 +1,169 @@
+"""Taylor series of Functions, as Functions."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from difflab.autodiff.engine.sweep import Sweep, fresh_inputs, spread
+from difflab.autodiff.engine.taylor import taylor_terms
+from difflab.errors import InputError
+from difflab.graph.checks import require_function
+from difflab.graph.function import Function
+from difflab.graph.node import Node
+from difflab.primitives import index, pack, reshape, scatter
+
+__all__ = [
+    "coefficients",
+    "derivatives_along",
+    "higher_derivative",
+    "require_order",
+    "taylor_coefficients",
+]
+
+
+def derivatives_along(
+    function: Function, sources: Sequence[int], outputs: Sequence[int], order: int
+) -> Function:
+    """Return all outputs, then the derivatives of `outputs` along a curve, up to `order`.
+
+    Its inputs are those of `function`, then for each of `sources` the derivatives of the curve
+    from order 1 to `order`.
+    """
+    sweep = Sweep(function)
+    curve: dict[int, list[Node]] = {}
+    for i in sources:
+        names = [f"{function.inputs[i]}_{k}" for k in range(1, order + 1)]
+        shapes = [function.input_shapes[i]] * order
+        curve[function.input_nodes[i]] = fresh_inputs(sweep, names, shapes, "")
+    given = {
+        number: [node / math.factorial(k) for k, node in enumerate(nodes, 1)]
+        for number, nodes in curve.items()
+    }
+    targets = [function.outputs[i] for i in outputs]
+    zero = sweep.constant(0)
+    found = [
+        spread(zero if term is None else term * math.factorial(k), sweep.graph.shape(number)).id
+        for number, terms in zip(targets, taylor_terms(sweep, given, targets, order), strict=True)
+        for k, term in enumerate(terms, 1)
+    ]
+    names = [f"{function.output_names[i]}_{k}" for i in outputs for k in range(1, order + 1)]
+    inputs = [*function.input_nodes, *(node.id for nodes in curve.values() for node in nodes)]
+    return Function.build(
+        sweep.builder,
+        inputs,
+        [*function.outputs, *found],
+        [*function.output_names, *names],
+    )
+
+
+def taylor_coefficients(function: Function, order: int) -> Function:
+    r"""Return the Taylor coefficients of the outputs, up to `order`.
+
+    The coefficients :math:`y_0, \dots, y_d` of :math:`f(x + t \dot x) = \sum_k y_k t^k` take
+    O(d²) operations for each operation of f (Griewank & Walther, *Evaluating Derivatives*,
+    2nd ed., §13.2).
+
+    Parameters
+    ----------
+    function : Function
+        With any inputs and outputs.
+    order : int
+        The order d.
+
+    Returns
+    -------
+    Function
+        Inputs: those of `function`, then for each ``x`` a direction ``x_dot`` of its shape; none
+        if the only input is a number. Outputs: for each output of shape s an array (d + 1,) + s.
+
+    Raises
+    ------
+    InputError
+        The order is not a positive integer.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> taylor_coefficients(dl.parse("1/(1 - x)"), 4)(0.0).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+    require_function(function, "taylor")
+    require_order(order, "taylor")
+    everything = tuple(range(len(function.inputs)))
+    unit = function.input_shapes == ((),)
+    return coefficients(function, everything, tuple(range(len(function.outputs))), order, unit=unit)
+
+
+def coefficients(
+    function: Function, sources: Sequence[int], outputs: Sequence[int], order: int, *, unit: bool
+) -> Function:
+    """Return the Taylor coefficients of `outputs`, up to `order`.
+
+    Its inputs are those of `function`, then the directions of `sources`; with `unit` the direction
+    of the only source, a number, is 1.
+    """
+    sweep = Sweep(function)
+    names = [function.inputs[i] for i in sources]
+    shapes = [function.input_shapes[i] for i in sources]
+    seeds = [] if unit else fresh_inputs(sweep, names, shapes, "_dot")
+    first = [sweep.constant(1)] if unit else seeds
+    starts = [function.input_nodes[i] for i in sources]
+    given = {number: [node] for number, node in zip(starts, first, strict=True)}
+    targets = [function.outputs[i] for i in outputs]
+    found = [
+        _stacked(sweep, sweep.node(number), terms).id
+        for number, terms in zip(targets, taylor_terms(sweep, given, targets, order), strict=True)
+    ]
+    inputs = [*function.input_nodes, *(node.id for node in seeds)]
+    return Function.build(sweep.builder, inputs, found, [function.output_names[i] for i in outputs])
+
+
+def _stacked(sweep: Sweep, value: Node, terms: Sequence[Node | None]) -> Node:
+    """Return the coefficients along a new first axis."""
+    zero = sweep.constant(0)
+    whole = [value, *(spread(zero if term is None else term, value.shape) for term in terms)]
+    flat = pack(*whole, ranks=(value.ndim,) * len(whole))
+    stacked: Node = reshape(flat, shape=(len(whole), *value.shape), rank=1)
+    return stacked
+
+
+def higher_derivative(
+    function: Function, column: int, order: int, names: Sequence[str]
+) -> Function:
+    r"""Return the derivatives of one order by one input element, by Taylor coefficients.
+
+    It has an output :math:`d!\,y_d` for each element of the outputs.
+    """
+    sweep = Sweep(function)
+    sizes = [math.prod(shape) for shape in function.input_shapes]
+    starts = list(accumulate(sizes, initial=0))
+    place = bisect_right(starts, column) - 1
+    shape = function.input_shapes[place]
+    seed = sweep.constant(1)
+    if shape:
+        key = tuple(int(i) for i in np.unravel_index(column - starts[place], shape))
+        seed = scatter(seed, keys=(key,), shape=shape)
+    given = {function.input_nodes[place]: [seed]}
+    found: list[int] = []
+    for number, terms in zip(
+        function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
+    ):
+        last = sweep.constant(0) if terms[-1] is None else terms[-1] * math.factorial(order)
+        shape = sweep.graph.shape(number)
+        whole = spread(last, shape)
+        found += [
+            (index(whole, key=key, rank=len(shape)) if shape else whole).id
+            for key in np.ndindex(shape)
+        ]
+    return Function.build(sweep.builder, function.input_nodes, found, names)
+
+
+def require_order(order: object, what: str) -> None:
+    """Raise `InputError` unless the order of a derivative is a positive integer."""
+    if not isinstance(order, int) or isinstance(order, bool) or order < 1:
+        raise InputError(f"the order of {what} must be a positive integer, not {order!r}")
