@@ -242,7 +242,7 @@ class Primitive:
         Why the derivative is zero, as a template over the operands and ``{other}``, the
         operand that the derivative is not with respect to.
     taylor : callable or None
-        The recurrence ``(k, y, *args, **params)`` of its Taylor coefficients, see
+        The recurrence ``(k, y, *args, **params)`` of its derivatives along a curve, see
         `difflab.primitives.recurrences`; without one they follow from `rule`.
     samples : tuple of (float, float)
         Sampling interval of each argument, inside the domain and away from kinks.

@@ -9,9 +9,10 @@ from difflab.primitives import kernels
 from difflab.primitives.exponential import log
 from difflab.primitives.piecewise import equal, where
 from difflab.primitives.recurrences import (
-    Coefficient,
-    Coefficients,
+    Term,
+    Terms,
     exponentials,
+    leibniz,
     powers,
     product,
     products,
@@ -39,8 +40,8 @@ REAL = (-3.0, 3.0)
 POSITIVE = (0.2, 4.0)
 
 
-def _logarithms(k: int, x: Coefficients) -> list[Coefficient]:
-    """Return the coefficients of ln x up to order k."""
+def _logarithms(k: int, x: Terms) -> list[Term]:
+    """Return the derivatives of ln x up to order k."""
     assert log.taylor is not None
     found = [log(x[0])]
     for i in range(1, k + 1):
@@ -48,19 +49,19 @@ def _logarithms(k: int, x: Coefficients) -> list[Coefficient]:
     return found
 
 
-def _powers(k: int, x: Coefficients, p: Coefficients) -> list[Coefficient]:
-    """Return the coefficients of xᵖ up to order k."""
+def _powers(k: int, x: Terms, p: Terms) -> list[Term]:
+    """Return the derivatives of xᵖ up to order k."""
     first = power(x[0], p[0])
     if all(c is None for c in p[1 : k + 1]):
         return powers(k, first, x, p[0])
     return exponentials(k, first, products(k, p, _logarithms(k, x)))
 
 
-def _dpower_series(k: int, y: Coefficients, x: Coefficients, p: Coefficients) -> Coefficient:
-    """Return the coefficient of p·xᵖ⁻¹, which is 0 for p = 0."""
+def _dpower_series(k: int, y: Terms, x: Terms, p: Terms) -> Term:
+    """Return the derivative of p·xᵖ⁻¹, which is 0 for p = 0."""
     if isinstance(p[0], int | float) and p[0] == 0:
         return None
-    return product(k, y, p, _powers(k, x, [p[0] - 1, *p[1:]]))
+    return leibniz(k, p, _powers(k, x, [p[0] - 1, *p[1:]]))
 
 
 add: Primitive = Primitive(
@@ -182,7 +183,7 @@ dpower_exponent: Primitive = Primitive(
     c="({0} == 0.0 && {1} > 0.0 ? 0.0 : pow({0}, {1}) * log({0}))",
     python="(0.0 if {0} == 0.0 and {1} > 0.0 else pow({0}, {1}) * log({0}))",
     glyph="∂xʸ/∂y",
-    taylor=lambda k, y, x, p: product(k, y, _powers(k, x, p), _logarithms(k, x)),
+    taylor=lambda k, y, x, p: leibniz(k, _powers(k, x, p), _logarithms(k, x)),
     samples=(POSITIVE, REAL),
     expansion=lambda x, p: power(x, p) * log(x),
 )

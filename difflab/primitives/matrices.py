@@ -10,6 +10,7 @@ forward and reverse mode algorithmic differentiation* (2008); of cholesky: I. Mu
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from difflab.core.primitive import Primitive, Shape, Transpose, bilinear, tangent
 from difflab.primitives.movement import transpose
-from difflab.primitives.recurrences import Coefficient, Coefficients, plus
+from difflab.primitives.recurrences import Term, Terms, minus
 from difflab.primitives.structure import reshape, sum_
 
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "matmul", "solve"]
@@ -133,14 +134,12 @@ def _logdet(xp: ModuleType, a: Array) -> Array:
     return xp.where(sign > 0, size, xp.where(size == -xp.inf, size, xp.nan))
 
 
-def _solve_series(
-    k: int, y: Coefficients, a: Coefficients, b: Coefficients, *, ranks: tuple[int, int]
-) -> Coefficient:
-    """Return the coefficient of y, from a·y = b."""
+def _solve_series(k: int, y: Terms, a: Terms, b: Terms, *, ranks: tuple[int, int]) -> Term:
+    """Return the derivative of y, from a·y = b."""
     rest = b[k]
     for j in range(1, k + 1):
         if a[j] is not None and y[k - j] is not None:
-            rest = plus(rest, -_times(a[j], y[k - j]))
+            rest = minus(rest, comb(k, j) * _times(a[j], y[k - j]))
     return None if rest is None else solve(a[0], rest, ranks=ranks)
 
 

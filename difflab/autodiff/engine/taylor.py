@@ -1,19 +1,19 @@
-r"""Taylor coefficients of every node along a curve, as nodes.
+r"""Derivatives of every node along a curve, of every order, as nodes.
 
-A *series* holds the coefficients :math:`y_0, y_1, \dots` of :math:`y(t) = \sum_k y_k t^k`. A row
-with a recurrence states :math:`y_k` itself. For all others the derivative rule does: for
-y = φ(a, b, …) the tangent map applied to series gives that of y′ from those of a′, b′, …, y, a,
-b, …, and :math:`k\,y_k` is the coefficient of order k − 1 of y′. The operations of the map are
-rows again, with series of their own: ``sin`` needs that of ``cos``, which needs that of ``sin``,
-each one order lower. Equal operations on equal series are one series, so that order d costs O(d²)
-operations for each operation of the function (Griewank & Walther, *Evaluating Derivatives*,
-2nd ed., §13.2).
+A *series* holds the derivatives :math:`y_0, y_1, \dots` of a value y(t). A row with a recurrence
+states :math:`y_k` itself. For all others the derivative rule does: for y = φ(a, b, …) the tangent
+map applied to series gives that of y′ from those of a′, b′, …, y, a, b, …, and :math:`y_k` is the
+derivative of order k − 1 of y′. The operations of the map are rows again, with series of their
+own: ``sin`` needs that of ``cos``, which needs that of ``sin``, each one order lower. Equal
+operations on equal series are one series, so that order d costs O(d²) operations for each
+operation of the function (Griewank & Walther, *Evaluating Derivatives*, 2nd ed., §13.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import comb
 from typing import Any
 
 from difflab.autodiff.engine.argumentwise import anywhere, recorded_tangent
@@ -45,22 +45,22 @@ __all__ = ["taylor_terms"]
 
 @dataclass(slots=True, eq=False)
 class Series:
-    """The coefficients of one value; None where one is zero.
+    """The derivatives of one value along a curve; None where one is zero.
 
     Attributes
     ----------
     row : Primitive or None
-        What computes it from `args`; None for given coefficients and for a derivative.
+        What computes it from `args`; None for given terms and for a derivative.
     params : Params
         The row's static parameters.
     args : list of Series
         The arguments; of a derivative the series that it is the derivative of.
     varies : bool
-        Whether any coefficient but the first may be other than zero.
+        Whether any derivative may be other than zero.
     terms : list of int or None
-        The nodes of the coefficients computed so far.
+        The nodes of the value and the derivatives computed so far.
     mask : int or None
-        The condition under which the coefficients but the first apply; zero elsewhere.
+        The condition under which the derivatives apply; zero elsewhere.
     rate : Series or None
         The series of y′.
     """
@@ -83,16 +83,16 @@ class Series:
 def taylor_terms(
     sweep: Sweep, given: Mapping[int, Sequence[Node]], targets: Sequence[int], order: int
 ) -> list[list[Node | None]]:
-    r"""Return the coefficients of `targets` of the orders 1 to `order`.
+    r"""Return the derivatives of `targets` of the orders 1 to `order`.
 
     Parameters
     ----------
     sweep : Sweep
         The graph and the builder to append to.
     given : mapping of int to sequence of Node
-        The coefficients of other nodes, from order 1.
+        The derivatives of other nodes, from order 1.
     targets : sequence of int
-        The nodes whose coefficients are wanted.
+        The nodes whose derivatives are wanted.
     order : int
         The highest order.
     """
@@ -137,16 +137,16 @@ class _Expansion:
         return found
 
     def resolved_term(self, series: Series, k: int) -> Node | None:
-        """Return a coefficient that is zero where the mask does not hold."""
+        """Return a derivative that is zero where the mask does not hold."""
         self._compute(series, k)
         return self._clean(series, k)
 
-    def _given(self, number: int, coefficients: Sequence[Node]) -> Series:
-        """Return the series of a node whose coefficients are given, and zero beyond them."""
-        terms: list[int | None] = [number, *(node.id for node in coefficients)]
+    def _given(self, number: int, derivatives: Sequence[Node]) -> Series:
+        """Return the series of a node whose derivatives are given, and zero beyond them."""
+        terms: list[int | None] = [number, *(node.id for node in derivatives)]
         if len(terms) > 2:
             return Series(None, (), [], True, terms)
-        seed = self.sweep.zeros.seeded(coefficients[0].id)
+        seed = self.sweep.zeros.seeded(derivatives[0].id)
         return Series(None, (), [], seed is not None, terms, seed.mask if seed else None)
 
     def _constant(self, number: int) -> Series:
@@ -156,7 +156,7 @@ class _Expansion:
         return None if number is None else Node(self.builder, number)
 
     def _clean(self, series: Series, k: int, mask: int | None = None) -> Node | None:
-        """Return a coefficient, zero where the mask does not hold unless that is `mask`."""
+        """Return a derivative, zero where the mask does not hold unless that is `mask`."""
         if not series.varies and k:
             return None
         number = series.terms[k]
@@ -165,7 +165,7 @@ class _Expansion:
         return self._node(resolved(self.builder, Masked(number, series.mask)))
 
     def _compute(self, series: Series, k: int) -> None:
-        """Compute the coefficients up to order k, and what they depend on."""
+        """Compute the derivatives up to order k, and what they depend on."""
         stack = [(series, k)]
         while stack:
             current, order = stack[-1]
@@ -187,7 +187,7 @@ class _Expansion:
                 current.mask = self._mask(current)
 
     def _needed(self, series: Series, k: int) -> list[tuple[Series, int]]:
-        """Return the coefficients from which that of order k is computed."""
+        """Return the terms from which that of order k is computed."""
         if series.is_derivative:
             below = [(series, k - 1)] if k else []
             return [*below, (series.args[0], k + 1)]
@@ -203,12 +203,12 @@ class _Expansion:
         return [(series, k - 1), (series.rate, k - 1)]
 
     def _term(self, series: Series, k: int) -> int | None:
-        """Return the coefficient of order k, from those of which it is computed."""
+        """Return the derivative of order k, from those of which it is computed."""
         row = series.row
         if series.is_derivative:
             (source,) = series.args
             term = self._clean(source, k + 1, source.mask)
-            return None if term is None else (term * (k + 1)).id
+            return None if term is None else term.id
         if row is None:  # given, and zero beyond what is given
             return None
         if k == 0:
@@ -218,8 +218,7 @@ class _Expansion:
 
     def _higher_term(self, series: Series, row: Primitive, k: int) -> Node | None:
         if series.rate is not None:
-            term = self._clean(series.rate, k - 1, series.mask)
-            return None if term is None else term / k
+            return self._clean(series.rate, k - 1, series.mask)
         if row.taylor is not None:
             return self._recurrence(series, row, k)
         if isinstance(row.rule, Select):
@@ -229,7 +228,7 @@ class _Expansion:
         return self._product(series, row, k)
 
     def _recurrence(self, series: Series, row: Primitive, k: int) -> Node | None:
-        """Return the coefficient by the recurrence that the row states."""
+        """Return the derivative by the recurrence that the row states."""
         args = [
             [self._number(arg), *(self._clean(arg, j, series.mask) for j in range(1, k + 1))]
             for arg in series.args
@@ -240,7 +239,7 @@ class _Expansion:
         return found
 
     def _selected(self, series: Series, rule: Select, k: int) -> Node | None:
-        """Return the coefficient of the argument that is passed on."""
+        """Return the derivative of the argument that is passed on."""
         terms = [self._clean(arg, k, arg.mask) for arg in series.args]
         dots = [
             None if term is None else Masked(term.id, arg.mask)
@@ -253,24 +252,24 @@ class _Expansion:
         return self._node(found.value if same else resolved(self.builder, found))
 
     def _linear(self, series: Series, row: Primitive, k: int) -> Node | None:
-        """Return the primitive of the arguments' coefficients."""
+        """Return the primitive of the arguments' derivatives."""
         terms = [self._clean(arg, k) for arg in series.args]
         if all(term is None for term in terms):
             return None
         return self._through(series, row, terms)
 
     def _product(self, series: Series, row: Primitive, k: int) -> Node | None:
-        """Return the sum of the products of the arguments' coefficients."""
+        """Return the derivative of a product, by Leibniz's rule."""
         a, b = series.args
         total = None
         for j in range(k + 1):
             terms = [self._clean(a, j), self._clean(b, k - j)]
             if all(term is not None for term in terms):
-                total = plus(total, self._through(series, row, terms))
+                total = plus(total, comb(k, j) * self._through(series, row, terms))
         return total
 
     def _through(self, series: Series, row: Primitive, terms: Sequence[Node | None]) -> Node:
-        """Apply a row to coefficients of its arguments."""
+        """Apply a row to terms of its arguments."""
         zero = self.sweep.constant(0)
         filled = [
             spread(zero if term is None else term, self._shape(arg))
@@ -283,24 +282,24 @@ class _Expansion:
         return [self._value(arg).id for arg in series.args]
 
     def _value(self, series: Series) -> Node:
-        """Return the coefficient of order 0."""
+        """Return the value."""
         number = series.terms[0]
         if number is not None:
             return Node(self.builder, number)
         return spread(self.sweep.constant(0), self._shape(series))
 
     def _number(self, series: Series) -> Node | float | None:
-        """Return the coefficient of order 0, of a constant as a number."""
+        """Return the value, of a constant as a number."""
         known = None if series.terms[0] is None else self.builder.number(series.terms[0])
         return self._clean(series, 0) if known is None else known
 
     def _shape(self, series: Series) -> Shape:
-        while series.terms[0] is None:  # only derivatives have a first coefficient of zero
+        while series.terms[0] is None:  # only derivatives have a first term of zero
             (series,) = series.args
         return self.builder.shape(series.terms[0])
 
     def _mask(self, series: Series) -> int | None:
-        """Return the condition under which the coefficients of a series apply."""
+        """Return the condition under which the derivatives of a series apply."""
         row, moving = series.row, [arg for arg in series.args if arg.varies]
         if not series.varies or not any(arg.mask is not None for arg in moving):
             selects = row is not None and isinstance(row.rule, Select) and series.varies
@@ -399,7 +398,7 @@ class _Expansion:
 
 
 def _is_direct(row: Primitive) -> bool:
-    """Whether a coefficient follows from those of the arguments, without the derivative."""
+    """Whether a derivative follows from those of the arguments, without the derivative rule."""
     rule = row.rule
     bilinear = isinstance(rule, ByArgument) and rule.is_product and len(rule.entries) == 2
     return row.taylor is not None or isinstance(rule, Select | Linear) or bilinear

@@ -1,4 +1,4 @@
-"""Taylor series of Functions, as Functions."""
+"""Derivatives of every order along a curve, of Functions, as Functions."""
 
 from __future__ import annotations
 
@@ -40,16 +40,12 @@ def derivatives_along(
         names = [f"{function.inputs[i]}_{k}" for k in range(1, order + 1)]
         shapes = [function.input_shapes[i]] * order
         curve[function.input_nodes[i]] = fresh_inputs(sweep, names, shapes, "")
-    given = {
-        number: [node / math.factorial(k) for k, node in enumerate(nodes, 1)]
-        for number, nodes in curve.items()
-    }
     targets = [function.outputs[i] for i in outputs]
     zero = sweep.constant(0)
     found = [
-        spread(zero if term is None else term * math.factorial(k), sweep.graph.shape(number)).id
-        for number, terms in zip(targets, taylor_terms(sweep, given, targets, order), strict=True)
-        for k, term in enumerate(terms, 1)
+        spread(zero if term is None else term, sweep.graph.shape(number)).id
+        for number, terms in zip(targets, taylor_terms(sweep, curve, targets, order), strict=True)
+        for term in terms
     ]
     names = [f"{function.output_names[i]}_{k}" for i in outputs for k in range(1, order + 1)]
     inputs = [*function.input_nodes, *(node.id for nodes in curve.values() for node in nodes)]
@@ -126,7 +122,10 @@ def coefficients(
 def _stacked(sweep: Sweep, value: Node, terms: Sequence[Node | None]) -> Node:
     """Return the coefficients along a new first axis."""
     zero = sweep.constant(0)
-    whole = [value, *(spread(zero if term is None else term, value.shape) for term in terms)]
+    coefficients = [
+        zero if term is None else term / math.factorial(k) for k, term in enumerate(terms, 1)
+    ]
+    whole = [value, *(spread(term, value.shape) for term in coefficients)]
     flat = pack(*whole, ranks=(value.ndim,) * len(whole))
     stacked: Node = reshape(flat, shape=(len(whole), *value.shape), rank=1)
     return stacked
@@ -135,9 +134,9 @@ def _stacked(sweep: Sweep, value: Node, terms: Sequence[Node | None]) -> Node:
 def higher_derivative(
     function: Function, column: int, order: int, names: Sequence[str]
 ) -> Function:
-    r"""Return the derivatives of one order by one input element, by Taylor coefficients.
+    """Return the derivatives of one order by one input element, by Taylor mode.
 
-    It has an output :math:`d!\,y_d` for each element of the outputs.
+    It has an output for each element of the outputs.
     """
     sweep = Sweep(function)
     sizes = [math.prod(shape) for shape in function.input_shapes]
@@ -153,7 +152,7 @@ def higher_derivative(
     for number, terms in zip(
         function.outputs, taylor_terms(sweep, given, function.outputs, order), strict=True
     ):
-        last = sweep.constant(0) if terms[-1] is None else terms[-1] * math.factorial(order)
+        last = sweep.constant(0) if terms[-1] is None else terms[-1]
         shape = sweep.graph.shape(number)
         whole = spread(last, shape)
         found += [
