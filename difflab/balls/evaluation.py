@@ -15,6 +15,7 @@ import numpy as np
 from difflab.balls.interpreter import BallInterpreter
 from difflab.balls.jets import Fault, Jet, Truth, jet
 from difflab.balls.library import Ball, arb, exactly, precision
+from difflab.balls.slopes import Recorded, Slopes, swept
 from difflab.graph.evaluate import Fold, fold_all
 from difflab.graph.function import Function
 
@@ -26,20 +27,30 @@ PRECISIONS = (80, 160, 320, 640, 1280, 2560, 5120)
 FRACTIONS_FROM = 320
 """Bits from which rational operations are exact: a cancellation may be complete."""
 
+MANY = 32
+"""Inputs for each output above which slopes are recorded, and added up in reverse."""
+
 PREPARED = 10_000
 """Nodes of a graph up to which its evaluation is prepared for further points."""
 
 
 def _seeds(
-    balls: Sequence[Ball], order: int, exact: bool, wrt: Collection[int] | None = None
+    balls: Sequence[Ball],
+    order: int,
+    exact: bool,
+    wrt: Collection[int] | None = None,
+    recorded: bool = False,
 ) -> list[Jet]:
     """Return the inputs as expansions of an order, the balls as fractions if they are exact."""
     moved = range(len(balls)) if wrt is None else wrt
     one = exactly(arb(1)) if exact else arb(1)
     values = [exactly(ball) for ball in balls] if exact else balls
+    slopes: list[Slopes | None] = [None] * len(balls)
+    for place in moved if order else ():
+        slopes[place] = Recorded((one, place)) if recorded else {place: one}
     return [
-        Jet(value, {place: one} if order and place in moved else None, {} if order == 2 else None)
-        for place, value in enumerate(values)
+        Jet(value, slope, {} if order == 2 else None)
+        for value, slope in zip(values, slopes, strict=True)
     ]
 
 
@@ -84,9 +95,15 @@ def evaluator(
     step = _prepared(function, bits)
     compute = step.again if len(function.graph) < PREPARED else step
 
+    moved = function.n if wrt is None else len(wrt)
+    recorded = order == 1 and moved > MANY * function.m
+
     def outputs(balls: Sequence[Ball]) -> list[Jet]:
-        seeds = _seeds(balls, order, exact, wrt)
-        return _flattened(function, compute(_environment(function, seeds)))
+        seeds = _seeds(balls, order, exact, wrt, recorded)
+        found = _flattened(function, compute(_environment(function, seeds)))
+        if not recorded:
+            return found
+        return [Jet(out.value, swept(out.slopes), None, out.fault) for out in found]
 
     return outputs
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from difflab.balls.library import Ball, arb, exactly, fmpq, fmpq_series, shown
 from difflab.balls.series import Series, expanded, product
+from difflab.balls.slopes import Recorded, Slopes, add_into, plus, subtract_from, summed, times
 
 __all__ = [
     "TERMS",
@@ -37,7 +38,6 @@ __all__ = [
 ]
 
 Kind = Literal["kink", "jump", "edge", "pole", "undecided"]
-Slopes = dict[int, Ball]
 Curves = dict[tuple[int, int], Ball]
 
 LARGEST_FRACTION = 20_000
@@ -79,8 +79,8 @@ class Jet:
     ----------
     value : arb or fmpq
         The value; nan if undefined.
-    slopes : dict of int to ball
-        The derivatives by each input on which the value depends.
+    slopes : dict of int to ball, or Recorded
+        The derivatives by each input on which the value depends; recorded ones without `curves`.
     curves : dict of (int, int) to ball, or None
         The second derivatives by pairs of inputs in order; None if not asked for.
     fault : Fault or None
@@ -97,7 +97,7 @@ class Jet:
         fault: Fault | None = None,
     ) -> None:
         self.value = value
-        self.slopes: Slopes = {} if slopes is None or fault is not None else slopes
+        self.slopes: Any = {} if slopes is None or fault is not None else slopes
         self.curves = None if fault is not None else curves
         self.fault = fault
 
@@ -125,13 +125,7 @@ class Jet:
         return f"Jet({self.value}, {self.slopes}, {self.curves}, {self.fault})"
 
     def __neg__(self) -> Jet:
-        curves = self.curves
-        return Jet(
-            -self.value,
-            {key: -slope for key, slope in self.slopes.items()},
-            None if curves is None else {key: -curve for key, curve in curves.items()},
-            self.fault,
-        )
+        return Jet(-self.value, times(self.slopes, -1), _negated(self.curves), self.fault)
 
     def __add__(self, other: Any) -> Jet:
         b = jet(other)
@@ -140,7 +134,7 @@ class Jet:
             return Jet(value, self.slopes, self.curves, self.fault)
         if not self.varies:
             return Jet(value, b.slopes, b.curves, b.fault)
-        return self._combined(b, value, _add_into)
+        return self._combined(b, value, 1)
 
     __radd__ = __add__
 
@@ -149,20 +143,19 @@ class Jet:
         value = _operated(operator.sub, self.value, b.value)
         if not b.varies:
             return Jet(value, self.slopes, self.curves, self.fault)
-        return self._combined(b, value, _subtract_from)
+        if not self.varies:
+            return Jet(value, times(b.slopes, -1), _negated(b.curves), b.fault)
+        return self._combined(b, value, -1)
 
-    def _combined(
-        self, b: Jet, value: Ball, combine: Callable[[dict[Any, Ball], dict[Any, Ball]], None]
-    ) -> Jet:
-        """Return a sum or a difference."""
+    def _combined(self, b: Jet, value: Ball, sign: int) -> Jet:
+        """Return a sum, or a difference for the sign -1."""
         if self.fault is not None or b.fault is not None:
             return Jet(value, fault=worse(self.fault, b.fault))
-        slopes = dict(self.slopes)
-        combine(slopes, b.slopes)
+        slopes = plus(self.slopes, b.slopes, sign)
         if b.curves is None:
             return Jet(value, slopes)
         curves = dict(self.curves or {})
-        combine(curves, b.curves)
+        (add_into if sign == 1 else subtract_from)(curves, b.curves)
         return Jet(value, slopes, curves)
 
     def __rsub__(self, other: Any) -> Jet:
@@ -179,16 +172,15 @@ class Jet:
         value = _operated(product, self.value, b.value)
         if self.fault or b.fault:
             return Jet(value, fault=worse(self.fault, b.fault))
-        slopes = {key: slope * b.value for key, slope in self.slopes.items()}
-        _add_into(slopes, {key: slope * self.value for key, slope in b.slopes.items()})
+        slopes = plus(times(self.slopes, b.value), times(b.slopes, self.value))
         curves = None
         if self.curves is not None:
             curves = {key: curve * b.value for key, curve in self.curves.items()}
-            _add_into(curves, {key: c * self.value for key, c in (b.curves or {}).items()})
+            add_into(curves, {key: c * self.value for key, c in (b.curves or {}).items()})
             for i, s in self.slopes.items():
                 for j, t in b.slopes.items():
                     key = (i, j) if i <= j else (j, i)
-                    _add_into(curves, {key: s * t * 2 if i == j else s * t})
+                    add_into(curves, {key: s * t * 2 if i == j else s * t})
         return Jet(value, slopes, curves)
 
     __rmul__ = __mul__
@@ -215,6 +207,10 @@ class Jet:
         if not self.slopes:
             return Jet(value, fault=self.fault)
         curves = self.curves
+        if isinstance(self.slopes, Recorded):
+            return Jet(
+                value, times(self.slopes, _operated(operation, arb(1), by)), None, self.fault
+            )
         return Jet(
             value,
             {key: _operated(operation, slope, by) for key, slope in self.slopes.items()},
@@ -225,29 +221,21 @@ class Jet:
         )
 
 
-def _add_into(sums: dict[Any, Ball], terms: dict[Any, Ball]) -> None:
-    for key, term in terms.items():
-        sums[key] = sums[key] + term if key in sums else term
-
-
-def _subtract_from(sums: dict[Any, Ball], terms: dict[Any, Ball]) -> None:
-    for key, term in terms.items():
-        sums[key] = sums[key] - term if key in sums else -term
+def _negated(curves: Curves | None) -> Curves | None:
+    return None if curves is None else {key: -curve for key, curve in curves.items()}
 
 
 def added(numbers: Sequence[Jet]) -> Jet:
     """Add numbers up, in time linear in all their derivatives."""
     value, fault = arb(0), None
-    slopes: Slopes = {}
     curves: Curves | None = None
     for number in numbers:
         value = _operated(operator.add, value, number.value)
         fault = worse(fault, number.fault)
-        _add_into(slopes, number.slopes)
         if number.curves is not None:
             curves = {} if curves is None else curves
-            _add_into(curves, number.curves)
-    return Jet(value, slopes, curves, fault)
+            add_into(curves, number.curves)
+    return Jet(value, summed(number.slopes for number in numbers), curves, fault)
 
 
 def _operated(operation: Callable[[Ball, Ball], Ball], a: Ball, b: Ball) -> Ball:
@@ -282,15 +270,15 @@ def composed(x: Jet, coefficients: Sequence[Ball], fault: Fault | None = None) -
     if fault is not None or x.fault is not None or not x.slopes:
         return Jet(value, fault=worse(x.fault, fault))
     first = coefficients[1]
-    slopes = {key: first * slope for key, slope in x.slopes.items()}
-    if x.curves is None:
+    slopes = times(x.slopes, first)
+    if x.curves is None or isinstance(x.slopes, Recorded):
         return Jet(value, slopes)
     second = coefficients[2] * 2
     curves = {key: first * curve for key, curve in x.curves.items()}
     for i, s in x.slopes.items():
         for j, t in x.slopes.items():
             if i <= j:
-                _add_into(curves, {(i, j): second * s * t})
+                add_into(curves, {(i, j): second * s * t})
     return Jet(value, slopes, curves)
 
 
