@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +22,11 @@ from difflab.graph.node import Node
 from difflab.primitives import constant_array, where
 
 __all__ = ["Branches", "Checkpoint", "Control", "Loop", "WhileLoop", "WhileLoopVjp", "as_nodes"]
+
+WORTH_CODE = 100
+"""Evaluations of a step above which its Python code, which takes a millisecond, pays off."""
+LARGEST_CODE = 2_000
+"""Nodes of a step above which its Python code takes too long to compile."""
 
 Step = Callable[[Sequence[Any]], list[Any]]
 """A function evaluated on one value per input."""
@@ -97,6 +103,7 @@ class Loop:
         looped = values[self.carries : arrays_end]
         behind = [(slice(None),) * len(shape) for shape in self.body.input_shapes[self.carries :]]
         results: list[list[Any]] = []
+        carries, stacked = self.carries, len(self.body.outputs) > self.carries
         order = range(self.steps)
         for number in reversed(order) if self.reverse else order:
             x = [
@@ -104,8 +111,9 @@ class Loop:
                 for array, axes in zip(looped, behind, strict=False)
             ]
             found = step([*carry, *x, *constants])
-            carry = found[: self.carries]
-            results.append(found[self.carries :])
+            carry = found[:carries]
+            if stacked:
+                results.append(found[carries:])
         if self.reverse:
             results.reverse()
         shapes = self.body.output_shapes[self.carries :]
@@ -296,8 +304,15 @@ def prepared(function: Function, on: Interpreter) -> Step:
 def _prepared(function: Function, on: Interpreter) -> Step:
     fold = Fold(function.graph, function.outputs, on)
     nodes = function.input_nodes
+    turns = count(1)
+    code: Step | None = None
 
     def step(values: Sequence[Any]) -> list[Any]:
+        nonlocal code
+        if code is not None:
+            return code(values)
+        if next(turns) == WORTH_CODE and len(function.graph) <= LARGEST_CODE:
+            code = fold.straight(nodes)
         return fold.again(dict(zip(nodes, values, strict=True)))
 
     return step

@@ -7,7 +7,7 @@ other libraries are in `difflab.graph.interpreters`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -101,6 +101,44 @@ class Fold:
         """Return the wanted values as a call does, with the constants prepared: for many calls."""
         values, rows = self._prepared
         return self._computed(values.copy(), rows, environment)
+
+    def straight(self, inputs: Sequence[int]) -> Callable[[Sequence[Any]], list[Any]]:
+        """Return the computation as Python code of the same operations in a row, for loops.
+
+        Parameters
+        ----------
+        inputs : sequence of int
+            The input nodes, whose values the function takes in this order.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> f = dl.parse("x*sin(x) + 1")
+        >>> step = Fold(f.graph, f.outputs, ArrayInterpreter()).straight(f.input_nodes)
+        >>> step([0.0])[0].item()
+        1.0
+        """
+        values, rows = self._prepared
+        scalar = self._graph.scalars().tolist()
+        names = {f"v{node}": values[node] for node in self._graph.constants}
+        lines = [f"[{', '.join(f'v{node}' for node in inputs)}] = values"]
+        for node, (opcode, args) in rows:
+            if opcode == INPUT:
+                continue
+            name = f"o{opcode}_{self._param_ids[node]}"
+            if name not in names:
+                operation, params = self._operations[opcode - FIRST_ROW], self._param_ids[node]
+                names[name] = partial(operation, **self._params[params]) if params else operation
+            ended = {arg for arg in args if self._dying[arg] == node and not scalar[arg]}
+            freed = "".join(
+                f"; v{arg} = None" for arg in sorted(ended - self._graph.constants.keys())
+            )
+            lines.append(f"v{node} = {name}({', '.join(f'v{arg}' for arg in args)}){freed}")
+        lines.append(f"return [{', '.join(f'v{node}' for node in self._wanted)}]")
+        source = "\n    ".join(["def step(values):", *lines])
+        exec(compile(source, "<difflab.graph>", "exec"), names)  # noqa: S102 - numbers of nodes only
+        step: Callable[[Sequence[Any]], list[Any]] = names["step"]
+        return step
 
     @cached_property
     def _prepared(self) -> tuple[list[Any], list[_Row]]:
