@@ -49,7 +49,8 @@ def c(function: Function) -> str:
         inputs one after the other, in the order of ``function.inputs``, and `y` receives the
         outputs; arrays are flat and row-major.
         Intermediate arrays are on the stack or, if they are large, in memory that each call
-        allocates and frees; if the allocation fails, all outputs are NAN.
+        allocates and frees, as is what the derivative of a `while_loop` keeps of each turn; if the
+        allocation fails, all outputs are NAN. Loops and branches are statements.
 
     Raises
     ------

@@ -37,8 +37,9 @@ def python(function: Function) -> str:
     str
         The source, preceded by definitions of functions that `math` lacks. The arguments are the
         inputs in order; arrays are passed and returned as flat sequences in row-major order.
-        Several outputs are returned as a tuple. The function raises ArithmeticError or
-        ValueError where `math` does: if an operation is undefined or overflows.
+        Several outputs are returned as a tuple. Loops and branches are statements. The function
+        raises ArithmeticError or ValueError where `math` does: if an operation is undefined or
+        overflows.
 
     Raises
     ------

@@ -69,18 +69,20 @@ def traced(call: Callable[..., Any]) -> Function:
 
 @cache
 def derived() -> list[Function]:
-    """Return functions with loops, their derivatives in both modes, and second derivatives."""
+    """Return functions with loops, their reverse and forward modes, and second derivatives."""
     plain = [traced(call) for call in CALLS]
     plain += [parse("iterate(y = x; 2000 times; 3.9*y*(1 - y))")]
     plain += [parse("iterate(y = x; while y < 100; y*y + a)")]
-    found = plain + [dl.jacobian(f, mode="forward") for f in plain]
-    found += [dl.jacobian(f, mode="reverse") for f in plain]
-    return [*found, dl.hessian(traced(kept)), dl.hessian(plain[-1])]
+    found = plain + [dl.jacobian(f, mode="reverse") for f in plain]
+    found += [dl.hessian(traced(kept)), dl.hessian(plain[-1])]
+    return found + [dl.jvp(f) for f in plain[:7]]
 
 
 def start(function: Function) -> list[float]:
     if function.n == 8:
         return [*SMALL.tolist(), *XS.ravel().tolist()]
+    if function.n == 16:
+        return [*SMALL.tolist(), *XS.ravel().tolist(), *np.linspace(-1.0, 1.0, 8).tolist()]
     return [float(v) for v in 1.2 * point_of(function)] if function.n == 2 else [0.3]
 
 
