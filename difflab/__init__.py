@@ -29,7 +29,8 @@ Control flow: one node in a trace, with JAX's signatures
     cond, scan, fori_loop, while_loop
 
 Comparing
-    compare              every method on one function: what is right, what it costs
+    compare              every method on one function: what is right, what it costs; at a point,
+                         or over a domain
     differentiate        one derivative by one method, with an error estimate
     methods              the methods that are installed, and what each can do
     enclose              proved bounds of value and derivatives, at a point or over a box

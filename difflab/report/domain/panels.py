@@ -26,8 +26,10 @@ HIGHEST = 1e20
 """The position of an error that is infinite, or larger."""
 GRID = 180
 """Pixels along a side of a map."""
-CELLS = 40
-"""Cells along a side of a panel of pairs, each the colour of its worst point."""
+CELLS = 60
+"""Cells along a side of a panel of pairs, at most."""
+FILLED = 6
+"""The mean number of points of a cell, so that few are empty."""
 
 
 def along(axes: Axes, x: Array, judged: MethodJudged, logarithmic: bool) -> None:
@@ -39,7 +41,10 @@ def along(axes: Axes, x: Array, judged: MethodJudged, logarithmic: bool) -> None
         looks: dict[str, Any] = {"s": size, "marker": shape, "lw": 0.8, "rasterized": True}
         axes.scatter(x[chosen], height[chosen], c=inked[chosen], **looks)
     axes.set(yscale="log", ylim=(EXACT / 3, HIGHEST * 5))
-    axes.set_xscale("log" if logarithmic else "linear")
+    if logarithmic:
+        axes.set_xscale("log")
+    else:
+        axes.locator_params(axis="x", nbins=6)
     axes.axhline(1.0, color=INK, lw=0.5, alpha=0.5)
     axes.set_yticks([1, 1e4, 1e8, 1e12, 1e16], ["1", "$10^4$", "$10^8$", "$10^{12}$", "$10^{16}$"])
     axes.minorticks_off()
@@ -66,9 +71,10 @@ def map_over(axes: Axes, units: Array, extent: Sequence[float], judged: MethodJu
 
 def pair(axes: Axes, units: Array, extent: Sequence[float], judged: MethodJudged) -> None:
     """Draw a projection onto two inputs: every cell has the colour of its worst point."""
-    cells = np.clip((units * CELLS).astype(int), 0, CELLS - 1)
+    side = int(np.clip(np.sqrt(len(units) / FILLED), 1, CELLS))
+    cells = np.clip((units * side).astype(int), 0, side - 1)
     order = np.lexsort((np.where(np.isnan(judged.ulps), np.inf, judged.ulps), judged.verdicts))
-    image = np.ones((CELLS, CELLS, 3))
+    image = np.ones((side, side, 3))
     image[cells[order, 1], cells[order, 0]] = colours(judged)[order]
     axes.imshow(image, origin="lower", extent=_box(extent), aspect="auto", interpolation="nearest")
 

@@ -252,5 +252,7 @@ def _legend(canvas: Figure, result: DomainComparison) -> None:
         circle: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": INK}
         handles.append(Line2D([], [], label="worst point", **circle))
     canvas.legend(handles=handles, loc="lower left", ncols=len(handles), frameon=False, fontsize=9)
-    said = "shade: from 1 ULP (pale) to all digits lost (full); figures: at 99 % of the points"
+    said = "shade: from 1 ULP (pale) to all digits lost (full)"
+    if len(result.box.moving) <= 2:
+        said += "; figures: at 99 % of the points"
     canvas.text(0.985, 0.2 / canvas.get_figheight(), said, ha="right", fontsize=9, color=FAINT)

@@ -1,0 +1,124 @@
+"""Reports of comparisons over a domain: pictures, data, and hostile names."""
+
+from __future__ import annotations
+
+import csv as csv_reader
+import io
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from difflab.errors import InputError
+from difflab.lab.domain.compare import compare_domain
+from difflab.lab.domain.record import DomainComparison
+from difflab.lab.record import Expression, Variable
+from difflab.report.domain import data, html, markdown, table
+from difflab.report.domain.plots import picture
+from difflab.report.domain.result import DomainResult
+from difflab.report.domain.shades import HUES, colours
+from tests.bench.picture_checks import STARTS, texts
+from tests.report.conftest import HOSTILE
+
+
+@pytest.fixture(scope="module")
+def one() -> DomainComparison:
+    return compare_domain(
+        "x - sin(x)", {"x": (1e-6, 3)}, points=48, scale={"x": "log"}, methods=["reverse"]
+    )
+
+
+@pytest.fixture(scope="module")
+def two() -> DomainComparison:
+    return compare_domain(
+        "x*y + log(x)", {"x": (-1, 1), "y": (0, 1)}, points=24, methods=["forward", "exact"]
+    )
+
+
+@pytest.fixture(scope="module")
+def three() -> DomainComparison:
+    over = {"x": (1.0, 10.0), "w": (0.0, 1.0)}
+    return compare_domain(
+        "w: [2]; x*sum(w)", over, points=24, scale={"x": "log"}, methods=["reverse"]
+    )
+
+
+@pytest.mark.parametrize("name", ["one", "two", "three"])
+def test_pictures_of_every_dimension_and_format(name: str, request: Any) -> None:
+    found = request.getfixturevalue(name)
+    kinds = STARTS if name == "one" else ["svg"]
+    for kind in kinds:
+        assert picture(found, kind).startswith(STARTS[kind])
+    if name == "two":
+        assert picture(found, "svg") == picture(found, "svg")
+    with pytest.raises(InputError, match="cannot draw a picture as 'gif'"):
+        picture(found, "gif")
+
+
+def test_the_operation_that_loses_the_digits_is_marked(one: DomainComparison) -> None:
+    drawn = texts(picture(one, "svg"))
+    assert "x - sin(x)" in drawn
+    assert re.search("reverse loses its digits in", drawn)
+
+
+def test_verdict_is_the_hue_and_error_the_shade(one: DomainComparison) -> None:
+    from matplotlib.colors import to_rgb
+
+    judged = one.judged[0]
+    shades = colours(judged)
+    agree, ulps = judged.verdicts == 0, judged.ulps
+    order = np.argsort(ulps[agree])
+    assert (np.diff(shades[agree][order].sum(axis=1)) <= 1e-12).all()  # the worse, the darker
+    wrong = shades[judged.verdicts == 3]
+    assert len(wrong)
+    assert (np.abs(wrong - to_rgb(HUES["disagree"])).max(axis=1) < 0.31).all()
+
+
+def test_csv_has_a_row_for_each_point_and_method(two: DomainComparison) -> None:
+    rows = list(csv_reader.DictReader(io.StringIO(data.csv(two))))
+    assert len(rows) == 48
+    assert [float(row["x"]) for row in rows[:24]] == two.points[:, 0].tolist()
+    outside = [row for row in rows if float(row["x"]) < 0]
+    assert outside
+    assert {row["status"] for row in outside} == {"undefined"}
+    assert {row["verdict"] for row in outside if row["method"] == "exact"} == {"unanswered"}
+    assert all(row["ulp_error"] == "" for row in outside)
+
+
+def test_parquet_has_the_same_rows(two: DomainComparison, tmp_path: Any) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    path = tmp_path / "points.parquet"
+    DomainResult.of(two).save(path)
+    found = parquet.read_table(path)
+    assert b'"difflab.domain/1"' in found.schema.metadata[b"difflab"]
+    DomainResult.of(two).save(tmp_path / "points.csv")
+    text = (tmp_path / "points.csv").read_text(encoding="utf-8")
+    rows = list(csv_reader.DictReader(io.StringIO(text)))
+    assert found.column_names == list(rows[0])
+    for name in ("x", "y"):
+        assert found[name].to_pylist() == [float(row[name]) for row in rows]
+    assert found["verdict"].to_pylist() == [row["verdict"] for row in rows]
+    known = [float(row["ulp_error"]) if row["ulp_error"] else None for row in rows]
+    assert found["ulp_error"].to_pylist() == known
+    with pytest.raises(InputError, match="cannot tell the format"):
+        DomainResult.of(two).save(tmp_path / "points.txt")
+
+
+def test_hostile_names_are_escaped(two: DomainComparison) -> None:
+    inputs = (Variable("<b>$x$\x1b[1m"), Variable("y"))
+    row = replace(two.methods[1], name="@plug\x1b[0m<i>", message="=1+1 <img src=x>\x1b]0;t\x07")
+    row = replace(row, silences=(), worst=None)
+    hostile = replace(
+        two, expression=Expression(HOSTILE, inputs, two.expression.outputs), methods=(row, row)
+    )
+    for text in (table.table(hostile), markdown.markdown(hostile), html.page(hostile)):
+        assert "\x1b" not in text
+        assert "\x07" not in text
+    assert "<script>" not in html.page(hostile)
+    assert "<img" not in html.page(hostile)
+    assert "<img" not in markdown.markdown(hostile)
+    assert "\x1b" not in data.csv(hostile)
+    assert "'@plug" in data.csv(hostile)
+    assert picture(hostile, "svg").startswith(b"<?xml")
