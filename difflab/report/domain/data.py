@@ -95,4 +95,5 @@ def _messages(judged: MethodJudged) -> NDArray[Any]:
 
 def _cells(column: NDArray[Any]) -> list[object]:
     """Return the cells of a column: numbers in full, texts that no spreadsheet computes."""
-    return [guarded(cell) if isinstance(cell, str) else cell for cell in column.tolist()]
+    texts = (clean(cell) if isinstance(cell, str) else cell for cell in column.tolist())
+    return [guarded(cell) if isinstance(cell, str) else cell for cell in texts]
