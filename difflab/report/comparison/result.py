@@ -12,18 +12,18 @@ from difflab.core.wording import names_problem
 from difflab.errors import InputError
 from difflab.lab.compare import CompareOptions
 from difflab.lab.compare import compare as compared
-from difflab.lab.domain.compare import DomainOptions, compare_domain
 from difflab.lab.problems.library import problem
 from difflab.lab.recommend import recommend
 from difflab.lab.record import Comparison
 from difflab.lab.side_by_side import SideBySide, compare_stabilised
 from difflab.report.comparison import side_by_side
 from difflab.report.comparison import table as tables
-from difflab.report.domain.result import DomainResult
 from difflab.report.terminal import WIDTH
 
 if TYPE_CHECKING:
     from difflab.graph.function import Function
+    from difflab.lab.domain.compare import DomainOptions
+    from difflab.report.domain.result import DomainResult
 
 __all__ = ["Result", "StabilisedResult", "compare"]
 
@@ -201,6 +201,9 @@ def compare(
     if over is not None:
         if stabilise:
             raise InputError("stabilise is for one point, and over gives a domain")
+        from difflab.lab.domain.compare import compare_domain
+        from difflab.report.domain.result import DomainResult
+
         return DomainResult.of(
             compare_domain(
                 expression,
