@@ -77,6 +77,11 @@ BENCHMARKS: Mapping[str, Benchmark] = {
             "difflab.bench.accuracy",
         ),
         Benchmark(
+            "precision",
+            "Error reached against seconds spent, for every method, at your formula and point.",
+            "difflab.bench.precision",
+        ),
+        Benchmark(
             "swell",
             "Expression size against depth: written out, simplified, shared, and both AD modes.",
             "difflab.bench.swell",

@@ -214,7 +214,8 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
 
     families = list(dict.fromkeys(str(row["family"]) for row in rows))
     with style():
-        canvas = Figure(figsize=(max(0.8 + 4.2 * len(families), 7.2), 5.0))
+        several = len(families) > 1
+        canvas = Figure(figsize=(0.8 + 4.2 * len(families) if several else 8.4, 5.0))
         titled(
             canvas,
             "expression swell: operations of the derivative against depth",
@@ -222,7 +223,8 @@ def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
             "computed once · × SymPy timed out",
         )
         panels = canvas.subplots(1, len(families), squeeze=False)[0]
-        canvas.subplots_adjust(left=0.04, right=0.888, bottom=0.1, top=0.815, wspace=0.7)
+        left, right = (0.04, 0.888) if several else (0.065, 0.77)
+        canvas.subplots_adjust(left=left, right=right, bottom=0.1, top=0.815, wspace=0.7)
         for axes, family in zip(panels, families, strict=True):
             _panel(axes, [row for row in rows if row["family"] == family])
         return saved(canvas, kind)

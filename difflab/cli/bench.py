@@ -93,6 +93,33 @@ def accuracy(
     _run("accuracy", module, tasks, output, form)
 
 
+def precision(
+    expression: Annotated[
+        str, typer.Argument(metavar="[EXPR]", help="By default the paper's Figure 3 at x = 0.2.")
+    ] = "",
+    at: PointOption = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Only these; by default all, and installed peers."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    from difflab.bench import precision as module
+    from difflab.methods.registry import select
+
+    case = _accuracy_case(
+        read_expression(expression) if expression else _FIGURE_3,
+        at or [],
+        figure_3=not expression,
+    )
+    chosen = select(parse_names(methods) or "all")
+    tasks = module.tasks(case, chosen, timeout, per_decade=2 if quick else 8)
+    _run("precision", module, tasks, output, form)
+
+
 def adbench(
     data: Annotated[
         Path, typer.Option(metavar="DIR", help="The folder `data` of Microsoft ADBench.")
@@ -443,6 +470,7 @@ _OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] 
     "gradbench": (gradbench, None),
     "graders": (graders, None),
     "peers": (peers, ExpressionCommand),
+    "precision": (precision, ExpressionCommand),
     "problems": (problems, None),
     "swell": (swell, None),
 }

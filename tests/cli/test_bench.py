@@ -49,6 +49,25 @@ def test_accuracy_chooses_a_point_where_none_is_given(difflab, tmp_path):
     assert rows_of(tmp_path / "accuracy.csv")[0]["point"].startswith("x = ")
 
 
+def test_precision_of_an_expression_at_a_point(difflab, tmp_path):
+    arguments = ("precision", "-x^3", "--at", "x=2", "--methods", "reverse", "--quick")
+    result = difflab("bench", *arguments, "-o", "new")
+    assert result.code == 0
+    assert result.out.splitlines() == ["new/precision.svg", "new/precision.csv"]
+    rows = {row["method"]: row for row in rows_of(tmp_path / "new/precision.csv")}
+    assert float(rows["reverse"]["relative_error"]) == 0
+    assert len(rows) == 7
+
+
+def test_swell_of_a_recurrence(difflab, tmp_path):
+    arguments = ("--repeat", "y = y*y", "--depth", "2,3", "--timeout", "60", "-o", "new")
+    assert difflab("bench", "swell", *arguments).code == 0
+    rows = rows_of(tmp_path / "new/swell.csv")
+    assert {(row["family"], row["depth"]) for row in rows} == {("y = y*y", "2"), ("y = y*y", "3")}
+    (tree,) = [r for r in rows if (r["series"], r["depth"]) == ("function tree", "3")]
+    assert tree["operations"] == "7"  # y to the eighth, written out
+
+
 def test_memory_of_chains(difflab, tmp_path, monkeypatch):
     monkeypatch.setattr("difflab.bench.memory.LENGTHS", (9, 16, 10**9))
     result = difflab("bench", "memory", "--quick", "-o", "new")
@@ -77,6 +96,8 @@ def test_a_second_expression_is_added_to_the_same_data(difflab, tmp_path):
         (["accuracy", "x*y", "--at", "x=1"], "no value is given for the input y"),
         (["accuracy", "x", "--at", "x=1,z=2"], "no input 'z'"),
         (["swell", "-o", "/proc/none"], "cannot write"),
+        (["precision", "abs(x)", "--at", "x=0"], "choose another point"),
+        (["precision", "x^2", "--methods", "revers"], "did you mean reverse"),
         (["swell", "--depth", "1:3"], "without a recurrence"),
         (["swell", "--repeat", "4*y"], "a definition of one name"),
         (["swell", "--repeat", "y = 4*y", "--depth", "3:1"], "ends before it begins"),

@@ -36,7 +36,7 @@ LAYOUT = provenance.layout(
     key=("family", "n", "m", "method"),
 )
 
-DEFAULT = "x: [n]; W: [m, n]; tanh(W@x)"
+DEFAULT = "x: [n]; W: [m, n]; tanh(W@x/n)"
 """A layer of a neural network: m outputs, and n + m·n inputs."""
 
 

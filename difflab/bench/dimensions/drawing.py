@@ -183,7 +183,8 @@ def _map(axes: Axes, found: Mapping[tuple[int, int], Mapping[str, Cost]], calls:
             place = corner[0] + 0.5, corner[1] + 0.5
             box = {"facecolor": style_of(name).colour, "edgecolor": "none", "pad": 1.5}
             axes.text(
-                *place, shorten(clean(name), 14), ha="center", va="center", fontsize=6.2,
+                *place, shorten(clean(name), 14), ha="center", va="center",
+                fontsize=min(7.0, 30 / len(n_sizes)),
                 color="white", bbox=box,
             )  # fmt: skip
 

@@ -29,7 +29,6 @@ TOLERANCE = 1e-5
 """Relative error of J v from which a method is not timed; its cause is no rounding."""
 
 SEED = 0
-_BUDGET = 0.1  # seconds of samples of one call; a family has many sizes
 
 Row = dict[str, Cell]
 Array = NDArray[float64]
@@ -120,7 +119,7 @@ def _work(found: measure.MethodAnswer, function: Function) -> Row:
 def _timed(rows: dict[str, Row], calls: dict[str, measure.MethodCall]) -> dict[str, Row]:
     """Return the rows with the cost of a call, sampled in turns."""
     timed: dict[str, Row] = {}
-    costs = measure.in_turns(list(calls.values()), _BUDGET)
+    costs = measure.in_turns(list(calls.values()))
     for name, cost in zip(calls, costs, strict=True):
         if isinstance(cost, measure.CallCost):
             timed[name] = rows[name] | {

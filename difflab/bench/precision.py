@@ -1,0 +1,324 @@
+"""Work against precision: the error that each method reaches and the seconds that it spends.
+
+The diagram by which numerical methods are chosen (Hairer, Nørsett & Wanner 1993, II.10): on
+logarithmic axes, lower is more accurate and further left is faster. A difference formula of higher
+order evaluates the function more often and reaches a smaller error at its best step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy import float64
+from numpy.typing import NDArray
+
+from difflab.bench.accuracy import AccuracyCase, steps
+from difflab.bench.dimensions.drawing import style_of
+from difflab.bench.pictures import ORANGE
+from difflab.core.quantities import error as error_text
+from difflab.core.quantities import seconds
+from difflab.lab import measure, provenance
+from difflab.lab.outcomes import outcome
+from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
+from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.style import clean, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FORMULAS", "LAYOUT", "CentralFormula", "draw", "front", "tasks"]
+
+Array = NDArray[float64]
+
+LAYOUT = provenance.layout(
+    {
+        "expression": str,
+        "point": str,
+        "method": str,
+        "status": str,
+        "message": str,
+        "step": float,
+        "evaluations": int,
+        "absolute_error": float,
+        "relative_error": float,
+        "prepare_seconds": float,
+        "call_seconds": float,
+    },
+    key=("expression", "point", "method"),
+)
+
+SEED = 0
+_EXACT = 2.0**-54  # relative error that stands for zero: below half a spacing
+
+
+def central_weights(pairs: int) -> Array:
+    r"""Return the weights of f(x + kh) - f(x - kh), k = 1 … p, of the formula of order 2p.
+
+    .. math:: w_k = (-1)^{k+1} \frac{(p!)^2}{k\,(p-k)!\,(p+k)!}
+
+    Source: Fornberg, Math. Comp. 51, 1988.
+
+    Examples
+    --------
+    >>> central_weights(2) * 12
+    array([ 8., -1.])
+    """
+    k = np.arange(1, pairs + 1)
+    order = k[:, None]
+    moments: Array = order.T ** (2 * order - 1.0)
+    return np.linalg.solve(moments, np.eye(pairs)[0] / 2)
+
+
+@dataclass(frozen=True)
+class CentralFormula:
+    """The central difference formula of order 2p, as a method, at a given step."""
+
+    pairs: int
+    step: float = 1e-3
+    family: Family = Family.NUMERIC
+    orders: tuple[int, ...] = (1,)
+    summary: str = "a central difference at its best step"
+
+    @property
+    def name(self) -> str:
+        """Its name in the rows."""
+        return f"central, order {2 * self.pairs}"
+
+    def missing(self) -> None:
+        """Return None: it needs nothing."""
+
+    def prepare(self, problem: Problem) -> Prepared:
+        """Return the formula for a function."""
+        return _PreparedFormula(problem, central_weights(self.pairs), self.step)
+
+
+@dataclass(frozen=True)
+class _PreparedFormula:
+    problem: Problem
+    weights: Array
+    step: float
+    size: None = None
+    operations: None = None
+
+    def __call__(self, x: Array) -> Estimate:
+        multiples = np.arange(1, self.weights.size + 1) * self.step
+        moves = multiples[:, None, None] * np.eye(x.size)
+        points = np.concatenate([x + moves, x - moves]).reshape(-1, x.size)
+        values = np.asarray(self.problem.values(points), dtype=float64)
+        above, below = values.reshape(2, self.weights.size, x.size, -1)
+        slopes = np.tensordot(self.weights, above - below, 1) / self.step
+        return Estimate(slopes.T, None, len(points))
+
+
+FORMULAS = tuple(CentralFormula(pairs) for pairs in (1, 2, 3, 4, 6, 8))
+"""Formulas of order 2 to 16, whose work grows and whose error falls."""
+
+
+def tasks(
+    case: AccuracyCase, methods: Sequence[Method], timeout: float = 10.0, *, per_decade: int = 8
+) -> Iterator[Task]:
+    """Yield one task for each method, and one for each difference formula at its best step.
+
+    Parameters
+    ----------
+    case : AccuracyCase
+        The function, the point, and the true Jacobian.
+    methods : sequence of Method
+        The methods.
+    timeout : float
+        Seconds for preparing and calling one method.
+    per_decade : int
+        How many steps of a decade the formulas try.
+    """
+    every = [*FORMULAS, *methods]
+    meter = _Meter(case, every, timeout, steps(per_decade))
+    for method in every:
+        own = None if isinstance(method, CentralFormula) else method
+        stated = provenance.source(own, uses=("mpmath",), target="auto", timeout=timeout, seed=SEED)
+        key: dict[str, Cell] = {"expression": case.text, "point": case.where, "method": method.name}
+        yield Task(key, partial(meter.row, method.name), stated)
+
+
+class _Best(NamedTuple):
+    """A formula at its best step, and the error there."""
+
+    formula: CentralFormula
+    error: float
+
+
+@dataclass
+class _Meter:
+    """Measures all methods together: errors first, then times in turns."""
+
+    case: AccuracyCase
+    methods: Sequence[Method]
+    timeout: float
+    grid: Sequence[float]
+    _rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
+
+    def row(self, name: str) -> dict[str, Cell]:
+        if not self._rows:
+            with np.errstate(all="ignore"):
+                self._rows = self._measured()
+        return self._rows[name]
+
+    def _measured(self) -> dict[str, dict[str, Cell]]:
+        function = self.case.function
+        problem = Problem(
+            function.values, function.n, function.m, function, timeout=self.timeout, often=True
+        )
+        rows: dict[str, dict[str, Cell]] = {}
+        calls: dict[str, measure.MethodCall] = {}
+        for method in self.methods:
+            try:
+                best = self._best(method, problem) if isinstance(method, CentralFormula) else None
+                found = measure.answer(best.formula if best else method, problem, self.case.point)
+                error = best.error if best else self._error(found.estimate)
+                rows[method.name] = self._row(found, error)
+                if best is not None:
+                    rows[method.name]["step"] = best.formula.step
+                calls[method.name] = found.call
+            except (Exception, SystemExit) as error:  # another package's method may fail in any way
+                rows[method.name] = dict(outcome(error)._asdict())
+        costs = measure.in_turns(list(calls.values()))
+        for name, cost in zip(calls, costs, strict=True):
+            if isinstance(cost, measure.CallCost):
+                rows[name]["call_seconds"] = cost.seconds
+                rows[name]["repetitions"] = len(cost.samples)
+                rows[name]["spread"] = measure.spread(cost.samples)
+            else:
+                rows[name] |= outcome(cost)._asdict()
+        return rows
+
+    def _best(self, formula: CentralFormula, problem: Problem) -> _Best:
+        """Return the formula with the step of the smallest error.
+
+        Single steps reach a small error by chance, so the median of three neighbours counts.
+        """
+        tried = [CentralFormula(formula.pairs, step) for step in self.grid]
+        errors = np.array([self._error(one.prepare(problem)(self.case.point)) for one in tried])
+        errors[~np.isfinite(errors)] = np.inf
+        medians = [float(np.median(errors[max(k - 1, 0) : k + 2])) for k in range(errors.size)]
+        k = int(np.argmin(medians))
+        return _Best(tried[k], medians[k])
+
+    def _error(self, estimate: Estimate) -> float:
+        truth = self.case.jacobian
+        found = np.asarray(estimate.value, dtype=float64).reshape(truth.shape)
+        return float(np.max(np.abs(found - truth)))
+
+    def _row(self, found: measure.MethodAnswer, error: float) -> dict[str, Cell]:
+        scale = float(np.max(np.abs(self.case.jacobian)))
+        row: dict[str, Cell] = {"status": "ok", "prepare_seconds": min(found.prepare_samples)}
+        if not np.isfinite(error):
+            return row | {"status": "failed", "message": "its derivative is not finite"}
+        row["evaluations"] = found.estimate.evaluations
+        return row | {"absolute_error": error, "relative_error": error / scale if scale else None}
+
+
+def front(points: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Return the names that no other beats in both seconds and error, fastest first.
+
+    Examples
+    --------
+    >>> front({"a": (1.0, 1e-8), "b": (2.0, 1e-15), "c": (3.0, 1e-9)})
+    ['a', 'b']
+    """
+    kept: list[str] = []
+    for name in sorted(points, key=lambda name: points[name]):
+        if not kept or points[name][1] < points[kept[-1]][1]:
+            kept.append(name)
+    return kept
+
+
+# --- the picture -----------------------------------------------------------------------------
+
+
+def draw(rows: Sequence[SweepRow], kind: str = "svg") -> bytes:
+    """Draw the error that every method reaches against the seconds that it spends.
+
+    Parameters
+    ----------
+    rows : sequence of row
+        Rows of `LAYOUT` of one function at one point.
+    kind : {"svg", "png", "pdf"}
+        The format.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
+    from matplotlib.figure import Figure
+
+    with style():
+        canvas = Figure(figsize=(12.2, 7.0))
+        titled(
+            canvas,
+            "work against precision",
+            f"{shorten(clean(str(rows[0]['expression'])), 90)} "
+            f"at {shorten(clean(str(rows[0]['point'])), 50)} · "
+            "filled: a call · hollow: preparing and one call · stepped: nothing is better in both",
+        )
+        axes = canvas.add_axes((0.07, 0.13, 0.69, 0.75))
+        _points(axes, rows)
+        absent = [row for row in rows if row["status"] != "ok"]
+        text = "\n".join(
+            shorten(clean(f"{row['method']}: {row['message']}"), 150) for row in absent
+        )
+        canvas.text(0.012, 0.008, text, fontsize=8, color=FAINT, va="bottom", parse_math=False)
+        return saved(canvas, kind)
+
+
+def _points(axes: Axes, rows: Sequence[SweepRow]) -> None:
+    answered = {str(row["method"]): row for row in rows if row["status"] == "ok"}
+    spent = {name: float(row["call_seconds"] or 0) for name, row in answered.items()}
+    reached = {
+        name: max(float(row["relative_error"] or row["absolute_error"] or 0), _EXACT)
+        for name, row in answered.items()
+    }
+    axes.set(xscale="log", yscale="log")
+    axes.set_xlabel("time")
+    axes.set_ylabel("relative error of the derivative")
+    axes.grid(visible=True)
+    axes.xaxis.set_major_formatter(lambda t, _: seconds(t).replace(".00", "").replace(".0", ""))
+    axes.yaxis.set_major_formatter(lambda e, _: error_text(e))
+    formulas = [one.name for one in FORMULAS if one.name in answered]
+    axes.plot([spent[n] for n in formulas], [reached[n] for n in formulas], "-", color=ORANGE, lw=1)
+    for name, row in answered.items():
+        look = style_of(name)
+        colour, shape = (ORANGE, "o") if name in formulas else (look.colour, look.marker)
+        once = spent[name] + float(row["prepare_seconds"] or 0)
+        height = reached[name]
+        axes.plot([spent[name], once], [height] * 2, ":", color=colour, lw=0.9)
+        axes.plot(once, height, shape, mfc="none", mec=colour, ms=6)
+        axes.plot(spent[name], height, shape, color=colour, mec=INK, mew=0.5, ms=7, zorder=3)
+    axes.set_ylim(bottom=_EXACT / 50)  # room for the labels of several exact methods
+    best = front({name: (spent[name], reached[name]) for name in answered})
+    axes.step(
+        [spent[n] for n in best],
+        [reached[n] for n in best],
+        where="post",
+        color=INK,
+        lw=1,
+        zorder=1,
+    )
+    if not answered:
+        return
+    edge = axes.get_xlim()[1]
+    labels = [
+        Label(
+            f"{clean(name)}: {error_text(reached[name])} in {seconds(spent[name])}",
+            edge,
+            reached[name],
+            ORANGE if name in formulas else style_of(name).colour,
+        )
+        for name in answered
+    ]
+    axes.set_xlim(axes.get_xlim()[0], edge)
+    label_ends(axes, labels)
