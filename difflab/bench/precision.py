@@ -8,7 +8,7 @@ order evaluates the function more often and reaches a smaller error at its best 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,7 @@ from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance
 from difflab.lab.outcomes import outcome
 from difflab.lab.sweep import Cell, SweepRow, Task
+from difflab.methods.deadline import Deadline
 from difflab.methods.protocol import Estimate, Family, Method, Prepared, Problem
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
 from difflab.report.style import clean, shorten
@@ -182,7 +183,8 @@ class _Meter:
                 rows[method.name] = self._row(found, error)
                 if best is not None:
                     rows[method.name]["step"] = best.formula.step
-                calls[method.name] = found.call
+                # The first call may compile: calls have a time limit of their own.
+                calls[method.name] = replace(found.call, deadline=Deadline(self.timeout))
             except (Exception, SystemExit) as error:  # another package's method may fail in any way
                 rows[method.name] = dict(outcome(error)._asdict())
         costs = measure.in_turns(list(calls.values()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from difflab.lab.effort import Effort
 from difflab.lab.outcomes import outcome
 from difflab.lab.sweep import Cell
 from difflab.methods.automatic import AutomaticDerivative
+from difflab.methods.deadline import Deadline
 from difflab.methods.differentiate import differentiate
 from difflab.methods.protocol import Method, Problem
 
@@ -43,7 +44,7 @@ class FamilyMeter:
     family : Family
     methods : sequence of Method
     timeout : float
-        Seconds for preparing and calling one method.
+        Seconds for preparing and first calling one method, and for its timed calls.
     """
 
     family: Family
@@ -84,7 +85,8 @@ class FamilyMeter:
                 found = measure.answer(effort.stoppable(method), problem, x)
                 rows[method.name] = {**known, **judge.judged(found), **_work(found, function)}
                 if rows[method.name]["status"] == "ok":
-                    calls[method.name] = found.call
+                    # The first call may compile: calls have a time limit of their own.
+                    calls[method.name] = replace(found.call, deadline=Deadline(self.timeout))
             except (Exception, SystemExit) as error:  # another package's method may fail in any way
                 if isinstance(error, MethodTimeout):
                     self._timeouts.setdefault(method.name, []).append((n, m, str(error)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
 import subprocess
+from base64 import b64encode
 
 import numpy as np
 import pytest
@@ -151,6 +153,14 @@ def test_the_users_text_is_escaped_and_nothing_is_loaded():
     assert "c&lt;p&gt;u" in text
     assert not re.search(r"(?:src|href)=\"(?!data:)", text)
     assert set(data_of(text)["colours"]) == {row["method"] for row in rows}
+
+
+def test_the_policy_allows_the_pages_own_script_only():
+    text = page(picture_rows())
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert "default-src 'none'; style-src 'unsafe-inline'; img-src data:;" in text
+    assert f"; script-src 'sha256-{digest}'\"" in text
 
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
