@@ -25,6 +25,7 @@ from difflab.language import parse
 from difflab.methods.protocol import Problem
 from difflab.methods.symbolic.method import SYMBOLIC, SymbolicDerivative
 from difflab.report.canvas import FAINT, INK, Label, label_ends, saved, style, titled
+from difflab.report.style import clean, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -234,7 +235,9 @@ def _panel(axes: Axes, rows: Sequence[SweepRow]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set(yscale="log")
-    axes.set_title(str(rows[0]["title"]), loc="left", fontsize=10, parse_math=False)
+    axes.set_title(
+        shorten(clean(str(rows[0]["title"])), 70), loc="left", fontsize=10, parse_math=False
+    )
     axes.set_xlabel("depth")
     axes.xaxis.set_major_locator(MaxNLocator(7, integer=True))
     axes.grid(visible=True)
