@@ -161,6 +161,26 @@ def test_lanczos1_has_its_certified_residual() -> None:
         assert mpmath.nstr(total, 8) == mpmath.nstr(mpmath.mpf(one.header["optimum"]), 8)
 
 
+def test_solutions_have_the_stated_optimum() -> None:
+    found = [one for one in EVERY if one.certified and one.set != "nist"]
+    assert len(found) >= 8
+    for one in found:
+        value = float(one.function(**one.certified))
+        assert value == pytest.approx(float(one.header["optimum"]), abs=1e-12), one.name
+
+
+def test_no_value_is_below_the_stated_minimum() -> None:
+    """Of functions of two inputs, on a grid over their ranges."""
+    stated = [one for one in dl.problems(["global"], inputs=(2, 2)) if "optimum" in one.header]
+    stated = [one for one in stated if one.domain]
+    assert len(stated) >= 40
+    for one in stated:
+        axes = [np.linspace(*one.domain[name], 60) for name in one.function.inputs]
+        values = one.function(*(side.ravel() for side in np.meshgrid(*axes)))
+        optimum = float(one.header["optimum"])
+        assert np.nanmin(values) >= optimum - 1e-6 * (1 + abs(optimum)), one.name
+
+
 def test_filters() -> None:
     small = dl.problems(["mgh", "nist"], inputs=(2, 3))
     assert {one.set for one in small} == {"mgh", "nist"}
