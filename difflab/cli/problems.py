@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,7 @@ difflab problems --kind ode --export problems
 difflab compare problem:mgh/powell-badly-scaled
 """
 
+_LEAST_NAME = 12  # characters of a name in a list, however narrow the terminal is
 _HEADINGS = ("problem", "name", "kind", "inputs", "outputs", "formula", "source", "licence")
 
 
@@ -68,34 +70,57 @@ def problems(
     """
     destination = None if output is None else check_destination(output)
     chosen = report_format(form, destination, ProblemsFormat)
-    from difflab.lab.problems.library import problem
-
-    filtered = name or sets or kinds or inputs
-    if name is None:
-        found = chosen_problems(sets, kinds, inputs)
-    elif sets or kinds or inputs:
+    filtered = bool(sets or kinds or inputs)
+    if name is not None and filtered:
         raise InputError(
             "a name and filters exclude each other", hint=f"write difflab problems {name}"
         )
+    if name is None:
+        found = chosen_problems(sets, kinds, inputs)
     else:
+        from difflab.lab.problems.library import problem
+
         found = [problem(name)]
     if export is not None:
         _export(found, export)
-    elif chosen is ProblemsFormat.JSON:
+    elif name is not None:
+        deliver(_shown(found[0], chosen), destination)
+    else:
+        deliver(_listed(found, chosen, filtered, to_file=output is not None), destination)
+
+
+def _shown(one: Problem, form: ProblemsFormat) -> str:
+    """Return all that is known of a problem."""
+    if form is not ProblemsFormat.JSON:
+        return one.content if form is ProblemsFormat.TABLE else _csv([one])
+    from difflab.core import strict_json
+
+    return strict_json.dumps(one.to_dict()) + "\n"
+
+
+def _listed(
+    found: Sequence[Problem], form: ProblemsFormat, filtered: bool, *, to_file: bool
+) -> str:
+    """Return a list of problems, or without a filter the table of the sets."""
+    if form is ProblemsFormat.CSV:
+        return _csv(found)
+    if form is ProblemsFormat.JSON:
         from difflab.core import strict_json
 
-        listed = found[0].to_dict() if name else [_entry(one) for one in found]
-        deliver(strict_json.dumps(listed) + "\n", destination)
-    elif chosen is ProblemsFormat.CSV:
-        from difflab.core.table import csv_text
+        return strict_json.dumps([_entry(one) for one in found]) + "\n"
+    if filtered:
+        closing = f"{len(found):,} problems; `difflab problems NAME` shows one"
+        return f"{_table(found, screen(to_file=to_file)['width'])}\n\n{closing}\n"
+    from difflab.report.terminal import draw
 
-        rows = [list(map(str, _entry(one).values())) for one in found]
-        deliver(csv_text([_HEADINGS, *rows]), destination)
-    elif name:
-        deliver(found[0].content, destination)
-    else:
-        table = _table(found) if filtered else _sets(found)
-        _deliver_table(table, len(found), bool(filtered), destination)
+    closing = f"{len(found):,} problems; `difflab problems --set NAME` lists a set, `--set all` all"
+    return draw([_sets(found), closing], **screen(to_file=to_file))
+
+
+def _csv(found: Sequence[Problem]) -> str:
+    from difflab.core.table import csv_text
+
+    return csv_text([_HEADINGS, *(list(map(str, _entry(one).values())) for one in found)])
 
 
 def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> list[Problem]:
@@ -117,15 +142,6 @@ def chosen_problems(sets: str | None, kinds: str | None, inputs: str | None) -> 
     return found
 
 
-def _deliver_table(table: Table, count: int, filtered: bool, destination: Path | None) -> None:
-    from difflab.report.terminal import draw
-
-    closing = f"{count:,} problems; `difflab problems NAME` shows one"
-    if not filtered:
-        closing = f"{count:,} problems; `difflab problems --set NAME` lists a set, `--set all` all"
-    deliver(draw([table, closing], **screen(to_file=destination is not None)), destination)
-
-
 def _range(text: str | None) -> tuple[int, int] | None:
     """Return the bounds of ``2:10``, ``2:``, ``:10`` or ``5``."""
     if text is None:
@@ -142,15 +158,18 @@ def _entry(one: Problem) -> dict[str, str | int]:
     return dict(zip(_HEADINGS, (*values, one.header["source"], one.header["licence"]), strict=True))
 
 
-def _table(found: Sequence[Problem]) -> Table:
+def _table(found: Sequence[Problem], width: int) -> str:
+    """Return the table of problems; long names are cut, since wrapping 800 lines takes seconds."""
     from difflab.core.table import Column, Table
+    from difflab.report.style import shorten
 
-    columns = (
-        *(Column("problem"), Column("kind")),
-        *(Column("inputs", right=True), Column("outputs", right=True)),
-        Column("name", wrap=True),
-    )
-    return Table(columns, [(one.name, one.kind, one.n, one.m, one.title) for one in found])
+    right = partial(Column, right=True)
+    columns = (Column("problem"), Column("kind"), right("inputs"), right("outputs"), Column("name"))
+    cells = [(one.name, one.kind, one.n, one.m) for one in found]
+    used = len(Table(columns[:-1], cells).text().split("\n", 1)[0].rstrip()) + 2
+    room = max(width - used, _LEAST_NAME)
+    rows = [(*line, shorten(one.title, room)) for line, one in zip(cells, found, strict=True)]
+    return Table(columns, rows).text()
 
 
 def _sets(found: Sequence[Problem]) -> Table:
