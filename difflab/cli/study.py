@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from difflab.cli.output import ProgressLine, check_destination, emit, say, write
 from difflab.core.wording import counted
 
 if TYPE_CHECKING:
+    from difflab.lab.study.cluster import Cluster
     from difflab.lab.study.run import Plan
     from difflab.lab.study.store import Store
 
@@ -61,33 +63,49 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only count the records, and those left.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Judge on a local Dask cluster of N processes."),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="tcp://…", help="Use a running Dask cluster.")
+    ] = None,
 ) -> int:
     """Compute the records that STORE lacks; run it again to resume."""
     from difflab.lab.study.study import read
 
     described = read(Path(file))
     path = check_destination(output or str(Path(file).with_suffix(".db")))
-    from difflab.lab.study.run import plan
+    with ExitStack() as stack:
+        cluster = None
+        if workers is not None or scheduler is not None:
+            from difflab.lab.study.cluster import opened
 
-    planned = plan(described)
-    if dry_run:
-        emit(_counted(planned, path))
-        return 0
-    from difflab.lab.study.store import Store
+            cluster = stack.enter_context(opened(workers, scheduler))
+        from difflab.lab.study.run import plan
 
-    with Store(path, new=True) as store:
-        _run(store, planned)
+        planned = plan(described, None if cluster is None else cluster.sources(described.cases))
+        if dry_run:
+            emit(_counted(planned, path))
+            return 0
+        from difflab.lab.study.store import Store
+
+        store = stack.enter_context(Store(path, new=True))
+        _run(store, planned, cluster)
     say(f"{path} has {counted(len(planned.keys), 'record')} of this study")
     return 0
 
 
-def _run(store: Store, planned: Plan) -> None:
+def _run(store: Store, planned: Plan, cluster: Cluster | None) -> None:
     """Run a study with progress; after Ctrl-C, report what is kept and how to resume."""
     from difflab.lab.study.run import run
 
     progress = ProgressLine()
     try:
-        run(store, planned, progress, say)
+        if cluster is None:
+            run(store, planned, progress, say)
+        else:
+            cluster.run(store, planned, progress, say)
     except KeyboardInterrupt:
         progress.clear()
         say(f"stopped; the records are kept in {store.path}; run the same command again to resume")

@@ -14,9 +14,9 @@ from difflab.lab.study.timing import Times, timed
 from difflab.lab.study.versions import other_sources, records_of_version
 from difflab.lab.sweep import Progress
 
-__all__ = ["Left", "Plan", "Work", "plan", "run", "unclaimed"]
+__all__ = ["POLL", "Left", "Plan", "Work", "plan", "run", "unclaimed"]
 
-_POLL = 0.5  # seconds between two looks at cases that another process has claimed
+POLL = 0.5  # seconds between two looks at cases that another process has claimed
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,12 @@ def unclaimed(
     owner: Owner,
     works: Sequence[Work],
     notify: Callable[[str], None] = lambda _: None,
+    idle: Callable[[], None] = lambda: sleep(POLL),
 ) -> Iterator[tuple[Work, list[str]]]:
     """Claim and yield the cases of which records are missing, with the missing keys.
 
     Those that another process has claimed come last: each is claimed when that process ends
-    without it.
+    without it, and `idle` is called until then.
     """
     pending, told = list(works), False
     while pending:
@@ -138,7 +139,7 @@ def unclaimed(
             if not told:
                 notify("another process computes the rest; waiting for it (Ctrl-C to stop)")
                 told = True
-            sleep(_POLL)
+            idle()
         pending = others
 
 
