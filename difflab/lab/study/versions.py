@@ -7,6 +7,7 @@ nothing but ``difflab compare --format json``.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from difflab.lab.provenance import source
 from difflab.methods.registry import select
 print(json.dumps({method.name: source(method) for method in select(sys.argv[1:])}))
 """
+_PATHS = ("PYTHONPATH", "PYTHONHOME")
 _OVERHEAD = 60.0  # seconds to start a version, beside the time limits of its methods
 
 
@@ -42,7 +44,7 @@ def other_sources(name: str, interpreter: Path, cases: Sequence[Case]) -> dict[s
         The interpreter does not run a difflab with these methods.
     """
     methods = dict.fromkeys(m for case in cases if case.version == name for m in case.methods)
-    done = _run([str(interpreter), "-c", _SOURCES, *methods], _OVERHEAD)
+    done = _run([*_start(interpreter), "-c", _SOURCES, *methods], _OVERHEAD)
     try:
         found = json.loads(done.stdout)
     except ValueError:
@@ -86,7 +88,7 @@ def records_of_version(
 
     Each repeat is a process of its own; its samples are a block without a yardstick.
     """
-    arguments = [str(interpreter), "-m", "difflab", *command(case, [*wanted])]
+    arguments = [*_start(interpreter), "-m", "difflab", *command(case, [*wanted])]
     place = arguments.index("--")
     arguments[place:place] = ["--format", "json"]
     found, times = Judged(None), {name: Times() for name in wanted}
@@ -107,6 +109,14 @@ def records_of_version(
     return records(study, case, found, timed, wanted, known)
 
 
+def _start(interpreter: Path) -> list[str]:
+    """Return the arguments that start an interpreter with the packages of its environment only.
+
+    Without ``-P`` a checkout of difflab in the current folder would be imported instead.
+    """
+    return [str(interpreter), "-P"]
+
+
 def _run(arguments: Sequence[str], timeout: float) -> Any:
     """Run a program; one that ends in no time is a failed one."""
     try:
@@ -117,6 +127,7 @@ def _run(arguments: Sequence[str], timeout: float) -> Any:
             errors="replace",
             timeout=timeout,
             stdin=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name not in _PATHS},
             check=False,
         )
     except subprocess.TimeoutExpired:
