@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TextIO, TypedDict, TypeVar
 
-from difflab.core.files import reason, write_whole
+from difflab.core.files import check_destination, reason, write_whole
 from difflab.errors import InputError, printable
 from difflab.report.ascii import ascii_text
 
@@ -165,33 +165,6 @@ def _label(text: str) -> str:
     from difflab.report.style import shorten
 
     return shorten(printable(text[:_SEEN] + text[-_SEEN:] if len(text) > 2 * _SEEN else text), 200)
-
-
-def check_destination(name: str) -> Path:
-    """Return the path `name` if a file can be written there, before any work is done.
-
-    Raises
-    ------
-    InputError
-        It is a directory, its directory is missing, or it may not be written.
-    """
-    path = Path(name)
-    if not name:
-        raise InputError("cannot write to a file without a name")
-    try:
-        if path.is_dir():
-            raise InputError(f"cannot write {name!r}: it is a directory")
-        if not path.parent.is_dir():
-            raise InputError(
-                f"cannot write {name!r}: the directory {str(path.parent)!r} does not exist"
-            )
-        target = path if path.exists() else path.parent
-        writable = os.access(target, os.W_OK)
-    except OSError as error:
-        raise InputError(f"cannot write {name!r}: {reason(error)}") from error
-    if not writable:
-        raise InputError(f"cannot write {name!r}: permission denied")
-    return path
 
 
 def check_picture(name: str) -> Path:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from difflab.errors import InputError
 
-__all__ = ["open_regular", "reason", "write_whole"]
+__all__ = ["check_destination", "open_regular", "reason", "write_whole"]
 
 
 def open_regular(name: str | Path) -> BinaryIO:
@@ -33,6 +33,33 @@ def open_regular(name: str | Path) -> BinaryIO:
             hint=None if kind == "a directory" else "write its contents to a file first",
         )
     return path.open("rb")
+
+
+def check_destination(name: str) -> Path:
+    """Return the path `name` if a file can be written there, before any work is done.
+
+    Raises
+    ------
+    InputError
+        It is a directory, its directory is missing, or it may not be written.
+    """
+    path = Path(name)
+    if not name:
+        raise InputError("cannot write to a file without a name")
+    try:
+        if path.is_dir():
+            raise InputError(f"cannot write {name!r}: it is a directory")
+        if not path.parent.is_dir():
+            raise InputError(
+                f"cannot write {name!r}: the directory {str(path.parent)!r} does not exist"
+            )
+        target = path if path.exists() else path.parent
+        writable = os.access(target, os.W_OK)
+    except OSError as error:
+        raise InputError(f"cannot write {name!r}: {reason(error)}") from error
+    if not writable:
+        raise InputError(f"cannot write {name!r}: permission denied")
+    return path
 
 
 def write_whole(contents: Mapping[Path, bytes]) -> None:

@@ -252,7 +252,7 @@ def _moderate(mp: Any, value: Any) -> bool:
 
 def _overflow(mp: Any, name: str, args: tuple[Any, ...]) -> Any:
     """Return the result of an operation on numbers with huge exponents."""
-    if name in ("add", "subtract", "multiply", "divide", "negative", "absolute", "where"):
+    if name in _CHEAP:
         return _CHEAP[name](mp, *args)
     if name == "exp":
         return mp.inf if args[0] > 0 else mp.zero

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from difflab.core.files import reason
+from difflab.core.files import check_destination, reason
 from difflab.core.machine import require_memory
 from difflab.core.wording import counted
 from difflab.errors import InputError
@@ -147,14 +146,11 @@ def _written(
 def _checked_sink(sink: Path) -> str:
     """Return the ending of a sink that can be written."""
     ending = check_ending(sink, "the results")
-    if sink.is_dir():
-        raise InputError(f"cannot write {str(sink)!r}: it is a directory", hint="remove it first")
-    if not sink.parent.is_dir():
+    if ending == ".zarr" and sink.exists():
         raise InputError(
-            f"cannot write {str(sink)!r}: the directory {str(sink.parent)!r} does not exist"
+            f"cannot write {str(sink)!r}: it exists", hint="remove it, or choose another name"
         )
-    if not os.access(sink.parent, os.W_OK):
-        raise InputError(f"cannot write {str(sink)!r}: permission denied")
+    check_destination(str(sink))
     return ending
 
 

@@ -207,7 +207,7 @@ def test_a_file_that_is_no_array(fast, content, message):
 def test_a_file_that_was_cut(fast):
     np.save("in.npy", POINTS)
     Path("in.npy").write_bytes(Path("in.npy").read_bytes()[:-8])
-    with pytest.raises(PointError, match="is not whole: its header announces"):
+    with pytest.raises(PointError, match="its header announces"):
         dl.apply(fast, "in.npy", "out.npy")
 
 
@@ -216,7 +216,7 @@ def test_a_folder_that_is_no_store(fast):
     Path("in.zarr").mkdir()
     with pytest.raises(InputError, match=r"cannot read 'in.zarr' as a Zarr array"):
         dl.apply(fast, "in.zarr", "out.npy")
-    with pytest.raises(InputError, match="it is a directory"):
+    with pytest.raises(InputError, match="it exists"):
         dl.apply(fast, POINTS, "in.zarr")
 
 

@@ -11,7 +11,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from difflab.core.files import open_regular
-from difflab.core.quantities import bytes_text
+from difflab.core.npy_header import read_header
 from difflab.errors import InputError, PointError
 from difflab.interop.large.formats.protocol import (
     ResultLayout,
@@ -73,11 +73,7 @@ def _header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     """
     try:
         with open_regular(path) as file:
-            version = npy.read_magic(file)
-            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, columns_first, dtype = read(file)
-            offset = file.tell()
-            held = file.seek(0, 2) - offset
+            return *read_header(file), file.tell()
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise InputError(f"cannot read {str(path)!r}: {why}") from error
@@ -86,13 +82,6 @@ def _header(path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
             f"{str(path)!r} is not a NumPy array file: {error}",
             hint="write one with numpy.save('x.npy', array)",
         ) from error
-    announced = math.prod(shape) * dtype.itemsize
-    if announced > held and not dtype.hasobject:
-        raise PointError(
-            f"{str(path)!r} is not whole: its header announces {bytes_text(announced)} of data, "
-            f"but {bytes_text(held)} follow"
-        )
-    return shape, columns_first, dtype, offset
 
 
 class NpyResults:
