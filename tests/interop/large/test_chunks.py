@@ -12,6 +12,7 @@ import pytest
 import difflab as dl
 from difflab.errors import InputError, PointError, UnsupportedError
 from difflab.execute import Compiled
+from difflab.execute.targets.numpy.target import NumpyTarget
 from difflab.interop.large import chunks
 
 ROOT = Path(__file__).parents[3]
@@ -289,6 +290,24 @@ def test_chunks_are_whole_blocks_of_the_target():
     source = chunks.opened_points(points_of(100_000), fast.function)
     assert chunks._layout(fast, source, 1).chunk == block
     assert chunks._layout(fast, source, block + 1).chunk == 2 * block
+
+
+def test_the_blocks_are_those_of_one_call(place, monkeypatch):
+    sizes = []
+    block = NumpyTarget._block
+
+    def recorded(self, workspace, inputs, stores, start, stop):
+        sizes.append(stop - start)
+        block(self, workspace, inputs, stores, start, stop)
+
+    monkeypatch.setattr(NumpyTarget, "_block", recorded)
+    fast = dl.compile(dl.parse(FORMULA), target="numpy", packed=True, threads=1)
+    points = points_of(100_001)
+    fast(points)
+    of_one_call, sizes[:] = list(sizes), []
+    # Two blocks at a time: the last two would differ if they were halves of what is left.
+    dl.apply(fast, points, "out.npy", chunk=2 * fast.block(len(points)))
+    assert sizes == of_one_call
 
 
 @pytest.mark.parametrize(
