@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -107,10 +107,10 @@ class Peer:
 
     def version(self) -> str:
         """Return the installed version, or an empty string."""
-        try:
-            return version(self.packages[0])
-        except PackageNotFoundError:
-            return ""
+        for distribution in self.packages:
+            with suppress(PackageNotFoundError):
+                return version(distribution)
+        return ""
 
     def prepare(self, problem: Problem) -> Prepared:
         """Convert the graph and build the derivative there.

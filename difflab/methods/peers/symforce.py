@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from difflab.errors import UnsupportedError
 from difflab.methods.peers.peer import Array, CallAdapter, PeerCall
 from difflab.methods.peers.symengine import Symengine, check_differentiated
 
@@ -49,14 +50,18 @@ class Symforce(Symengine):
         from symforce.values import Values
 
         check_differentiated(self.title, expressions)
-        run = codegen.Codegen(
+        generator = codegen.Codegen(
             inputs=Values(**{str(symbol): symbol for symbol in symbols}),
             outputs=Values(**{f"output{k}": value for k, value in enumerate(expressions)}),
             # The formula is differentiated as it is, not moved away from its singularities.
             config=codegen.PythonConfig(
                 use_numba=False, zero_epsilon_behavior=ZeroEpsilonBehavior.ALLOW
             ),
-        ).lambdify()
+        )
+        try:
+            run = generator.lambdify()
+        except codegen.codegen.CodeGenerationException as error:
+            raise UnsupportedError(f"SymForce generates no code for it: {error}") from error
         return lambda x: np.atleast_1d(np.array(run(*x.tolist()), dtype=float))
 
 

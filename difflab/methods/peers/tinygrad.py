@@ -1,7 +1,6 @@
-"""tinygrad: lazy tensors, compiled kernel by kernel.
+"""tinygrad: lazy tensors, compiled kernel by kernel for its default device.
 
-Where tinygrad finds no device (its processor needs clang), derivatives are computed by its
-interpreter in Python, and are not timed.
+Its inverse trigonometric functions and `erf` are approximations to seven digits.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TINYGRAD"]
 
-INTERPRETER = "PYTHON"
-
 
 class Tinygrad(ArrayPeer):
     """tinygrad's ``gradient`` on its default device, in float64."""
@@ -40,6 +37,7 @@ class Tinygrad(ArrayPeer):
 
     def derivative(self, function: Function, order: int) -> PeerCall:
         """Return a pullback of the function or of its gradient, computed per row."""
+        _check_device()
         flat = self.packed(function)
 
         def row(x: Array, v: Array) -> Array:
@@ -57,11 +55,7 @@ class Tinygrad(ArrayPeer):
         """Return value and gradient under ``TinyJit``; a batch is an axis of the inputs."""
         from tinygrad import Device, TinyJit
 
-        if _device() == INTERPRETER:
-            raise UnsupportedError(
-                "tinygrad finds no device to compile for (the processor needs clang), and its "
-                "interpreter is not timed"
-            )
+        _check_device()
         code = self.written(function)
 
         def both(*tensors: Any) -> Any:
@@ -73,7 +67,7 @@ class Tinygrad(ArrayPeer):
 
         def call(*tensors: Any) -> Any:
             found = jitted(*tensors)
-            Device[_device()].synchronize()
+            Device[Device.DEFAULT].synchronize()
             return found
 
         return self.adapted(function, points, call)
@@ -91,21 +85,22 @@ class Tinygrad(ArrayPeer):
         return _spelling()
 
 
-@cache
-def _device() -> str:
-    """Return the default device, or the interpreter if none works."""
+def _check_device() -> None:
+    """Raise if tinygrad has nothing to compute on."""
     from tinygrad import Device
 
     try:
-        return str(Device.DEFAULT)
-    except RuntimeError:
-        return INTERPRETER
+        Device.DEFAULT  # noqa: B018 - a property that looks for a device
+    except RuntimeError as error:
+        raise UnsupportedError(
+            f"tinygrad finds no device: {error}; for the processor it needs clang"
+        ) from error
 
 
 def _tensor(value: Any) -> Any:
     from tinygrad import Tensor, dtypes
 
-    return Tensor(np.asarray(value, float), dtype=dtypes.float64, device=_device())
+    return Tensor(np.asarray(value, float), dtype=dtypes.float64)
 
 
 def _gradients(y: Any, xs: Sequence[Any], cotangent: Any = None) -> list[Any]:
