@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -26,7 +24,7 @@ from difflab.cli.failures import BAD_INPUT, explained
 from difflab.cli.gpu import gpu
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
-from difflab.cli.output import ReaderGone, emit, say
+from difflab.cli.output import ReaderGone, discard_unwritten, emit, say
 from difflab.cli.problems import EXAMPLES as PROBLEM_EXAMPLES
 from difflab.cli.problems import problems
 from difflab.cli.report import report
@@ -100,7 +98,7 @@ def run(arguments: Sequence[str] | None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (ReaderGone, BrokenPipeError):
-        _discard_output()
+        discard_unwritten(sys.stdout)
         return BROKEN_PIPE
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -129,7 +127,7 @@ def _failed(error: Exception) -> int:
         error = error.__cause__  # typer treats the end of any file as that of the terminal
     message, code = explained(error)
     say(message)
-    _discard_output()
+    discard_unwritten(sys.stdout)
     return code
 
 
@@ -142,14 +140,3 @@ def _interrupted(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _discard_output() -> None:
-    """Discard unwritten output, which would raise again when the process ends."""
-    if sys.stdout is None:
-        return
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -156,8 +156,21 @@ class ProgressLine:
 
 
 def _show(text: str) -> None:
-    with suppress(OSError):
+    try:
         _write(text, sys.stderr)
+    except OSError:
+        discard_unwritten(sys.stderr)
+
+
+def discard_unwritten(stream: TextIO | None) -> None:
+    """Discard what could not be written to a stream, which would fail again at the exit."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _label(text: str) -> str:

@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def test_errors_that_nobody_can_read_change_nothing(command):
     result = command.shell('$difflab compare "x^2" --no-timing --methods forward 2>/dev/full')
     assert result.code == 0
     assert "agree" in result.out
+
+
+def test_progress_that_nobody_can_read_changes_nothing(command):
+    shown = "import difflab.cli.output as o; o.say('1 of 2'); o.emit('done')"
+    result = command.shell(f'{sys.executable} -c "{shown}" 2>/dev/full')
+    assert (result.code, result.out) == (0, "done")
 
 
 def test_a_picture_that_is_too_large_leaves_the_old_one(command, tmp_path):

@@ -48,7 +48,7 @@ def stopped() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def seed() -> Comparison:
-    return compare(SEED, {"x1": 2, "x2": 5})
+    return compare(SEED, {"x1": 2, "x2": 5}, timeout=600.0)  # costs are measured until then
 
 
 # --- the main job ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from difflab.core.files import open_regular, reason
+from difflab.core.wording import names_problem
 from difflab.errors import InputError
 from difflab.lab.study.cases import THIS, Case
 from difflab.lab.study.places import KeyPath, KeyPlaces
@@ -184,8 +185,7 @@ class _Reader:
             missing, given = ("sizes", "families") if families else ("families", "sizes")
             raise self._error((*at, given), f"{given} need {missing}, which the grid lacks")
         for formula in formulas:
-            text = self._checked((*at, "formulas"), partial(_text, formula, self._path.parent))
-            yield _Source(text, formula)
+            yield self._checked((*at, "formulas"), partial(_source, formula, self._path.parent))
         for name, size in product(families, sizes):
             yield self._checked((*at, "families"), partial(_member, name, size))
 
@@ -297,15 +297,18 @@ def _check_target(value: str) -> None:
     check_target(value)
 
 
-def _text(formula: str, folder: Path) -> str:
-    """Return the program that a formula spells: itself, or the content of ``@file``."""
-    if formula.startswith("problem:"):
-        raise InputError(f"{formula!r}: this version of difflab has no library of problems")
+def _source(formula: str, folder: Path) -> _Source:
+    """Return what a formula spells: itself, a problem of the library, or a file's content."""
+    if names_problem(formula):
+        from difflab.lab.problems.library import problem
+
+        found = problem(formula)
+        return _Source(found.text, formula, point=found.start)
     if not formula.startswith("@"):
-        return formula
+        return _Source(formula, formula)
     try:
         with open_regular(folder / formula[1:]) as file:
-            return file.read().decode("utf-8")
+            return _Source(file.read().decode("utf-8"), formula)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {formula[1:]!r}: {error}") from error
 

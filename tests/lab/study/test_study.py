@@ -51,6 +51,13 @@ def test_the_same_case_in_two_grids_is_one_with_the_methods_of_both(tmp_path):
     assert [case.methods for case in study.cases] == [("forward", "reverse")]
 
 
+def test_a_problem_of_the_library_is_compared_at_its_start(tmp_path):
+    text = '[[grid]]\nformulas = "problem:mgh/rosenbrock"\nmethods = ["forward"]\n'
+    (case,) = read(written(tmp_path, text)).cases
+    assert case.formula == "problem:mgh/rosenbrock"
+    assert case.point == {"x1": -1.2, "x2": 1.0}
+
+
 @pytest.mark.parametrize(
     ("change", "line", "says"),
     [
@@ -65,7 +72,7 @@ def test_the_same_case_in_two_grids_is_one_with_the_methods_of_both(tmp_path):
         (("x2 = 5", "x3 = 5"), 5, "grid[0].at"),
         (("x1 = 2", "x1 = -2"), 5, "grid[0].at"),
         (("abs(x1)", "abs((x1"), 4, "grid[0].formulas"),
-        (("abs(x1)*x2", "problem:mgh/rosenbrock"), 4, "no library of problems"),
+        (("abs(x1)*x2", "problem:mgh/rosenbroc"), 4, "there is no problem 'mgh/rosenbroc'"),
         (("at = [{x1 = 2, x2 = 5}]", "over = {x1 = [0, 1]}"), 5, "grid[0].over"),
         (("timing = false", "timing = 1"), 7, "grid[0].timing: true or false is needed"),
         (("timing = false", "timeout = -1"), 7, "grid[0].timeout"),
