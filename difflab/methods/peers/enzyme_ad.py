@@ -2,7 +2,8 @@
 
 JAX traces and compiles the values; Enzyme differentiates the code. It has no second order and no
 batching rule, so that a Jacobian is a pullback per row. Version 0.0.16 gives wrong derivatives of
-`acosh`, `atanh` and `polygamma`, and nan for a product of two elements of an array, one of them 0.
+`acosh`, `atanh` and `polygamma`, and nan for `digamma` and for a product of two elements of an
+array, one of them 0.
 """
 
 from __future__ import annotations

@@ -57,7 +57,8 @@ LACKING = {
 WRONG = {
     "tinygrad": {"acos": 1e-6, "asin": 1e-6, "atan": 1e-6, "erf": 1e-5},  # approximations
     "jacobi": {"mod": math.inf},  # its first step is a quarter of x, over the jump
-    "enzyme-ad": {"acosh": 1.0, "atanh": 4.0, "polygamma": 0.2},  # atanh's has the other sign
+    # The sign of atanh's is wrong, and digamma's is nan.
+    "enzyme-ad": {"acosh": 1.0, "atanh": 4.0, "digamma": 0.0, "polygamma": 0.2},
 }
 ENZYME_AT_ZERO = "[x*y, x + y, exp(x)]"
 """Enzyme turns slices multiplied into a product of elements, whose derivative divides by them."""
@@ -141,7 +142,7 @@ def test_every_elementwise_row_is_right_or_refused(peer: Peer) -> None:
             tolerance = LOOSE.get(peer.name, 1e-11)
             np.testing.assert_allclose(found, [wanted], tolerance, 1e-9, err_msg=name)
         else:
-            assert 1e-9 < error < near, f"{name} is right now"
+            assert not error <= 1e-9 and not error > near, f"{name}: {error}"  # it may be nan
     assert lacking == LACKING[peer.name]
 
 
