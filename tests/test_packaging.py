@@ -20,7 +20,7 @@ PACKAGE = ROOT / "difflab"
 HEAVY = ("numpy", "scipy", "sympy", "mpmath", "matplotlib", "flint")
 
 # Where the name to import is not the name to install.
-DISTRIBUTION = {"cupy": "cupy-cuda12x"}
+DISTRIBUTION = {"cupy": "cupy-cuda12x", "enzyme_ad": "enzyme-ad"}
 
 
 @pytest.fixture(scope="module")
