@@ -18,10 +18,10 @@ from difflab.cli import explain as explaining
 from difflab.cli import fuzz as fuzzing
 from difflab.cli import graph as drawn
 from difflab.cli import trace as traced
-from difflab.cli.bench import bench
+from difflab.cli.bench.commands import bench
+from difflab.cli.bench.gpu import gpu
 from difflab.cli.doctor import doctor
 from difflab.cli.failures import BAD_INPUT, explained
-from difflab.cli.gpu import gpu
 from difflab.cli.methods import methods
 from difflab.cli.options import ExpressionCommand
 from difflab.cli.output import ReaderGone, discard_unwritten, emit, say

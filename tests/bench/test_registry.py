@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from difflab.bench.registry import BENCHMARKS
-from difflab.cli.bench import bench
+from difflab.cli.bench.commands import bench
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

@@ -14,9 +14,9 @@ from time import sleep
 import numpy as np
 import pytest
 
-from difflab.cli.bench import _point_key
+from difflab.cli.bench.points import point_key
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -295,7 +295,7 @@ def test_points_that_differ_anywhere_have_keys_of_their_own() -> None:
     other = large.copy()
     other[2500] = 1e-300
     small = np.array([0.1, 0.2])
-    keys = {_point_key({"x": point}) for point in (large, other, small, np.nextafter(small, 1))}
+    keys = {point_key({"x": point}) for point in (large, other, small, np.nextafter(small, 1))}
     assert len(keys) == 4
     assert max(map(len, keys)) < 80
-    assert _point_key({"x": 2.0, "w": np.array([1.0, 2.5])}) == "x = 2.0, w = [1.0, 2.5]"
+    assert point_key({"x": 2.0, "w": np.array([1.0, 2.5])}) == "x = 2.0, w = [1.0, 2.5]"

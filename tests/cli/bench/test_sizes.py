@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from difflab.cli.families import doubled, integers
+from difflab.cli.bench.sizes import doubled, integers
 from difflab.errors import InputError
 
 FEW = ("--methods", "forward,reverse", "--timeout", "60", "-o", "new")

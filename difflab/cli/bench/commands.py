@@ -1,0 +1,78 @@
+"""``difflab bench NAME``: a subcommand for every benchmark of `difflab.bench.registry`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import typer
+from typer.core import TyperCommand
+
+from difflab.bench.registry import BENCHMARKS, Benchmark
+from difflab.cli.bench.families import dimensions, swell
+from difflab.cli.bench.formulas import accuracy, peers, precision
+from difflab.cli.bench.running import (
+    REPORTS,
+    FolderOption,
+    FormatOption,
+    PictureFormat,
+    QuickOption,
+    run,
+)
+from difflab.cli.bench.suites import adbench, gradbench, graders, problems
+from difflab.cli.options import ExpressionCommand, TimeoutOption
+
+__all__ = ["bench"]
+
+bench = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Run a benchmark; write its picture, and its data as CSV.",
+)
+
+
+def _timed_command(benchmark: Benchmark) -> Callable[..., None]:
+    """Return the subcommand of a benchmark with the options ``quick`` and ``timeout``."""
+
+    def command(
+        output: FolderOption = REPORTS,
+        quick: QuickOption = False,
+        form: FormatOption = PictureFormat.SVG,
+        timeout: TimeoutOption = 10.0,
+    ) -> None:
+        module = benchmark.load()
+        run(benchmark.name, module, module.tasks(quick=quick, timeout=timeout), output, form)
+
+    return command
+
+
+def _untimed_command(benchmark: Benchmark) -> Callable[..., None]:
+    """Return the subcommand of a benchmark with the option ``quick``."""
+
+    def command(
+        output: FolderOption = REPORTS,
+        quick: QuickOption = False,
+        form: FormatOption = PictureFormat.SVG,
+    ) -> None:
+        module = benchmark.load()
+        run(benchmark.name, module, module.tasks(quick=quick), output, form)
+
+    return command
+
+
+_OWN_COMMANDS: Mapping[str, tuple[Callable[..., int | None], type[TyperCommand] | None]] = {
+    "accuracy": (accuracy, ExpressionCommand),
+    "adbench": (adbench, None),
+    "dimensions": (dimensions, ExpressionCommand),
+    "gradbench": (gradbench, None),
+    "graders": (graders, None),
+    "peers": (peers, ExpressionCommand),
+    "precision": (precision, ExpressionCommand),
+    "problems": (problems, None),
+    "swell": (swell, None),
+}
+"""The subcommands with options of their own; those of the other benchmarks are alike."""
+
+for _row in BENCHMARKS.values():
+    _standard = _timed_command if _row.timed else _untimed_command
+    _command, _class = _OWN_COMMANDS.get(_row.name) or (_standard(_row), None)
+    bench.command(_row.name, help=_row.summary, cls=_class)(_command)

@@ -1,0 +1,93 @@
+"""The benchmarks over sizes of a family that the user states."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from difflab.cli.bench.running import (
+    REPORTS,
+    FolderOption,
+    FormatOption,
+    PictureFormat,
+    QuickOption,
+    measured,
+    run,
+)
+from difflab.cli.options import TimeoutOption, expression_key, parse_names, read_expression
+from difflab.cli.output import emit, write_files
+from difflab.errors import InputError
+
+__all__ = ["dimensions", "swell"]
+
+
+def dimensions(
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FAMILY]",
+            help="A formula with the sizes n and m, as in 'x: [n]; W: [m, n]; W@x', or"
+            " module:function of sizes that returns a function and its example arguments.",
+        ),
+    ] = "",
+    n: Annotated[
+        str, typer.Option("--n", metavar="1:4096", help="Sizes, doubled; or a list 1,10,100.")
+    ] = "1:64",
+    m: Annotated[str | None, typer.Option("--m", metavar="1:256", help="Likewise; 1:16.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Only these; by default all, and installed peers."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Run the benchmark of the cost against sizes."""
+    from difflab.bench.dimensions import bench as module
+    from difflab.cli.bench.sizes import size_family, sizes
+    from difflab.methods.registry import select
+
+    chosen = size_family(family or module.DEFAULT)
+    ranges = sizes(chosen.family, n, m)
+    if quick:
+        ranges = ranges[0][:4], ranges[1][:2]
+    chosen.try_smallest(ranges)
+    tasks = module.tasks(chosen.family, ranges, select(parse_names(methods) or "all"), timeout)
+    with chosen.running():
+        rows = measured(output / "dimensions.csv", module, tasks)
+    path, html = output / f"dimensions.{form}", output / "dimensions.html"
+    write_files({path: module.draw(rows, form), html: module.page(rows).encode()})
+    emit("".join(f"{file}\n" for file in (path, html, path.with_suffix(".csv"))))
+
+
+def swell(
+    repeat: Annotated[
+        str | None,
+        typer.Option(metavar="'y = 4*y*(1-y)'", help="A recurrence, in place of the families."),
+    ] = None,
+    depth: Annotated[
+        str | None,
+        typer.Option(metavar="1:40", help="How often it is repeated: a range or a list; 1:16."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Run the benchmark of the size of expressions against the depth."""
+    from difflab.bench import swell as module
+    from difflab.bench.recurrence import recurrence
+    from difflab.cli.bench.sizes import integers
+
+    if repeat is None:
+        if depth is not None:
+            raise InputError("--depth is given without a recurrence", hint="add --repeat")
+        tasks = module.tasks(quick=quick, timeout=timeout)
+    else:
+        text = read_expression(repeat)
+        key, depths = expression_key(text), integers(depth or "1:16")
+        depths = depths[: 1 + len(depths) // 2] if quick else depths
+        tasks = module.tasks({key: depths}, timeout, families={key: recurrence(text)})
+    run("swell", module, tasks, output, form)

@@ -1,0 +1,151 @@
+"""The benchmarks over collections that exist elsewhere, or come with difflab."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from difflab.cli.bench.running import (
+    REPORTS,
+    FolderOption,
+    FormatOption,
+    PictureFormat,
+    QuickOption,
+    drawn,
+    measured,
+)
+from difflab.cli.options import TimeoutOption, parse_names
+from difflab.cli.output import emit, screen, write_files
+from difflab.cli.problems import chosen_problems
+from difflab.errors import InputError
+
+__all__ = ["adbench", "gradbench", "graders", "problems"]
+
+
+def adbench(
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="The folder `data` of Microsoft ADBench.")
+    ],
+    problems: Annotated[
+        str, typer.Option(metavar="gmm,ba,…", help="The problems to measure.")
+    ] = "gmm,ba,lstm,hand",
+    peers: Annotated[
+        str, typer.Option(metavar="jax,…", help="The packages to compare with.")
+    ] = "torch,jax,autograd",
+    large: Annotated[
+        bool, typer.Option("--large", help="Also instances of more than 100,000 points.")
+    ] = False,
+    output: FolderOption = REPORTS,
+    form: FormatOption = PictureFormat.SVG,
+) -> None:
+    """Run Microsoft's ADBench."""
+    from difflab.bench.adbench import bench as module
+    from difflab.bench.adbench.drawing import text
+
+    instances = module.chosen(data, parse_names(problems) or [], large=large)
+    others = parse_names(peers or None) or []
+    tools = ["difflab", *(name for name in others if name != "difflab")]
+    rows = measured(output / "adbench.csv", module, module.tasks(data, instances, tools))
+    emit(text(rows, **screen(usual=110)))
+    path = output / f"adbench.{form}"
+    document = json.dumps(module.document(rows), indent=1, allow_nan=False) + "\n"
+    write_files({path: module.draw(rows, form), path.with_suffix(".json"): document.encode()})
+    emit("".join(f"{path.with_suffix(suffix)}\n" for suffix in (path.suffix, ".json", ".csv")))
+    if any(row["status"] == "wrong" for row in rows):
+        raise typer.Exit(1)
+
+
+def gradbench(
+    checkout: Annotated[
+        Path, typer.Option("--gradbench", metavar="DIR", help="A checkout of GradBench.")
+    ],
+    evals: Annotated[
+        str | None, typer.Option(metavar="gmm,ba,…", help="Only these; by default all.")
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(metavar="jax,…", help="Only these; by default all that can run."),
+    ] = None,
+    published: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="GradBench's branch ci/refs/heads/nightly, to draw."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="The time limit of one answer.")
+    ] = 600.0,
+) -> int:
+    """Run GradBench's evals."""
+    from difflab.bench.gradbench import bench as module
+    from difflab.bench.gradbench.checkout import EVALS, Checkout
+    from difflab.bench.gradbench.drawing import text
+
+    if quick and published is not None:
+        raise InputError("published figures are those of full sizes: leave out --quick")
+    names = parse_names(evals) or list(EVALS)
+    found = Checkout.of(checkout, names)
+    chosen = module.chosen_tools(found, parse_names(tools))
+    tasks = module.tasks(found, names, chosen, published, quick=quick, timeout=timeout)
+    rows = measured(output / "gradbench.csv", module, tasks)
+    emit(text(rows, **screen(usual=110)))
+    drawn(output / f"gradbench.{form}", module, rows)
+    own = [row for row in rows if row["tool"] == "difflab" and row["origin"] == "measured"]
+    return int(any(row["status"] != "ok" for row in own))
+
+
+def graders(
+    output: FolderOption = REPORTS,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One of 23 cases: minutes instead of hours.")
+    ] = False,
+    every: Annotated[
+        int, typer.Option(min=1, metavar="N", help="One of N cases; by default all.")
+    ] = 1,
+    form: FormatOption = PictureFormat.SVG,
+) -> None:
+    """Grade the checkers of gradients."""
+    from difflab.bench.graders import bench as module
+    from difflab.bench.graders.drawing import text
+
+    tasks = module.tasks(quick=quick, every=every)
+    rows = measured(output / "graders.csv", module, tasks)
+    emit(text(rows, **screen(usual=110)))
+    drawn(output / f"graders.{form}", module, rows)
+
+
+def problems(
+    sets: Annotated[
+        str | None, typer.Option("--set", metavar="a,b", help="Only these sets; by default all.")
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option("--kind", metavar="a,b", help="Only these kinds of problem.")
+    ] = None,
+    inputs: Annotated[
+        str | None, typer.Option("--inputs", metavar="LOW:HIGH", help="Only of so many inputs.")
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Only these of `difflab methods`; or peers, or all."),
+    ] = None,
+    output: FolderOption = REPORTS,
+    quick: QuickOption = False,
+    form: FormatOption = PictureFormat.SVG,
+    timeout: TimeoutOption = 10.0,
+) -> int:
+    """Run every method on problems of the library."""
+    from difflab.bench.problems import bench as module
+
+    found = chosen_problems(sets, kinds, inputs)
+    tasks = module.tasks(found, parse_names(methods), quick=quick, timeout=timeout)
+    rows = measured(output / "problems.csv", module, tasks)
+    emit(module.text(rows, **screen(usual=110)))
+    path = output / "problems.html"
+    write_files({path: module.page(rows).encode()})
+    emit(f"{path}\n")
+    drawn(output / f"problems.{form}", module, rows)
+    return int(any(row["verdict"] == "disagree" for row in rows))
