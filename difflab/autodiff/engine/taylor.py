@@ -12,13 +12,13 @@ operation of the function (Griewank & Walther, *Evaluating Derivatives*, 2nd ed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from math import comb
 from typing import Any
 
 from difflab.autodiff.engine.argumentwise import anywhere, recorded_tangent
 from difflab.autodiff.engine.forward import moved_mask, selected_tangent
 from difflab.autodiff.engine.masked import Masked, either, resolved
+from difflab.autodiff.engine.series import Series, is_direct, varies
 from difflab.autodiff.engine.sweep import Sweep, spread
 from difflab.autodiff.engine.template import template
 from difflab.core.primitive import (
@@ -36,48 +36,10 @@ from difflab.graph.composition import composed
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Shape
 from difflab.graph.node import Node
-from difflab.graph.source import NOWHERE
 from difflab.primitives import add
 from difflab.primitives.recurrences import plus
 
 __all__ = ["taylor_terms"]
-
-
-@dataclass(slots=True, eq=False)
-class Series:
-    """The derivatives of one value along a curve; None where one is zero.
-
-    Attributes
-    ----------
-    row : Primitive or None
-        What computes it from `args`; None for given terms and for a derivative.
-    params : Params
-        The row's static parameters.
-    args : list of Series
-        The arguments; of a derivative the series that it is the derivative of.
-    varies : bool
-        Whether any derivative may be other than zero.
-    terms : list of int or None
-        The nodes of the value and the derivatives computed so far.
-    mask : int or None
-        The condition under which the derivatives apply; zero elsewhere.
-    rate : Series or None
-        The series of y′.
-    """
-
-    row: Primitive | None
-    params: Params
-    args: list[Series]
-    varies: bool
-    terms: list[int | None] = field(default_factory=list)
-    mask: int | None = None
-    rate: Series | None = None
-    span: int = NOWHERE
-
-    @property
-    def is_derivative(self) -> bool:
-        """Whether it is the derivative of its only argument."""
-        return self.row is None and bool(self.args)
 
 
 def taylor_terms(
@@ -132,7 +94,7 @@ class _Expansion:
         found = self.known.get(key)
         if found is None:
             found = self.known[key] = Series(
-                row, params, list(args), _varies(row, args), span=self.builder.span
+                row, params, list(args), varies(row, args), span=self.builder.span
             )
         return found
 
@@ -150,7 +112,8 @@ class _Expansion:
         return Series(None, (), [], seed is not None, terms, seed.mask if seed else None)
 
     def _constant(self, number: int) -> Series:
-        return Series(None, (), [], False, [number])
+        """Return the series of a node that does not change along the curve."""
+        return self.known.setdefault(("constant", number), Series(None, (), [], False, [number]))
 
     def _node(self, number: int | None) -> Node | None:
         return None if number is None else Node(self.builder, number)
@@ -195,7 +158,7 @@ class _Expansion:
             return [(series, k - 1)]
         if k == 0:
             return [(arg, 0) for arg in series.args]
-        if _is_direct(series.row):
+        if is_direct(series.row):
             return [(series, k - 1), *((arg, k) for arg in series.args)]
         if series.rate is None:
             self.builder.span = series.span
@@ -395,22 +358,3 @@ class _Expansion:
         if found is None:
             found = self.known[key] = Series(None, (), [series], series.varies, span=series.span)
         return found
-
-
-def _is_direct(row: Primitive) -> bool:
-    """Whether a derivative follows from those of the arguments, without the derivative rule."""
-    rule = row.rule
-    bilinear = isinstance(rule, ByArgument) and rule.is_product and len(rule.entries) == 2
-    return row.taylor is not None or isinstance(rule, Select | Linear) or bilinear
-
-
-def _varies(row: Primitive, args: Sequence[Series]) -> bool:
-    """Whether the result of a row changes with its arguments, almost everywhere."""
-    rule = row.rule
-    if isinstance(rule, Linear | Custom):
-        return any(arg.varies for arg in args)
-    if isinstance(rule, Elementwise):
-        entries: Sequence[Any] = rule.maps
-    else:
-        entries = rule.conditions if isinstance(rule, Select) else rule.entries
-    return any(arg.varies and entry is not None for arg, entry in zip(args, entries, strict=True))
