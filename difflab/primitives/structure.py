@@ -172,8 +172,12 @@ def _pack(xp: ModuleType, *parts: Array, ranks: tuple[int, ...]) -> Array:
 
 def _stack(xp: ModuleType, parts: tuple[Array, ...], batch: Shape) -> Array:
     """Stack scalars (per batch point) along a new last axis."""
+    if batch == () and xp is np:
+        whole = np.array(parts)
+        # Arrays of objects would become the elements.
+        return whole if whole.dtype != object else np.stack(parts)
     if batch == ():
-        return xp.array(parts) if xp is np else xp.stack(parts)
+        return xp.stack(parts)
     return xp.stack([xp.broadcast_to(part, batch) for part in parts], axis=-1)
 
 

@@ -185,3 +185,16 @@ def test_a_diagonal_of_many_is_zero_elsewhere() -> None:
     found = refer(dl.parse("x: [300]; sin(x)"), x.tolist(), timeout=1000.0)
     np.testing.assert_allclose(found.jacobian, np.diag(np.cos(x)), rtol=1e-15)
     assert (found.regularity == "smooth").all()
+
+
+@pytest.mark.parametrize(
+    ("text", "slope"),
+    [
+        ("K = [[2, s], [s, 3]]; logdet(K)", -2 * 0.5 / 5.75),
+        ("K = [[2, s], [s, 3]]; det(K)", -1.0),
+        ("K = [[2, 0], [0, s]]; solve(K, [s, 2*s])[0]", 0.5),
+    ],
+)
+def test_a_matrix_of_scalars_is_one_of_numbers(text: str, slope: float) -> None:
+    found = refer(dl.parse(text), [0.5])
+    assert found.jacobian[0][0] == pytest.approx(slope, rel=1e-15)
