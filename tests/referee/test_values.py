@@ -192,7 +192,7 @@ def test_a_diagonal_of_many_is_zero_elsewhere() -> None:
     [
         ("K = [[2, s], [s, 3]]; logdet(K)", -2 * 0.5 / 5.75),
         ("K = [[2, s], [s, 3]]; det(K)", -1.0),
-        ("K = [[2, 0], [0, s]]; solve(K, [s, 2*s])[0]", 0.5),
+        ("K = [[2, 0], [0, s]]; v = [s, 2*s]; y = solve(K, v); y[0]", 0.5),
     ],
 )
 def test_a_matrix_of_scalars_is_one_of_numbers(text: str, slope: float) -> None:
