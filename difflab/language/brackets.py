@@ -76,7 +76,7 @@ class _Reader:
             return self.complaint("an integer is missing")
         token = shown(self.text[self.start : self.end])
         hint = (
-            "declare the array as an input: A: [2, 2]; det(A)"
+            "declare the array as an input: A: [2, 2]; norm(A)"
             if token == "["
             else "only integers are allowed here: x[0], x[1:], x[::2], W[1, 2]"
         )

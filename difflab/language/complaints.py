@@ -25,6 +25,7 @@ __all__ = [
     "empty",
     "expected_expression",
     "function_without_call",
+    "missing_list",
     "reserved",
     "shown",
     "stray",
@@ -34,7 +35,6 @@ __all__ = [
     "unopened",
     "unraised",
     "wrong_count",
-    "wrong_list",
 ]
 
 TextSpan = tuple[int, int]
@@ -176,13 +176,11 @@ def wrong_count(text: str, span: TextSpan, takes: str, count: int) -> ParseError
     return ParseError(f"{shown(name)} takes {takes}, not {count}", text=text, span=span)
 
 
-def wrong_list(text: str, span: TextSpan, lists: str, missing: bool) -> ParseError:
-    """Return the error for missing or superfluous brackets in a call."""
+def missing_list(text: str, span: TextSpan, lists: str) -> ParseError:
+    """Return the error for missing brackets in a call."""
     name = shown(text[span[0] :].split("(", 1)[0].strip())
-    if missing:
-        hint = f"write {name}(x, [2, 3])"
-        return ParseError(f"{name} needs {lists} in brackets", text=text, span=span, hint=hint)
-    return ParseError(f"{name} takes no integers in brackets", text=text, span=span)
+    hint = f"write {name}(x, [2, 3])"
+    return ParseError(f"{name} needs {lists} in brackets", text=text, span=span, hint=hint)
 
 
 def chained(text: str, span: TextSpan) -> ParseError:

@@ -344,7 +344,7 @@ class ExpressionParser:
     ) -> int:
         """Emit the operations of an array function; all of them have the span of the call."""
         if call.needs_list and static.integers is None:
-            raise complaints.wrong_list(self.text, span, call.lists, missing=True)
+            raise complaints.missing_list(self.text, span, call.lists)
         builder = self.builder
         builder.span = span[0] << 32 | span[1]
         try:

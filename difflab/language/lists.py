@@ -19,7 +19,7 @@ class ListParser(ExpressionParser):
     """Parser of expressions with lists.
 
     A bracket where an operand is expected lists the elements of an array, ``[x, 2*x]``; directly
-    among the arguments of an array function it lists static integers, ``sum(x, [0])``.
+    among the arguments of an array function that takes some it lists integers, ``sum(x, [0])``.
     """
 
     def __init__(self, text: str) -> None:
@@ -47,14 +47,11 @@ class ListParser(ExpressionParser):
         """Open an array, or read the integers in brackets after the arguments of a call."""
         row = self.frames[-1].row if self.frames else None
         inside = self.operators[-1] == _OPEN and row is not ITERATE
-        if not isinstance(row, ArrayCall) or not inside:
+        if not isinstance(row, ArrayCall) or not row.lists or not inside:
             self.frames.append(Frame(LIST, len(self.nodes), start, start))
             self.prefix(_BRACKET, start, end)
             return
-        integers, stop = read_integers(self.text, self.tokens, start)
-        if not row.lists:
-            span = (self.frames[-1].start, stop)
-            raise complaints.wrong_list(self.text, span, row.lists, missing=False)
+        integers, _ = read_integers(self.text, self.tokens, start)
         self._static().integers = integers
         self.state = self.behind_list
 

@@ -297,9 +297,12 @@ def test_the_derivative_of_a_determinant_holds_where_the_matrix_is_singular() ->
     assert np.allclose(parse(written)(singular), [[4.0, -2.0], [-2.0, 1.0]])
 
 
-def test_an_array_inside_a_call_is_told_to_be_an_input() -> None:
+def test_an_array_can_be_listed_inside_a_call() -> None:
+    assert parse("det([[a, b], [c, d]])")(2.0, 3.0, 4.0, 7.0) == pytest.approx(2.0)
+    y = parse("solve([[2, 0], [0, s]], [s, 2*s])")(0.5)
+    assert y.tolist() == [0.25, 2.0]
     with pytest.raises(ParseError, match="declare the array as an input"):
-        parse("det([[a, b], [c, d]])")
+        parse("norm([[a, b]])")  # its brackets are axes
 
 
 @pytest.mark.parametrize(

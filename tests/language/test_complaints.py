@@ -217,7 +217,7 @@ GOLDEN = [
         "reshape(x)",
         "write reshape(x, [2, 3])",
     ),
-    ("x: [3]; det(x, [0])", "det takes no integers in brackets", "det(x, [0]", None),
+    ("x: [3]; det(x, [0])", "det takes 1 argument, not 2", "det(x, [0])", None),
     (
         "x: [3]; sum(x, [y])",
         "'y' is not an integer",
