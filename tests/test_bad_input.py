@@ -78,8 +78,12 @@ def test_array_functions_refuse_by_difflabs_errors(name: str) -> None:
 
 CALLABLES = ("grad", "value_and_grad", "jacfwd", "jacrev", "hessian", "vmap")
 ONCE = ("gradient", "jacobian", "value_and_gradient", "sparse_jacobian", "sparse_hessian")
-DIRECT = ("jvp", "vjp", "hvp", "linearize", "checkpoint", "checkpoint_chain", "differentiate")
+DIRECT = (
+    *("jvp", "vjp", "hvp", "linearize", "jet", "taylor", "checkpoint", "checkpoint_chain"),
+    "differentiate",
+)
 REST = (
+    "apply",
     "compile",
     "cond",
     "count",
@@ -90,6 +94,8 @@ REST = (
     "jit",
     "memory",
     "parse",
+    "problem",
+    "problems",
     "prove",
     "scan",
     "stabilise",

@@ -32,7 +32,7 @@ difflab graph "x*sin(y)" --at x=2,y=1 --values -o graph.svg
 difflab graph "x^2*sin(y)" --format dot
 difflab graph "log(exp(a) + exp(b)) + a^1" --passes --stabilise
 difflab graph "W: [4, 3]; x: [3]; sum(relu(W @ x))" --memory
-difflab graph model:loss --at "w=[0.5,1],x=@data.npy" --open layer -o graph.svg
+difflab graph model:loss --at "w=[0.5,1],x=2" --open layer -o graph.svg
 """
 
 

@@ -213,7 +213,8 @@ def test_high_partial_derivatives_take_the_smaller_graph(text: str) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dl.taylor(np.sin, 1.0, 0), "positive integer, not 0"),
+        (lambda: dl.taylor(np.sin, 1.0, 0), "integer from 1 to 170, not 0"),
+        (lambda: dl.taylor(np.sin, 1.0, 10**30), "integer from 1 to 170"),
         (lambda: dl.taylor(np.sin, np.ones(2), 2), "needs a direction"),
         (lambda: dl.taylor(np.sin, np.ones(2), 2, np.ones(3)), "shape"),
         (lambda: dl.jet(np.sin, 1.0, ([1.0],)), "tuple or list"),  # type: ignore[arg-type]

@@ -385,7 +385,8 @@ def test_the_options_of_every_comparison_are_the_public_ones() -> None:
     shared = dict.fromkeys(get_type_hints(CompareOptions))
     assert list(shared) == [name for name in public if name in shared]
     assert {name: own[name] for name in shared} == {name: public[name] for name in shared}
-    assert set(public) == {"expression", "at", "stabilise", *shared}
+    domain = {"over", "points", "scale", "resume"}
+    assert set(public) == {"expression", "at", "stabilise", *domain, *shared}
 
 
 @pytest.mark.parametrize("at", [{"x": 1}, {"x": 1, "y": [1, 2]}, {"x": 1, "y": math.inf}, {"z": 1}])

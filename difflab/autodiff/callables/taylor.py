@@ -110,8 +110,8 @@ def taylor(fun: AnyCallable, x: Any = None, order: int = 1, direction: Any = Non
     Raises
     ------
     InputError
-        The order is not a positive integer, x is no number and has no direction, or the direction
-        does not match it.
+        The order is not an integer from 1 to 170, x is no number and has no direction, or the
+        direction does not match it.
 
     Examples
     --------
@@ -154,6 +154,7 @@ def _curves(chosen: ActiveArguments, series: Any) -> list[list[Any]]:
             hint="write 0.0 for derivatives that are zero",
         )
     (order,) = orders
+    require_order(order, "jet")
     by_order = [
         vectors(
             tuple(each[k] for each in series), chosen.structure, chosen.values, "the series of jet"

@@ -25,6 +25,9 @@ __all__ = [
     "taylor_coefficients",
 ]
 
+_HIGHEST = 170
+"""The factorial of a higher order is no float64."""
+
 
 def derivatives_along(
     function: Function, sources: Sequence[int], outputs: Sequence[int], order: int
@@ -80,7 +83,7 @@ def taylor_coefficients(function: Function, order: int) -> Function:
     Raises
     ------
     InputError
-        The order is not a positive integer.
+        The order is not an integer from 1 to 170.
 
     Examples
     --------
@@ -163,6 +166,8 @@ def higher_derivative(
 
 
 def require_order(order: object, what: str) -> None:
-    """Raise `InputError` unless the order of a derivative is a positive integer."""
-    if not isinstance(order, int) or isinstance(order, bool) or order < 1:
-        raise InputError(f"the order of {what} must be a positive integer, not {order!r}")
+    """Raise `InputError` unless the order of a derivative is an integer from 1 to 170."""
+    if not isinstance(order, int) or isinstance(order, bool) or not 1 <= order <= _HIGHEST:
+        raise InputError(
+            f"the order of {what} must be an integer from 1 to {_HIGHEST}, not {order!r}"
+        )

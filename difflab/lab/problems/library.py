@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from difflab.core.wording import PROBLEM
 from difflab.errors import InputError
@@ -88,6 +89,11 @@ def problem(name: str) -> Problem:
     >>> found.reference.elements[1, "x1"]
     '-215.5999999999999409361350899416748893621'
     """
+    if not isinstance(name, str):
+        raise InputError(
+            f"a problem is named by text, not {type(name).__name__}",
+            hint='problem("mgh/rosenbrock"); `difflab problems` lists them',
+        )
     name = name.removeprefix(PROBLEM)
     chosen, _, own = name.partition("/")
     if chosen not in problem_sets():
@@ -125,18 +131,36 @@ def problems(
     >>> {found.kind for found in problems(["mgh"])}
     {'least-squares'}
     """
-    known = list(problem_sets())
-    for name in sets or ():
+    chosen = _chosen(sets, "sets", "set of problems", list(problem_sets()))
+    wanted = _chosen(kinds, "kinds", "kind of problem", list(KINDS))
+    low, high = (0, 10**9) if inputs is None else _range(inputs)
+    found = (_read(f"{name}/{own}") for name in chosen for own in _names(name))
+    return [one for one in found if one.kind in wanted and low <= one.n <= high]
+
+
+def _chosen(given: Any, setting: str, what: str, known: list[str]) -> list[str]:
+    """Return the names that are given, without duplicates; all that are known where none is."""
+    if given is None:
+        return known
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+        raise InputError(
+            f"{setting} of problems must be a list of names, not {given!r:.60}",
+            hint=f"one or more of {', '.join(known)}",
+        )
+    for name in given:
         if name not in known:
-            raise _unknown(f"there is no set of problems {name!r}", name, known)
-    for kind in kinds or ():
-        if kind not in KINDS:
-            raise _unknown(f"there is no kind of problem {kind!r}", kind, list(KINDS))
-    found = (
-        _read(f"{name}/{own}") for name in dict.fromkeys(sets or known) for own in _names(name)
-    )
-    low, high = inputs or (0, 10**9)
-    return [one for one in found if (not kinds or one.kind in kinds) and low <= one.n <= high]
+            raise _unknown(f"there is no {what} {name!r}", name, known)
+    return list(dict.fromkeys(given)) or known
+
+
+def _range(inputs: Any) -> tuple[int, int]:
+    """Return the smallest and largest number of inputs."""
+    pair = isinstance(inputs, list | tuple) and len(inputs) == 2
+    if not pair or not all(isinstance(number, int) for number in inputs):
+        raise InputError(
+            f"inputs of problems must be two integers, the fewest and the most, not {inputs!r:.60}"
+        )
+    return inputs[0], inputs[1]
 
 
 def _unknown(message: str, name: str, known: Sequence[str]) -> InputError:
