@@ -22,6 +22,7 @@ __all__ = [
     "SKY",
     "CurveStyle",
     "plot_curve",
+    "style_of",
 ]
 
 
@@ -47,8 +48,30 @@ METHOD_STYLES: Mapping[str, CurveStyle] = {
     "forward": CurveStyle(BLUE, "o", width=2.6),
     "reverse": CurveStyle(GREEN, "o", width=2.6),
 }
+_PEER_STYLES: Mapping[str, CurveStyle] = {
+    "exact": CurveStyle("#5E6B75", "*"),
+    "jax": CurveStyle("#E7298A", "^"),
+    "torch": CurveStyle("#B3261E", "s"),
+    "torch-compile": CurveStyle("#7F4F24", "<"),
+    "autograd": CurveStyle("#7570B3", "D"),
+    "casadi": CurveStyle("#222222", "X"),
+    "symengine": CurveStyle("#8F3B76", "P"),
+    "numdifftools": CurveStyle("#9A8B00", "v"),
+    "pytensor": CurveStyle("#005A8C", "p"),
+    "tensorflow": CurveStyle("#00724F", "h"),
+    "tinygrad": CurveStyle("#A6761D", ">"),
+    "symforce": CurveStyle("#4B3F8F", "d"),
+    "jacobi": CurveStyle("#C2571A", "1"),
+    "enzyme-ad": CurveStyle("#3B7A57", "2"),
+}
+"""The styles of what `METHOD_STYLES` leaves out: methods that are not shown by default."""
 OTHER_STYLE = CurveStyle(FAINT, ".", ":")
 """The style of a method without an entry, such as a plug-in's."""
+
+
+def style_of(method: str) -> CurveStyle:
+    """Return the style of a method or peer."""
+    return METHOD_STYLES.get(method) or _PEER_STYLES.get(method, OTHER_STYLE)
 
 
 def plot_curve(axes: Axes, x: Sequence[float], y: Sequence[float], look: CurveStyle) -> None:

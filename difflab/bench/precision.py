@@ -17,8 +17,7 @@ from numpy import float64
 from numpy.typing import NDArray
 
 from difflab.bench.accuracy import AccuracyCase, steps
-from difflab.bench.dimensions.drawing import style_of
-from difflab.bench.pictures import ORANGE
+from difflab.bench.pictures import ORANGE, style_of
 from difflab.core.quantities import error as error_text
 from difflab.core.quantities import seconds
 from difflab.lab import measure, provenance

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from difflab.bench.dimensions.fits import PowerLaw
 from difflab.bench.dimensions.winners import Cost, costs, laws, size_of
-from difflab.bench.pictures import METHOD_STYLES, OTHER_STYLE, CurveStyle, plot_curve
+from difflab.bench.pictures import plot_curve, style_of
 from difflab.core.quantities import bytes_text, seconds
 from difflab.core.quantities import count as count_text
 from difflab.lab.sweep import SweepRow
@@ -18,20 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CALLS", "draw", "exponent_text", "style_of"]
+__all__ = ["CALLS", "draw", "exponent_text"]
 
 CALLS = (1, 1_000, 1_000_000)
 """The numbers of calls of the picture's maps."""
 
-_PEERS: Mapping[str, CurveStyle] = {
-    "jax": CurveStyle("#E7298A", "^"),
-    "torch": CurveStyle("#A6761D", "s"),
-    "autograd": CurveStyle("#7570B3", "D"),
-    "casadi": CurveStyle("#222222", "X"),
-    "symengine": CurveStyle("#8F3B76", "P"),
-    "numdifftools": CurveStyle("#B2A000", "v"),
-    "exact": CurveStyle("#5E6B75", "*"),
-}
 _FIGURES = {
     "operations": "operations of a Jacobian",
     "call_seconds": "time of a call",
@@ -39,11 +30,6 @@ _FIGURES = {
     "prepare_seconds": "time of preparing",
 }
 _LEFT, _RIGHT = 0.06, 0.85
-
-
-def style_of(method: str) -> CurveStyle:
-    """Return the colour and marker of a method or peer."""
-    return METHOD_STYLES.get(method) or _PEERS.get(method, OTHER_STYLE)
 
 
 def exponent_text(law: PowerLaw) -> str:

@@ -10,7 +10,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from difflab.bench.dimensions.drawing import draw, exponent_text, style_of
+from difflab.bench.dimensions.drawing import draw, exponent_text
 from difflab.bench.dimensions.winners import (
     COLUMNS,
     Cost,
@@ -21,6 +21,7 @@ from difflab.bench.dimensions.winners import (
     laws,
     pays,
 )
+from difflab.bench.pictures import style_of
 from difflab.core.quantities import seconds
 from difflab.core.table import Column, Table
 from difflab.lab.sweep import SweepRow

@@ -9,7 +9,7 @@ from html import escape
 from statistics import median
 from typing import TYPE_CHECKING
 
-from difflab.bench.pictures import METHOD_STYLES, CurveStyle
+from difflab.bench.pictures import METHOD_STYLES, style_of
 from difflab.bench.problems.profiles import CALLS, RIGHT, Profiles, share
 from difflab.core.quantities import error, percent
 from difflab.core.table import Cell, Column, Table
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "page", "text"]
 
-_PEER_LOOKS = {
-    "jax": CurveStyle("#00724F", "^", "--"),
-    "torch": CurveStyle("#B3261E", "s", "--"),
-    "autograd": CurveStyle("#7A3E6B", "D", "--"),
-    "casadi": CurveStyle("#005A8C", "v", "--"),
-    "symengine": CurveStyle("#A0670B", "P", "--"),
-    "numdifftools": CurveStyle("#4A4A4A", "X", "--"),
-}
-_OTHER = CurveStyle("#63676C", ".", ":")
 _MOST = 1e5  # the largest ratio that is drawn
 _LEAST_ULPS, _MOST_ULPS = 0.1, 1e16
 _NOTE = f"""\
@@ -144,9 +135,10 @@ def _panel(axes: Axes, curves: Mapping[str, Sequence[float]], low: float, high: 
     axes.grid(visible=True)
     labels = []
     for method, values in curves.items():
-        look = METHOD_STYLES.get(method) or _PEER_LOOKS.get(method, _OTHER)
+        look = style_of(method)
+        dashes = look.dashes if method in METHOD_STYLES else "--"
         x, y = _steps(values, low, high)
-        axes.plot(x, y, look.dashes, color=look.colour, lw=look.width, drawstyle="steps-post")
+        axes.plot(x, y, dashes, color=look.colour, lw=look.width, drawstyle="steps-post")
         labels.append(Label(clean(method), high, y[-1], look.colour))
     label_ends(axes, labels)
 
