@@ -164,6 +164,20 @@ def test_untaken_branches_contribute_zero() -> None:
     np.testing.assert_allclose(found, [[0.0, 2.0], [0.0, 0.25], [0.0, -1 / 64]])
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("hypot(relu(x), 2*x)", [2.0, -2.0, 0.0]),
+        ("sqrt(relu(x)) + x", [-1.0, 1.0, 0.0]),
+        ("atan2(1 + relu(x), x)", [3 * math.pi / 4, -0.5, -0.25]),
+    ],
+)
+def test_an_untaken_branch_beside_another_argument_contributes_zero(
+    text: str, expected: list[float]
+) -> None:
+    np.testing.assert_allclose(dl.taylor(dl.parse(text), -1.0, 2), expected, atol=1e-15)
+
+
 def test_a_direction_that_is_zero_in_an_element_stays_away_from_it() -> None:
     root = higher_derivative(dl.parse("x: [2]; sum(sqrt(x))"), 1, 3, ["y"])
     assert float(root(np.array([0.0, 4.0]))) == pytest.approx(3 / 8 * 4**-2.5)

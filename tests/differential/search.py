@@ -24,6 +24,7 @@ FAMILIES = (
     "arrays",
     "eager",
     "transforms",
+    "series",
     "loops",
     "numeric",
     "jit",

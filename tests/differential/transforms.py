@@ -187,11 +187,25 @@ def same_in_every_mode(function: dl.Function, values: list[Any]) -> None:
     ):
         same(found, expected, scale, "a Jacobian")
     same(np.stack(columns, 1), expected[:, : len(columns)], scale, "products")
+    along_a_curve(function, values)
     if function.m == 1:
         second = dl.hessian(function)(*values)
         scale = float(np.max(np.abs(second), initial=1.0))
         same(dl.jacobian(dl.gradient(function), "reverse")(*values), second, scale, "a Hessian")
         same(dl.sparse_hessian(function)(*values).toarray(), second, scale, "a sparse Hessian")
+
+
+def along_a_curve(function: dl.Function, values: list[Any]) -> None:
+    """Hold Taylor mode to forward mode over forward mode, along one direction."""
+    alone = function.input_shapes == ((),)  # then the direction is 1
+    dots = [np.cos(0 * value if alone else value) for value in values]
+    zeros = [np.zeros(np.shape(value)) for value in values]
+    count = len(function.outputs)
+    second = dl.jvp(dl.jvp(function))(*values, *dots, *dots, *zeros)[-count:]
+    found = dl.taylor(function, order=2)(*values, *([] if alone else dots))
+    for series, expected in zip(found if count > 1 else [found], second, strict=True):
+        scale = float(np.max(np.abs(expected), initial=1.0))
+        same(2 * np.asarray(series)[2], expected, scale, "Taylor mode")
 
 
 def _unit(values: list[Any], place: int) -> list[Any]:

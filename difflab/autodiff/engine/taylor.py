@@ -170,7 +170,7 @@ class _Expansion:
         row = series.row
         if series.is_derivative:
             (source,) = series.args
-            term = self._clean(source, k + 1, source.mask)
+            term = self._clean(source, k + 1)
             return None if term is None else term.id
         if row is None:  # given, and zero beyond what is given
             return None
@@ -264,12 +264,8 @@ class _Expansion:
     def _mask(self, series: Series) -> int | None:
         """Return the condition under which the derivatives of a series apply."""
         row, moving = series.row, [arg for arg in series.args if arg.varies]
-        if not series.varies or not any(arg.mask is not None for arg in moving):
-            selects = row is not None and isinstance(row.rule, Select) and series.varies
-            if not selects:
-                return None
-        if row is None:
-            return series.args[0].mask
+        if row is None or not series.varies:  # the terms of a derivative are zero where masked
+            return None
         if isinstance(row.rule, Select):
             dots = [
                 Masked(self._value(arg).id, arg.mask) if arg.varies else None for arg in series.args
@@ -277,6 +273,8 @@ class _Expansion:
             found = selected_tangent(self.sweep, row.rule, self._values(series), dots)
             return None if found is None else found.mask
         masks = [arg.mask for arg in moving]
+        if all(mask is None for mask in masks):
+            return None
         if row.shape is None:
             return masks[0] if len(set(masks)) == 1 else either(self.builder, masks)
         if isinstance(row.rule, Linear):
