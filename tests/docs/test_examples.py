@@ -1,4 +1,4 @@
-"""The pages of `examples/` are run, and their pictures are those of the gallery."""
+"""The pages of `docs/examples/` are run, and their pictures are those of the gallery."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.documents import ROOT, links, matches, python_failures, run, sessions
 
-FOLDER = ROOT / "examples"
-INDEX = "README"
+FOLDER = ROOT / "docs" / "examples"
+INDEX = "index"
 PAGES = sorted(path.stem for path in FOLDER.glob("*.md") if path.stem != INDEX)
 GALLERY = ROOT / "reports" / "gallery"
 
@@ -39,7 +39,7 @@ def test_page_says_the_truth(page: str, folder: Path) -> None:
         actual = run(session.command, folder)
         assert matches(session.output, actual), actual
     for picture in folder.glob("*.svg"):
-        assert f"../reports/gallery/{picture.name}" in links(text)
+        assert f"../../reports/gallery/{picture.name}" in links(text)
         drawn, shown = (path.read_text("utf-8") for path in (picture, GALLERY / picture.name))
         # What matplotlib draws differs from version to version.
         assert drawn == shown or "matplotlib" in drawn, f"{picture.name}: copy it to {GALLERY}"

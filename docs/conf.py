@@ -1,0 +1,29 @@
+"""Configuration of the documentation: ``sphinx-build -W -b html docs docs/_build``."""
+
+import difflab
+
+project = "difflab"
+author = "the difflab developers"
+copyright = author
+release = version = difflab.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"difflab {version}"
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+# The notebooks are committed as they were executed, and the tests execute them again.
+nb_execution_mode = "off"
+
+# Names in single quotation marks are code of the language, not references.
+default_role = "code"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False

@@ -1,0 +1,51 @@
+"""`docs/reference/commands.md` is the help of every command.
+
+``python -m tests.docs.test_commands`` writes the page anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from typer.testing import CliRunner
+
+from difflab.cli.app import app
+from tests.support.documents import ROOT
+
+PAGE = ROOT / "docs" / "reference" / "commands.md"
+HEAD = """# The command
+
+`difflab` is also `python -m difflab`. Results go to standard output, progress and warnings to
+standard error. Wherever a formula `EXPR` is taken, so are `@file`, `problem:SET/NAME` and Python
+code as `module:function`.
+"""
+
+
+def names(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, part in getattr(command, "commands", {}).items():
+        yield from names(part, (*path, name))
+
+
+def help_of(path: tuple[str, ...]) -> str:
+    done = CliRunner().invoke(app, [*path, "--help"], prog_name="difflab", terminal_width=80)
+    assert done.exit_code == 0
+    return done.output.strip()
+
+
+def page() -> str:
+    sections = (
+        f"\n## {' '.join(['difflab', *path])}\n\n```text\n{help_of(path)}\n```\n"
+        for path in names(typer.main.get_command(app))
+    )
+    return HEAD + "".join(sections)
+
+
+def test_the_page_is_the_help() -> None:
+    assert PAGE.read_text("utf-8") == page(), "python -m tests.docs.test_commands writes it anew"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
