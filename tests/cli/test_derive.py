@@ -32,6 +32,9 @@ X, Y = 1.3, 0.7
         (["x^2*sin(y)", "--wrt", "y"], [X**2 * math.cos(Y)]),
         (["x^2*sin(y)", "--wrt", "x", "--order", "2"], [2 * math.sin(Y)]),
         (["x^2*sin(y)", "--wrt", "x", "--order", "3"], [0.0]),
+        (["x^2*sin(y)", "--wrt", "x,y,y"], [-2 * X * math.sin(Y)]),
+        (["x^2*sin(y)", "--wrt", "y, x , x"], [2 * math.cos(Y)]),
+        (["[x*y, x^2*y^3]", "--wrt", "y,x,y"], [0.0, 12 * X * Y]),
         (["exp(2*x)", "--order", "5"], [32 * math.exp(2 * X)]),
         (["-x^2"], [-2 * X]),
         (["[x*y, x+y]"], [Y, X, 1, 1]),
@@ -63,6 +66,8 @@ def test_the_text_is_the_derivative(difflab, arguments, expected):
         (["x: [3]; x[0]*x[1]*x[2]^2"], [3.0 * 25, 2.0 * 25, 2 * 2.0 * 3.0 * 5.0]),
         (["x: [3]; w: [3]; x[1]*w[1]", "--wrt", "w[1]"], [3.0]),
         (["M: [2, 3]; M[0,1]*M[1,0]^3", "--wrt", "M[1,0]"], [2.0 * 3 * 4.0**2]),
+        (["x: [3]; x[0]*x[1]*x[2]^3", "--wrt", "x[2],x[0],x[2]"], [6 * 3.0 * 5.0]),
+        (["M: [2, 3]; M[0,1]^2*M[1,0]^3", "--wrt", "M[0, 1],M[1,0]"], [2 * 2.0 * 3 * 4.0**2]),
     ],
 )
 def test_arrays(difflab, arguments, expected):
@@ -106,6 +111,9 @@ def test_latex_and_c(difflab):
         (["x*y", "--wrt", "x", "--of", "hessian"], "exclude"),
         (["x*y", "--of", "gradient", "--order", "2"], "order 2"),
         (["x: [3]; x[0]", "--wrt", "x"], "x[0]"),
+        (["x*y", "--wrt", "x,y", "--order", "2"], "omit --order"),
+        (["x*y", "--wrt", "x,,y"], "unknown variable ''"),
+        (["x*y", "--wrt", "x,z"], "'z'"),
         (["x: [3]; x[0]", "--wrt", "x[3]"], "x[3]"),
         (["x*y", "--wrt", "x[0]"], "--wrt x"),
         (["x*", "-o", "a.txt"], "x*"),

@@ -1,9 +1,13 @@
 """``study``: counts, runs, resumes and exports."""
 
 import csv
+import html
 import io
+import json
 import os
 import random
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -133,3 +137,32 @@ def _records(folder, least):
     except Exception:  # the file is being made
         return []
     return found if len(found) >= least else []
+
+
+def test_python_code_and_domains_are_run_shown_and_repeated(difflab, tmp_path, monkeypatch):
+    (tmp_path / "study_code.py").write_text(
+        "def loss(w, x):\n    return (w * x - 1) ** 2\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "a.toml").write_text(
+        '[[grid]]\nformulas = "study_code:loss"\nat = {x = 2, w = 3}\nmethods = "reverse"\n'
+        'timing = false\n[[grid]]\nformulas = "sqrt(x)*y"\nover = {x = [0.5, 4]}\npoints = 16\n'
+        'at = {y = 2}\nmethods = "finite-forward"\n',
+        encoding="utf-8",
+    )
+    assert difflab("study", "a.toml", "--dry-run").out.startswith("2 cases, 2 records: 0 in")
+    assert difflab("study", "a.toml").code == 0
+    assert difflab("report", "a.db", "-o", "site").code == 0
+    index = (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    assert "study_code:loss" in index
+    assert "x=0.5:4, 16 points" in index
+    pages = [path.read_text(encoding="utf-8") for path in (tmp_path / "site/records").iterdir()]
+    (page,) = [page for page in pages if "Over x=0.5:4" in page]
+    (command,) = re.findall(r"difflab (compare --at .*?)</pre>", page)
+    words = shlex.split(html.unescape(command))
+    repeated = difflab(words[0], "--format", "json", *words[1:])
+    (row,) = json.loads(repeated.out)["methods"]
+    with Store(tmp_path / "a.db") as store:
+        (record,) = [record for record in store.records() if record["over"]]
+    assert row["worst"]["max_ulp_error"] == record["max_ulp_error"]
+    assert difflab("diff", "a.db", "a.db").code == 0

@@ -76,5 +76,5 @@ def test_faults_of_the_input(difflab, arguments, message):
 def test_a_name_that_says_no_format_is_refused(difflab, tmp_path):
     result = difflab("trace", "x", "--at", "x=1", "-o", "a.csv")
     assert result.code == 2
-    assert ".txt, .json, .md, .html" in result.err
+    assert ".txt, .json, .md, .tex, .html, .pdf" in result.err
     assert not list(tmp_path.iterdir())

@@ -299,3 +299,25 @@ def test_points_that_differ_anywhere_have_keys_of_their_own() -> None:
     assert len(keys) == 4
     assert max(map(len, keys)) < 80
     assert point_key({"x": 2.0, "w": np.array([1.0, 2.5])}) == "x = 2.0, w = [1.0, 2.5]"
+
+
+@pytest.mark.parametrize("name", ["accuracy", "precision"])
+def test_python_code_stands_where_a_formula_does(difflab, tmp_path, monkeypatch, name):
+    (tmp_path / "bench_code.py").write_text(
+        "import numpy as np\n\ndef wave(x):\n    return np.sin(x) ** 2\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    options = ["--quick", "--at", "x=0.7", "-o", "out"]
+    options += ["--methods", "finite-central"] if name == "precision" else []
+    assert difflab("bench", name, "bench_code:wave", *options).code == 0
+    assert difflab("bench", name, "sin(x)^2", *options).code == 0
+    text = (tmp_path / f"out/{name}.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    errors = {}
+    for row in rows:
+        key = row["method"], row.get("step")
+        errors.setdefault(row["expression"].partition(" ")[0], {})[key] = row["relative_error"]
+    assert errors["bench_code:wave"] == errors["sin(x)^2"]
+    result = difflab("bench", name, "bench_code:wave", *options[:1])
+    assert result.code == 2
+    assert "traced at a point" in result.err

@@ -1,0 +1,192 @@
+"""Graph to JavaScript."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from difflab.core.primitive import Primitive
+from difflab.graph.function import Function
+from difflab.graph.ir import Shape
+from difflab.language.printers.braces import BracesPrinter
+from difflab.language.printers.statements import Tape
+from difflab.primitives import TABLE, helpers
+from difflab.primitives.javascript import MATH
+
+__all__ = ["Code", "code", "javascript"]
+
+_KEYWORDS = (
+    "arguments await break case catch class const continue debugger default delete do else enum "
+    "eval export extends false finally for function if implements import in instanceof interface "
+    "let new null package private protected public return static super switch this throw true try "
+    "typeof var void while with yield undefined Array Infinity Math NaN f i"
+)
+_WORD = re.compile(r"[A-Za-z]\w*")
+_RESERVED = frozenset(
+    {*_KEYWORDS.split(), *MATH, *helpers.JAVASCRIPT}
+    | {word for row in TABLE.values() for word in _WORD.findall(row.javascript)}
+)
+
+
+def javascript(function: Function) -> str:
+    """Return the source of a JavaScript function that evaluates `function` at one point.
+
+    Parameters
+    ----------
+    function : Function
+        A function, parsed or derived.
+
+    Returns
+    -------
+    str
+        The source, preceded by definitions of functions that `Math` lacks. The arguments are the
+        inputs in order; arrays are passed and returned flat, in row-major order. Several outputs
+        are returned as an array of them. Loops and branches are statements.
+
+    Raises
+    ------
+    UnsupportedError
+        There is no function for an operation, such as ``digamma``.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> print(javascript(dl.gradient(dl.parse("ln(x1) + x1*x2 - sin(x2)"))))
+    const { cos } = Math;
+    <BLANKLINE>
+    function f(x1, x2) {
+        return [x2 + (x1 >= 0.0 ? 1.0 / x1 : NaN), x1 - cos(x2)];
+    }
+    """
+    written = code(function)
+    head = [f"const {{ {', '.join(sorted(written.members))} }} = Math;", ""]
+    definitions = [line for text in written.definitions.values() for line in (text, "")]
+    result = written.results[0] if len(written.results) == 1 else f"[{', '.join(written.results)}]"
+    return "\n".join(
+        [
+            *(head if written.members else []),
+            *definitions,
+            f"function f({', '.join(written.parameters)}) {{",
+            *written.lines,
+            f"    return {result};",
+            "}",
+        ]
+    )
+
+
+class Code:
+    """A function in parts.
+
+    Attributes
+    ----------
+    members : set of str
+        The members of `Math` that are named.
+    definitions : dict of str to str
+        The functions that are called and that `Math` lacks.
+    parameters : list of str
+        The names of the inputs.
+    lines : list of str
+        The statements before the result.
+    results : list of str
+        The expressions of the outputs.
+    """
+
+    def __init__(self, printer: _JavaScript) -> None:
+        view = printer.view
+        self.parameters = [printer.names[node] for node in view.function.input_nodes]
+        printer.compute()
+        self.lines = printer.lines
+        self.results = [printer.result(node) for node in view.outputs]
+        spellings = [row.javascript for row in printer.forms]
+        self.definitions = helpers.used(spellings, helpers.JAVASCRIPT)
+        texts = [*spellings, *self.definitions.values()]
+        self.members = {word for text in texts for word in _WORD.findall(text)} & MATH
+
+
+def code(function: Function) -> Code:
+    """Return the JavaScript of a function in parts.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> code(dl.parse("x^2 + 1")).results
+    ['pow(x, 2.0) + 1.0']
+    """
+    return Code(_JavaScript(function))
+
+
+class _JavaScript(BracesPrinter):
+    language = "JavaScript"
+    counter = "let"
+
+    def __init__(self, function: Function, outer: _JavaScript | None = None) -> None:
+        super().__init__(function, _RESERVED, outer)
+        if outer is None:
+            for node, name in zip(
+                self.view.function.input_nodes, self.view.function.inputs, strict=True
+            ):
+                self.names[node] = self.fresh.fresh(name)
+
+    def result(self, node: int) -> str:
+        """Return the expression of an output."""
+        if not self.graph.shape(node):
+            return self.expression(node)
+        if node in self.listed:
+            return f"[{', '.join(self.elements(node))}]"
+        return f"{self.names[node]}.slice()" if self.view.leaf(node) else self.names[node]
+
+    def template(self, row: Primitive) -> str:
+        return row.javascript
+
+    def number(self, value: float, name: str | None) -> str:
+        written = repr(float(value))
+        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(written, written)
+
+    def scalar(self, name: str, value: str, row: Primitive | None) -> str:
+        return f"const {name} = {value};"
+
+    def array(self, name: str, size: int) -> str:
+        return f"const {name} = Array({size}).fill(0.0);"
+
+    def table(self, name: str, values: str, size: int, *, places: bool) -> str:
+        return f"const {name} = [{values}];"
+
+    def block(self, function: Function, names: Sequence[str]) -> _JavaScript:
+        found = _JavaScript(function, self)
+        found.names = dict(zip(found.view.function.input_nodes, names, strict=True))
+        return found
+
+    def carry(self, name: str, value: str, size: int | None) -> None:
+        self.add(f"let {name} = {value};")
+
+    def ignore(self, name: str) -> None:
+        """JavaScript does not warn."""
+
+    def collected(self, elements: Sequence[str]) -> str:
+        return f"[{', '.join(elements)}]"
+
+    def advance(self, changes: Sequence[tuple[str, str, int | None]]) -> None:
+        if len(changes) == 1:
+            self.add(f"{changes[0][0]} = {changes[0][1]};")
+        elif changes:  # arrays are replaced, never changed
+            names, values, _ = zip(*changes, strict=True)
+            self.add(f"[{', '.join(names)}] = [{', '.join(values)}];")
+
+    def zeros(self, shape: Shape) -> str:
+        return f"Array({math.prod(shape)}).fill(0.0)" if shape else "0.0"
+
+    def tape(self, shapes: Sequence[Shape]) -> Tape:
+        name = self.fresh.numbered("t")
+        self.add(f"const {name} = [];")
+        return Tape(name, "", "", shapes)
+
+    def keep(self, tape: Tape, names: Sequence[str]) -> None:
+        self.add(f"{tape.values}.push([{', '.join(names)}]);")
+
+    def unwind(self, tape: Tape) -> tuple[str, list[str]]:
+        names = [self.fresh.numbered("t") for _ in tape.shapes]
+        return f"for (const [{', '.join(names)}] of {tape.values}.reverse()) {{", names
+
+    def part(self, name: str, array: str, counter: str, size: int) -> str:
+        return f"const {name} = {array}.slice({size}*{counter}, {size}*{counter} + {size});"

@@ -1,0 +1,73 @@
+"""Processes with limits: work that is slow, greedy or broken is stopped, with the reason."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from difflab.explore.server.pool import Pool
+
+Send = Callable[[dict[str, Any]], None]
+GIGABYTE = 1 << 30
+
+
+def counting(request: int, send: Send) -> None:
+    for number in range(request):
+        send({"number": number})
+
+
+def sleeping(request: float, send: Send) -> None:
+    send({"asleep": os.getpid()})
+    time.sleep(request)
+
+
+def greedy(request: int, send: Send) -> None:
+    send({"length": len(bytearray(request))})
+
+
+def killed(request: None, send: Send) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def collected(pool: Pool, work: Any, request: Any) -> list[dict[str, Any]]:
+    return [message async for message in pool.results(work, request)]
+
+
+def results(work: Any, request: Any, *, seconds: float = 60.0) -> list[dict[str, Any]]:
+    async def main() -> list[dict[str, Any]]:
+        return await collected(Pool(2, seconds, GIGABYTE), work, request)
+
+    return asyncio.run(main())
+
+
+def test_messages_arrive_in_order() -> None:
+    assert [message["number"] for message in results(counting, 5)] == list(range(5))
+
+
+def test_slow_work_is_stopped() -> None:
+    first, last = results(sleeping, 600.0, seconds=1.0)
+    assert last == {"stopped": "this takes longer than 1 s"}
+    with pytest.raises(ProcessLookupError):
+        os.kill(first["asleep"], 0)
+
+
+def test_memory_is_limited() -> None:
+    assert results(greedy, 1000) == [{"length": 1000}]
+    assert results(greedy, 8 * GIGABYTE) == [{"stopped": "this needs more than 1 GiB of memory"}]
+
+
+def test_a_process_that_is_killed_is_noticed() -> None:
+    (message,) = results(killed, None)
+    assert "memory" in message["stopped"]
+
+
+def test_what_waits_gets_its_turn() -> None:
+    async def main() -> list[list[dict[str, Any]]]:
+        pool = Pool(2, 60.0, GIGABYTE)
+        return await asyncio.gather(*(collected(pool, counting, 2) for _ in range(6)))
+
+    assert asyncio.run(main()) == [[{"number": 0}, {"number": 1}]] * 6

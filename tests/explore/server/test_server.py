@@ -1,0 +1,176 @@
+"""The server, started by the command: its pages, its limits, many clients, a browser."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.support.browser import chromium
+
+pytest.importorskip("starlette", reason="needs the extra web")
+pytest.importorskip("uvicorn", reason="needs the extra web")
+
+ROOT = Path(__file__).parents[3]
+BAYDIN = {"f": "ln(x1) + x1*x2 - sin(x2)", "at": "x1=2,x2=5"}
+CLIENTS = 50
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    command = [sys.executable, "-m", "difflab", "serve", "--port", "0"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    yield process.stdout.readline().strip().removeprefix("http://").rstrip("/")
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors, errors
+
+
+def get(
+    address: str, path: str = "/", headers: dict[str, str] | None = None, **query: str
+) -> tuple[int, str, dict[str, str]]:
+    connection = HTTPConnection(address, timeout=300)
+    connection.request(
+        "GET", f"{path}?{urlencode(query)}" if query else path, headers=headers or {}
+    )
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, text, {name.lower(): value for name, value in answer.getheaders()}
+
+
+def test_the_first_page_has_an_example(address: str) -> None:
+    status, page, headers = get(address)
+    assert status == 200
+    assert "ln(x1) + x1*x2 - sin(x2)" in page
+    assert "set-cookie" not in headers
+    assert headers["cache-control"] == "no-store"
+
+
+def test_rows_stream_as_they_are_judged(address: str) -> None:
+    status, text, _ = get(address, "/rows", **BAYDIN)
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert status == 200
+    assert {row["name"] for row in rows[:-1]} >= {"forward", "reverse", "symbolic"}
+    assert rows[-1]["whole"]["at"] == "x1 = 2, x2 = 5"
+
+
+HOSTILE = [
+    ("x*", ""),
+    ("x: [100000, 100000]; sum(x)", ""),
+    ("(" * 4000, ""),
+    ("where(x)", "x=1"),
+    ("x + y", "x=1"),
+    ("x", "x=nan"),
+    ("x", "y=2"),
+    ("A: [2, 2]; det(A)", ""),
+    ("__import__('os').system('x')", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "at"), HOSTILE)
+def test_hostile_input_is_refused_as_on_the_command_line(
+    address: str, text: str, at: str, tmp_path: Path
+) -> None:
+    from html import unescape
+
+    status, page, _ = get(address, f=text, at=at)
+    assert status == 422
+    said = unescape(page.partition('role="alert">')[2].partition("</pre>")[0])
+    command = [sys.executable, "-m", "difflab", "explore", text, "-o", str(tmp_path / "p.html")]
+    done = subprocess.run(
+        [*command, *(["--at", at] if at else [])],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert said.splitlines()[0].partition(", and ")[0] in done.stderr  # free memory differs
+
+
+def test_long_and_deep_input_has_an_answer(address: str) -> None:
+    assert "server takes 10,000" in get(address, f="+".join(["x"] * 6000))[1]
+    assert get(address, f="(" * 4000 + "x" + ")" * 4000, at="x=1")[0] == 200
+    with suppress(ConnectionError):  # closed before all of it was sent
+        assert get(address, f="x" * 200_000)[0] in (400, 414, 431)
+    assert get(address)[0] == 200
+
+
+def test_files_are_not_read(address: str) -> None:
+    status, page, _ = get(address, f="x", at="x=@/etc/passwd")
+    assert status == 422
+    assert "the server reads no files" in page
+
+
+def test_text_of_the_user_is_text(address: str) -> None:
+    hostile = "x</script><script>alert(1)</script>"
+    for query in ({"f": hostile}, {"f": "x", "at": hostile}, {"f": f"x # {hostile}"}):
+        assert "<script>alert" not in get(address, **query)[1]
+
+
+def test_other_hosts_and_other_sites_are_refused(address: str) -> None:
+    for headers in (
+        {"Host": "evil.example"},
+        {"Host": f"evil.example:{address.partition(':')[2]}"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ):
+        assert get(address, headers=headers)[0] == 403, headers
+    assert get(address, "/rows", {"Sec-Fetch-Site": "cross-site"}, **BAYDIN)[0] == 403
+    assert get(address, headers={"Origin": f"http://{address}"})[0] == 200
+
+
+def test_fifty_clients_at_once(address: str) -> None:
+    def ask(number: int) -> tuple[int, bool]:
+        status, page, _ = get(address, f=f"x*sin(x) + {number}", at="x=2")
+        return status, f"x*sin(x) + {number}" in page
+
+    with ThreadPoolExecutor(CLIENTS) as clients:
+        assert list(clients.map(ask, range(CLIENTS))) == [(200, True)] * CLIENTS
+
+
+def test_a_formula_is_edited_in_a_browser(address: str) -> None:
+    problems: list[str] = []
+    with chromium() as browser:
+        page = browser.new_page()
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text))
+        page.goto(f"http://{address}/")
+        page.fill("[name=f]", "x^3 + abs(y)")
+        page.fill("[name=at]", "x=2,y=0")
+        page.click("text=Show")
+        page.wait_for_load_state()
+        assert "x^3" in page.inner_text("#formula")
+        page.locator("#verdicts td", has_text="reverse").first.wait_for()
+        page.get_by_text("kink").first.wait_for()
+        assert "12" in page.inner_text("#result")
+        page.press("body", "3")
+        page.press("body", "End")
+        assert "f=x%5E3" in page.url
+        assert "mode=reverse" in page.url
+    assert problems == []
+
+
+def test_without_the_extra_the_command_names_it(monkeypatch: Any) -> None:
+    from difflab.errors import MissingDependencyError
+    from difflab.explore.server.app import Settings, application
+
+    monkeypatch.setitem(sys.modules, "starlette.applications", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'difflab\[web\]'"):
+        application(Settings(lambda text: None))
+
+
+def test_a_port_in_use_is_named(address: str) -> None:
+    port = address.rpartition(":")[2]
+    command = [sys.executable, "-m", "difflab", "serve", "--port", port]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
