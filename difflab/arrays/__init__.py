@@ -11,10 +11,25 @@ Examples
 [0.5, 0.5]
 """
 
-from difflab.arrays import linalg, network, products, reductions, shapes, trigonometric
+from difflab.arrays import (
+    convolution,
+    factors,
+    linalg,
+    network,
+    norms,
+    orders,
+    products,
+    reductions,
+    shapes,
+    trigonometric,
+)
+from difflab.arrays.convolution import *
+from difflab.arrays.factors import *
 from difflab.arrays.given import Axis
 from difflab.arrays.linalg import *
 from difflab.arrays.network import *
+from difflab.arrays.norms import *
+from difflab.arrays.orders import *
 from difflab.arrays.products import *
 from difflab.arrays.reductions import *
 from difflab.arrays.shapes import *
@@ -22,8 +37,12 @@ from difflab.arrays.trigonometric import *
 
 __all__ = ["Axis"]
 # Spelled out, because this is the form that type checkers can follow.
+__all__ += convolution.__all__
+__all__ += factors.__all__
 __all__ += linalg.__all__
 __all__ += network.__all__
+__all__ += norms.__all__
+__all__ += orders.__all__
 __all__ += products.__all__
 __all__ += reductions.__all__
 __all__ += shapes.__all__

@@ -14,8 +14,11 @@ from numpy.typing import DTypeLike
 
 from difflab import arrays
 from difflab.arrays import truths
+from difflab.arrays.counterparts import joining, layout, ordering, statistics
+from difflab.arrays.counterparts.selection import clipped, rounded, taken
 from difflab.arrays.given import as_array
-from difflab.arrays.numpy_names import alternative_to, clipped, numpy_take, rounded, swap_axes
+from difflab.arrays.numpy_names import alternative_to
+from difflab.arrays.updates import Updates
 from difflab.core.ownership import unchanged
 from difflab.core.place import at_users_line
 from difflab.errors import InputError, MissingAttributeError, UnsizedError
@@ -24,8 +27,7 @@ from difflab.primitives import as_number, floor, not_equal
 __all__ = ["Idioms"]
 
 LACKING = (
-    *("argsort", "choose", "compress", "conj", "cumprod", "fill", "flat", "imag", "nonzero"),
-    *("partition", "put", "real", "repeat", "searchsorted", "sort", "std", "tolist", "var"),
+    *("choose", "compress", "fill", "flat", "nonzero", "partition", "put", "sort", "tolist"),
 )
 """Attributes of NumPy arrays that `Idioms` does not provide."""
 
@@ -56,6 +58,7 @@ class Idioms:
         @property
         def dtype(self) -> np.dtype[Any]: ...  # noqa: D102
         def copy(self) -> Any: ...  # noqa: D102
+        def filled(self, value: float) -> Any: ...  # noqa: D102
         def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any) -> Any: ...
         def __getitem__(self, key: Any) -> Any: ...
         def __truediv__(self, other: Any) -> Any: ...
@@ -78,6 +81,21 @@ class Idioms:
     def T(self) -> Any:
         """The axes in reverse order."""
         return arrays.transpose(self)
+
+    @property
+    def at(self) -> Updates:
+        """The parts that ``x.at[key].set(new)`` and its kin replace, in a new array."""
+        return Updates(self)
+
+    @property
+    def real(self) -> Any:
+        """The values, which are real."""
+        return unchanged(self)
+
+    @property
+    def imag(self) -> Any:
+        """Zeros: the values are real."""
+        return self.filled(0.0)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -140,8 +158,15 @@ class Idioms:
         """Return the index of the first minimum; derivative 0."""
         return arrays.argmax(-self, axis)
 
+    def argsort(self, axis: int | None = -1) -> Any:
+        """Return the indices that sort along `axis`, stably; derivative 0."""
+        return arrays.argsort(self, axis)
+
     def astype(self, dtype: DTypeLike) -> Any:
-        """Return the values as another dtype: booleans as float64, or numbers as booleans."""
+        """Return the values as another dtype; cotangents return in the dtype of this value.
+
+        Of tensors that is any floating dtype; traced values are float64 or truth values.
+        """
         try:
             wanted = np.dtype(dtype)
         except TypeError as error:
@@ -152,24 +177,36 @@ class Idioms:
             return not_equal(self, 0)
         if self.dtype == np.bool_ and wanted == np.float64:
             return as_number(self)
+        if wanted.kind == "f" and hasattr(self, "__difflab_cast__"):
+            return self.__difflab_cast__(wanted)
         raise at_users_line(
             InputError,
             f"a conversion from {self.dtype} to {wanted} has no derivative",
-            "round by np.floor or np.round, whose results stay floats; choose a dtype by"
-            " dl.tensor(…, dtype=…)",
+            "round by np.floor or np.round, whose results stay floats; choose the dtype of tensors"
+            " by dl.tensor(…, dtype=…), and of compiled code by dl.compile(…, dtype=…)",
         )
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """Return the values clipped to two bounds, either of which may be None."""
         return clipped(self, min, max)
 
+    def cumprod(self, axis: int | None = None) -> Any:
+        """Return the running products along `axis`, of all elements in order when None."""
+        return arrays.cumprod(self, axis)
+
     def cumsum(self, axis: int | None = None) -> Any:
         """Return the running sums along `axis`, of all elements in order when None."""
         return arrays.cumsum(self, axis)
 
-    def diagonal(self) -> Any:
-        """Return the diagonal of a square matrix."""
-        return arrays.diag(self) if self.ndim == 2 else arrays.diagonal(self)
+    def conj(self) -> Any:
+        """Return the values, which are real."""
+        return unchanged(self)
+
+    conjugate = conj
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Return the diagonals of the matrices of two axes."""
+        return layout.diagonal(self, offset, axis1, axis2)
 
     def dot(self, other: Any) -> Any:
         """Return the product with a vector or matrix."""
@@ -203,13 +240,27 @@ class Idioms:
         """Return the same values in another shape."""
         return arrays.reshape(self, shape[0] if len(shape) == 1 else shape)
 
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        """Repeat each entry along `axis`, of the flattened array when None."""
+        return joining.repeated(self, repeats, axis)
+
     def round(self, decimals: int = 0) -> Any:
         """Round to `decimals` places; derivative 0."""
         return rounded(self, decimals)
 
+    def searchsorted(self, v: Any, side: str = "left") -> Any:
+        """Return how many elements of a sorted vector are before each value; derivative 0."""
+        return ordering.searched(self, v, side)
+
     def squeeze(self, axis: arrays.Axis = None) -> Any:
         """Remove axes of size 1, all of them when None."""
         return arrays.squeeze(self, axis)
+
+    def std(
+        self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None
+    ) -> Any:
+        """Return the standard deviation along `axis`; derivative 0 where all are equal."""
+        return statistics.std(self, axis, ddof=ddof, keepdims=keepdims, mean=mean)
 
     def sum(self, axis: arrays.Axis = None, keepdims: bool = False) -> Any:
         """Sum over `axis`, all axes when None."""
@@ -217,20 +268,26 @@ class Idioms:
 
     def swapaxes(self, axis1: int, axis2: int) -> Any:
         """Exchange two axes."""
-        return swap_axes(self, axis1, axis2)
+        return layout.swap_axes(self, axis1, axis2)
 
     def take(self, indices: Any, axis: int | None = None) -> Any:
         """Return the entries at static indices."""
-        return numpy_take(self, indices, axis)
+        return taken(self, indices, axis)
 
-    def trace(self) -> Any:
-        """Return the sum of the diagonal of a square matrix."""
-        return self.diagonal().sum()
+    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+        """Return the sums of the diagonals of the matrices of two axes."""
+        return self.diagonal(offset, axis1, axis2).sum(-1)
 
     def transpose(self, *axes: Any) -> Any:
         """Permute the axes, or reverse their order."""
         order: Sequence[int] | None = axes[0] if len(axes) == 1 else axes or None
         return arrays.transpose(self, order)
+
+    def var(
+        self, axis: arrays.Axis = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None
+    ) -> Any:
+        """Return the variance along `axis`, over all axes when None."""
+        return statistics.var(self, axis, ddof=ddof, keepdims=keepdims, mean=mean)
 
 
 for _name in LACKING:

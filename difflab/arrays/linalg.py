@@ -16,7 +16,14 @@ from difflab.core.primitive import Primitive
 __all__ = ["cholesky", "cofactor", "det", "inv", "logdet", "solve"]
 
 
-def _square(name: str, a: Array) -> Shape:
+def square(name: str, a: Array) -> Shape:
+    """Return the shape of a stack of square matrices.
+
+    Raises
+    ------
+    ShapeError
+        The matrices are not square.
+    """
     shape = shape_of(a)
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise mismatch(f"{name} takes square matrices, not the shape {shape}")
@@ -25,7 +32,7 @@ def _square(name: str, a: Array) -> Shape:
 
 def _of_square(name: str, row: Primitive, a: Array) -> Array:
     a = as_array(a)
-    _square(name, a)
+    square(name, a)
     return apply(row, a)
 
 
@@ -43,7 +50,7 @@ def solve(a: Array, b: Array) -> Array:
     [1.0, 0.5]
     """
     a, b = as_array(a), as_array(b)
-    left, right = _square("solve", a), shape_of(b)
+    left, right = square("solve", a), shape_of(b)
     rows_of = right[0] if len(right) == 1 else right[-2] if right else 0
     vector = len(right) == 1
     if rows_of != left[-1] or (vector and len(left) > 2):

@@ -1,4 +1,4 @@
-"""Functions of neural networks: activations, losses, normalisation, convolution, pooling.
+"""Functions of neural networks: activations, losses, normalisation.
 
 All are compositions of primitives.
 """
@@ -18,23 +18,20 @@ from difflab.arrays.given import (
     as_array,
     as_float,
     as_indices,
-    as_integer,
     mismatch,
     shape_of,
 )
-from difflab.arrays.products import matmul
-from difflab.arrays.reductions import log_softmax, max, mean, reduced_for_broadcast, sum
-from difflab.arrays.shapes import pad, reshape, stack, take
+from difflab.arrays.reductions import log_softmax, mean, reduced_for_broadcast, sum
+from difflab.arrays.shapes import reshape, take
 
 __all__ = [
     "batch_norm",
-    "conv2d",
     "cross_entropy",
     "gelu",
     "layer_norm",
     "leaky_relu",
-    "max_pool",
     "mse",
+    "running_statistics",
 ]
 
 Key = tuple[Any, ...]
@@ -136,106 +133,103 @@ def layer_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 
     return _scaled(_normalised(as_array(x), -1, epsilon), weight, bias)
 
 
-def batch_norm(x: Array, weight: Any = None, bias: Any = None, epsilon: float = 1e-5) -> Array:
-    """Return x with mean 0 and variance 1 over all axes but the second, as in training.
+def batch_norm(
+    x: Array,
+    weight: Any = None,
+    bias: Any = None,
+    epsilon: float = 1e-5,
+    mean: Any = None,
+    variance: Any = None,
+) -> Array:
+    """Return ``(x − mean)/√(variance + epsilon)``, times `weight` plus `bias`, for each feature.
+
+    Without `mean` and `variance` they are those of x over all axes but the second, as in training.
+    With them, usually the running ones of `running_statistics`, the map is affine, as in use.
 
     Parameters
     ----------
-    x : (n, features) or (n, channels, height, width) array
+    x : (n, features) or (n, channels, …) array
     weight, bias : number or (features,) array, optional
     epsilon : float
         Added to the variance.
+    mean, variance : number or (features,) array, optional
+        Both or neither.
+
+    Raises
+    ------
+    ShapeError
+        `x` has one axis, or only one of `mean` and `variance` is given.
 
     Examples
     --------
     >>> batch_norm(np.array([[1.0], [3.0]]), epsilon=0.0).tolist()
     [[-1.0], [1.0]]
+    >>> batch_norm(np.array([[1.0], [3.0]]), epsilon=0.0, mean=1.0, variance=4.0).tolist()
+    [[0.0], [1.0]]
     """
     x = as_array(x)
-    rank = len(shape_of(x))
-    if rank < 2:
-        raise mismatch(f"batch_norm takes at least two axes, not the shape {shape_of(x)}")
-    axes = [axis for axis in range(rank) if axis != 1]
+    axes = _all_but_features("batch_norm", x)
+    if (mean is None) != (variance is None):
+        raise mismatch("batch_norm takes both mean and variance, or neither")
+    per_feature = (-1, *(1,) * (len(axes) - 1))
     lined = [
-        reshape(part, (-1, *(1,) * (rank - 2))) if part is not None and shape_of(part) else part
-        for part in (weight, bias)
+        reshape(part, per_feature) if part is not None and shape_of(part) else part
+        for part in (weight, bias, mean, variance)
     ]
-    return _scaled(_normalised(x, axes, epsilon), *lined)
+    if mean is None:
+        return _scaled(_normalised(x, axes, epsilon), *lined[:2])
+    least = as_float("batch_norm", "epsilon", epsilon)
+    centred = rows.subtract(x, as_array(lined[2]))
+    deviation = rows.sqrt(rows.add(as_array(lined[3]), least))
+    return _scaled(rows.divide(centred, deviation), *lined[:2])
 
 
-def _windows(x: Array, size: tuple[int, int], stride: int) -> list[Array]:
-    """Return x shifted by every offset of a window, cropped to the positions of windows."""
-    if len(shape_of(x)) < 2:
-        raise mismatch(f"windows need at least two axes, and the shape is {shape_of(x)}")
-    height, width = shape_of(x)[-2:]
-    if size[0] > height or size[1] > width:
-        raise mismatch(f"a window of {size} does not fit into the shape {shape_of(x)}")
-    return [
-        x[..., i : height - size[0] + i + 1 : stride, j : width - size[1] + j + 1 : stride]
-        for i in range(size[0])
-        for j in range(size[1])
-    ]
+def running_statistics(
+    x: Array, running_mean: Array, running_variance: Array, momentum: float = 0.1
+) -> tuple[Array, Array]:
+    """Return the running mean and variance of each feature after one more batch.
 
-
-def conv2d(x: Array, weight: Array, bias: Any = None, stride: int = 1, padding: int = 0) -> Array:
-    """Return the cross-correlation of images with filters: one matrix product.
-
-    ``y[o, p, q] = Σ x[c, p·s + i, q·s + j] w[o, c, i, j] + b[o]``
+    ``(1 − momentum)·running + momentum·batch``, where the variance of the batch is the unbiased
+    one, divided by n − 1: PyTorch's convention.
 
     Parameters
     ----------
-    x : (channels, height, width) or (n, channels, height, width) array
-    weight : (filters, channels, h, w) array
-    bias : (filters,) array, optional
-    stride, padding : int
-        The step of the windows, and the zeros around each image.
+    x : (n, features) or (n, channels, …) array
+    running_mean, running_variance : (features,) array
+    momentum : float
+        The weight of the new batch.
 
     Raises
     ------
     ShapeError
-        The shapes do not fit.
+        `x` has one axis, or one value per feature.
 
     Examples
     --------
-    >>> conv2d(np.ones((1, 3, 3)), np.ones((1, 1, 2, 2))).tolist()
-    [[[4.0, 4.0], [4.0, 4.0]]]
+    >>> means, variances = running_statistics(np.array([[1.0], [3.0]]), np.zeros(1), np.ones(1))
+    >>> means.tolist(), variances.tolist()
+    ([0.2], [1.1])
     """
-    x, weight = as_array(x), as_array(weight)
-    stride, padding = (
-        as_integer("conv2d", "stride", stride, 1),
-        as_integer("conv2d", "padding", padding, 0),
-    )
-    images, filters = shape_of(x), shape_of(weight)
-    if len(images) not in (3, 4) or len(filters) != 4 or images[-3] != filters[1]:
-        raise mismatch(f"conv2d cannot combine the shapes {images} and {filters}")
-    if padding:
-        lead = [(0, 0)] * (len(images) - 2)
-        x = pad(x, [*lead, (padding, padding), (padding, padding)])
-    windows = stack(_windows(x, filters[2:], stride), axis=-3)
-    *batch, channels, taps, height, width = shape_of(windows)
-    columns = reshape(windows, (*batch, channels * taps, height * width))
-    product = matmul(reshape(weight, (filters[0], channels * taps)), columns)
-    result = reshape(product, (*batch, filters[0], height, width))
-    return result if bias is None else rows.add(result, reshape(bias, (-1, 1, 1)))
+    x = as_array(x)
+    axes = _all_but_features("running_statistics", x)
+    share = as_float("running_statistics", "momentum", momentum)
+    size = math.prod(shape_of(x)[axis] for axis in axes)
+    if size < 2:
+        raise mismatch(f"the variance of the shape {shape_of(x)} needs two values per feature")
+    before = (as_array(running_mean), as_array(running_variance))
+    features = shape_of(x)[1:2]
+    for each in before:
+        if shape_of(each) != features:
+            shapes = f"the shape {features}, not {shape_of(each)}"
+            raise mismatch(f"running_statistics of {features[0]} features takes {shapes}")
+    centred = x - reduced_for_broadcast(mean, x, axes)
+    found = (mean(x, axes), sum(centred**2, axes) / (size - 1))
+    new, newer = ((1 - share) * b + share * f for b, f in zip(before, found, strict=True))
+    return new, newer
 
 
-def max_pool(x: Array, size: int, stride: int | None = None) -> Array:
-    """Return the maximum of every window over the last two axes.
-
-    Parameters
-    ----------
-    x : (…, height, width) array
-    size : int
-        Height and width of a window.
-    stride : int, optional
-        The step of the windows; `size` when None.
-
-    Examples
-    --------
-    >>> max_pool(np.array([[1.0, 2.0], [3.0, 4.0]]), 2).tolist()
-    [[4.0]]
-    """
-    size = as_integer("max_pool", "size", size, 1)
-    step = size if stride is None else as_integer("max_pool", "stride", stride, 1)
-    windows = _windows(as_array(x), (size, size), step)
-    return max(stack(windows, axis=-3), axis=-3)
+def _all_but_features(name: str, x: Array) -> list[int]:
+    rank = len(shape_of(x))
+    if rank < 2:
+        raise mismatch(f"{name} takes at least two axes, not the shape {shape_of(x)}")
+    return [axis for axis in range(rank) if axis != 1]

@@ -29,6 +29,7 @@ from difflab.core.primitive import Primitive
 
 __all__ = [
     "argmax",
+    "cumprod",
     "cumsum",
     "log_softmax",
     "logsumexp",
@@ -226,4 +227,21 @@ def cumsum(x: Array, axis: int | None = None) -> Array:
     x = reshape(x, -1) if axis is None else as_array(x)
     return _along(
         rows.cumsum, x, -1 if axis is None else normalized_axis("cumsum", axis, shape_of(x))
+    )
+
+
+def cumprod(x: Array, axis: int | None = None) -> Array:
+    """Return the running products along an axis; of the flattened array if it is None.
+
+    The derivatives are also correct where elements are zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cumprod(np.array([1.0, 2.0, 3.0])).tolist()
+    [1.0, 2.0, 6.0]
+    """
+    x = reshape(x, -1) if axis is None else as_array(x)
+    return _along(
+        rows.cumprod, x, -1 if axis is None else normalized_axis("cumprod", axis, shape_of(x))
     )

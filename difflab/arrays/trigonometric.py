@@ -108,7 +108,7 @@ def acot(x: Array) -> Array:
 
 
 def asec(x: Array) -> Array:
-    """Return the inverse secant for |x| ≥ 1, in [0, π].
+    """Return the inverse secant for ``|x| ≥ 1``, in [0, π].
 
     Examples
     --------
@@ -120,7 +120,7 @@ def asec(x: Array) -> Array:
 
 
 def acsc(x: Array) -> Array:
-    """Return the inverse cosecant for |x| ≥ 1, in [-π/2, π/2].
+    """Return the inverse cosecant for ``|x| ≥ 1``, in [-π/2, π/2].
 
     Examples
     --------
@@ -132,7 +132,7 @@ def acsc(x: Array) -> Array:
 
 
 def acoth(x: Array) -> Array:
-    """Return the inverse hyperbolic cotangent for |x| > 1.
+    """Return the inverse hyperbolic cotangent for ``|x| > 1``.
 
     Examples
     --------

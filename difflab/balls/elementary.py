@@ -71,7 +71,7 @@ SHARP = 60
 """Correct bits of a series' constant term from which the value is not computed on its own."""
 
 
-def _function(
+def analytic(
     series: Series,
     value: Callable[[Ball], Ball],
     name: str,
@@ -122,7 +122,7 @@ def _function(
 def _flint(name: str, kind: Kind = "undecided", domain: str = "") -> Callable[[Any], Jet]:
     """Return a function that FLINT has on balls and on series."""
     value = getattr(arb, name)
-    return _function(getattr(arb_series, name), value, name, kind, domain)
+    return analytic(getattr(arb_series, name), value, name, kind, domain)
 
 
 def _by_inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
@@ -204,7 +204,7 @@ def _polygamma(order: int) -> Callable[[Any], Jet]:
             found = found.derivative()
         return found
 
-    return _function(
+    return analytic(
         series, lambda v: expanded(series, v, 1, more)[0], "polygamma", "pole", POLES, more
     )
 
@@ -213,9 +213,9 @@ POLES = "x not 0, -1, -2, …"
 UNIT = "-1 < x < 1"
 
 exp = _flint("exp")
-expm1 = _function(lambda s: s.exp() - 1, lambda v: v.expm1(), "expm1")
-natural = _function(arb_series.log, arb.log, "ln", "edge", "x > 0")
-log1p = _function(lambda s: (1 + s).log(), lambda v: v.log1p(), "log1p", "edge", "x > -1")
+expm1 = analytic(lambda s: s.exp() - 1, lambda v: v.expm1(), "expm1")
+natural = analytic(arb_series.log, arb.log, "ln", "edge", "x > 0")
+log1p = analytic(lambda s: (1 + s).log(), lambda v: v.log1p(), "log1p", "edge", "x > -1")
 sqrt = _flint("sqrt", "edge", "x > 0")
 sin = _flint("sin")
 cos = _flint("cos")
@@ -223,30 +223,30 @@ tan = _flint("tan", "pole", "cos(x) ≠ 0")
 asin = _flint("asin", "edge", UNIT)
 acos = _flint("acos", "edge", UNIT)
 atan = _flint("atan")
-sinh = _function(_sinh, lambda v: v.sinh(), "sinh")
-cosh = _function(_cosh, lambda v: v.cosh(), "cosh")
-tanh = _function(_tanh, lambda v: v.tanh(), "tanh")
-sech = _function(_sech, lambda v: v.sech(), "sech")
-sigmoid = _function(_sigmoid, lambda v: _sigmoid(arb_series([v], 1))[0], "sigmoid")
-logcosh = _function(_log_cosh, _log_cosh_value, "logcosh")
-asinh = _function(_by_inverse(_sinh, lambda v: v.asinh()), lambda v: v.asinh(), "asinh")
-acosh = _function(
+sinh = analytic(_sinh, lambda v: v.sinh(), "sinh")
+cosh = analytic(_cosh, lambda v: v.cosh(), "cosh")
+tanh = analytic(_tanh, lambda v: v.tanh(), "tanh")
+sech = analytic(_sech, lambda v: v.sech(), "sech")
+sigmoid = analytic(_sigmoid, lambda v: _sigmoid(arb_series([v], 1))[0], "sigmoid")
+logcosh = analytic(_log_cosh, _log_cosh_value, "logcosh")
+asinh = analytic(_by_inverse(_sinh, lambda v: v.asinh()), lambda v: v.asinh(), "asinh")
+acosh = analytic(
     _by_inverse(_cosh, lambda v: v.acosh()), lambda v: v.acosh(), "acosh", "edge", "x > 1"
 )
-atanh = _function(
+atanh = analytic(
     _by_inverse(_tanh, lambda v: v.atanh()), lambda v: v.atanh(), "atanh", "edge", UNIT
 )
-softplus = _function(_softplus, _softplus_value, "softplus")
+softplus = analytic(_softplus, _softplus_value, "softplus")
 erf = _flint("erf")
 erfc = _flint("erfc")
-derf = _function(
+derf = analytic(
     lambda s: s.erf().derivative(), lambda v: arb_series([v, 1], 2).erf()[1], "derf", more=1
 )
 gamma = _flint("gamma", "pole", POLES)
-loggamma = _function(
+loggamma = analytic(
     _log_gamma, lambda v: _log_gamma(arb_series([v], 1))[0], "loggamma", "pole", POLES
 )
-digamma = _function(
+digamma = analytic(
     lambda s: _log_gamma(s).derivative(), lambda v: v.digamma(), "digamma", "pole", POLES, 1
 )
 
@@ -290,7 +290,7 @@ def power(x: Any, exponent: Any) -> Jet:
     if base > 0:
         if p.varies:
             return exp(p * natural(x))
-        return _function(lambda s: s**at, lambda v: v**at, "power")(x)
+        return analytic(lambda s: s**at, lambda v: v**at, "power")(x)
     value, integer = arb.nan(), whole(p.value)
     if integer is not None and (base < 0 or at > 0):
         value = base**integer
@@ -341,7 +341,7 @@ def cbrt(argument: Any) -> Jet:
         return -cbrt(-x)
     if sign == 1:
         third = arb(1) / 3
-        return _function(lambda s: s**third, lambda v: v.root(3), "cbrt")(x)
+        return analytic(lambda s: s**third, lambda v: v.root(3), "cbrt")(x)
     at = arb(x.value)
     value = hull([-_cube_root(-at.lower()), _cube_root(at.upper())])
     fault = Fault(

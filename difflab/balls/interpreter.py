@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from difflab.balls import elementary, matrices, piecewise, reductions
+from difflab.balls import (
+    elementary,
+    matrices,
+    orders,
+    piecewise,
+    random,
+    reductions,
+    remainders,
+    special,
+)
 from difflab.balls.jets import Jet, Undecided, constant, jet
 from difflab.balls.library import arb, exactly
 from difflab.core.primitive import Custom, Primitive
@@ -22,7 +31,16 @@ from difflab.primitives.structure import decoded
 
 __all__ = ["BallInterpreter"]
 
-HOMES: tuple[ModuleType, ...] = (elementary, piecewise, reductions, matrices)
+HOMES: tuple[ModuleType, ...] = (
+    elementary,
+    special,
+    remainders,
+    piecewise,
+    reductions,
+    orders,
+    matrices,
+    random,
+)
 
 
 class BallInterpreter(ElementInterpreter):

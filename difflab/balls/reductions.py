@@ -27,6 +27,7 @@ __all__ = [
     "largest",
     "log_softmax",
     "logsumexp",
+    "mapping",
     "norm",
     "smallest",
     "softmax",
@@ -49,7 +50,7 @@ def _reduction(fold: Callable[[list[Any]], Any]) -> Callable[..., Any]:
     return row
 
 
-def _mapping(change: Callable[[list[Any]], list[Any]]) -> Callable[..., Array]:
+def mapping(change: Callable[[list[Any]], list[Any]]) -> Callable[..., Array]:
     """Return a row that maps the elements along the axes, in order, to as many."""
 
     def row(x: Array, *, axes: Axes, rank: int) -> Array:
@@ -133,6 +134,6 @@ smallest = _reduction(lambda line: reduce(minimum, line))
 norm = _reduction(lambda line: root_of_squares(_added([jet(entry) ** 2 for entry in line])))
 logsumexp = _reduction(_log_sum_exp)
 argmax = _reduction(_first_maximum)
-softmax = _mapping(_softmax)
-log_softmax = _mapping(_log_softmax)
-is_maximum = _mapping(_marks)
+softmax = mapping(_softmax)
+log_softmax = mapping(_log_softmax)
+is_maximum = mapping(_marks)

@@ -10,20 +10,25 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from difflab.errors import DeviceError
+from difflab.core.optional import require
+from difflab.core.place import at_users_line
+from difflab.errors import DeviceError, InputError
 
 __all__ = [
     "HOST",
     "array_module",
     "device_mismatch",
+    "device_module",
     "device_name",
     "library_name",
     "module_of",
     "on_host",
+    "sent_to",
 ]
 
 HOST = frozenset({np.ndarray, np.float64, np.float32, np.bool_, float, int, bool})
@@ -120,6 +125,40 @@ def library_name(module: Any) -> str:
     """
     name: str = module.__name__
     return TITLES.get(name, name)
+
+
+def device_module(device: Any) -> Any:
+    """Return the array module that a device names: ``"cpu"``, ``"cuda"``, or an array module.
+
+    Raises
+    ------
+    InputError
+        It is neither.
+    MissingDependencyError
+        The device is ``"cuda"``, and CuPy is missing.
+
+    Examples
+    --------
+    >>> device_module("cpu").__name__
+    'numpy'
+    """
+    if device == "cuda":
+        return require("cupy", "gpu")
+    if device == "cpu" or device is np:
+        return np
+    if isinstance(device, ModuleType) and hasattr(device, "asarray"):
+        return device
+    raise at_users_line(
+        InputError,
+        f"a device is 'cpu', 'cuda' or an array module, not {device!r:.40}",
+        "NumPy's arrays are on 'cpu', CuPy's on 'cuda'",
+    )
+
+
+def sent_to(home: Any, array: Any) -> Any:
+    """Return an array copied to the device of an array module, on the user's explicit request."""
+    held = on_host(array)
+    return held if home is np else home.asarray(held)
 
 
 def on_host(value: Any) -> Any:

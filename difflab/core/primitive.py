@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from difflab.core.apply import apply
+from difflab.core.javascript import from_c
 
 __all__ = [
     "ByArgument",
@@ -204,13 +205,15 @@ class Primitive:
         A name on the array module (``"sin"``), on its special functions (``"special.erf"``),
         or a function ``(xp, *args, **params)``; by default `name`.
     ufunc : str
-        The universal function of NumPy or SciPy that gives the same values, by which `native`
-        and `cupy` spell the row; by default a `kernel` that is a name.
+        The universal function with the same values, by which `native` and `cupy` spell the row; by
+        default a `kernel` that is a name.
     rule : Elementwise, Select, Linear, ByArgument or Custom
         The derivative.
     names : tuple of str
-        Spellings as a function of the language; by default `name` for functions of numbers that
-        are no operators, empty for all others.
+        Spellings as a function of the language; by default `name`, but none for operators and
+        rows that are no functions of numbers.
+    reserved : bool
+        Whether its names are the function's also where they are not called.
     infix : str
         The operator's symbol, where it is an operator.
     sympy, mpmath : str, callable or None
@@ -226,9 +229,10 @@ class Primitive:
         `python` is the same as `c`.
     c_function, python_function : str
         The definition of a function of printed code that C99 or `math` lacks.
+    javascript, javascript_function : str
+        The same over the members of `Math`; by default the translations of `c` and `c_function`.
     inexact : bool
-        Whether C99 and `math` err by more than 4 ULP; then the target ``python`` calls the
-        kernel.
+        Whether C99 and `math` err by more than 4 ULP; then target ``python`` calls the kernel.
     latex : str
         The template in LaTeX; by default an upright name with the arguments.
     glyph : str
@@ -239,8 +243,7 @@ class Primitive:
     roles : tuple of str
         What the arguments are called in pictures; by default they are numbered.
     zero_slope : str
-        Why the derivative is zero, as a template over the operands and ``{other}``, the
-        operand that the derivative is not with respect to.
+        Why the derivative is zero: a template over the operands and ``{other}``, the other one.
     taylor : callable or None
         The recurrence ``(k, y, *args, **params)`` of its derivatives along a curve, see
         `difflab.primitives.recurrences`; without one they follow from `rule`.
@@ -249,11 +252,11 @@ class Primitive:
     defined : str
         The domain in words, such as ``"x > 0"``; empty if it is all reals.
     kinks : callable or None
-        ``(*args)``: a value that is zero where the derivative jumps.
+        ``(*args)``: zero where the derivative jumps.
     convention : str
-        The value of the derivative there.
+        The derivative there.
     analytic : bool
-        Whether the complex-step method applies.
+        Whether complex steps apply.
     boolean : bool
         Whether the result is a truth value.
     truths : tuple of int
@@ -265,14 +268,13 @@ class Primitive:
     commutative : bool
         Whether the order of the two arguments does not matter.
     shape : callable or None
-        ``(shapes, **params) -> shape``; None for elementwise broadcasting.
+        ``(shapes, **params) -> shape``; None for broadcasting.
     unbatched : callable or None
         ``(xp, **params) -> kernel`` for values without batch axes, if there is a faster one.
     holds : object or None
         What a row that is made for one use consists of, such as a loop and its body.
     workspace : callable or None
-        Returns the bytes that the kernel holds at one point while it runs, its result included;
-        for rows that evaluate functions.
+        Returns the bytes that the kernel of a row that evaluates functions holds at one point.
     holding : callable or None
         ``holding(other)`` returns a row of the same kind that holds something else.
     """
@@ -283,6 +285,7 @@ class Primitive:
     ufunc: str = DEFAULT
     rule: Rule
     names: tuple[str, ...] = DEFAULT
+    reserved: bool = True
     infix: str = ""
     sympy: str | Callable[..., Any] | None = DEFAULT
     mpmath: str | Callable[..., Any] | None = DEFAULT
@@ -291,6 +294,8 @@ class Primitive:
     c_function: str = ""
     python: str = DEFAULT
     python_function: str = ""
+    javascript: str = DEFAULT
+    javascript_function: str = DEFAULT
     inexact: bool = False
     latex: str = DEFAULT
     glyph: str = DEFAULT
@@ -329,6 +334,8 @@ class Primitive:
         self._default("flint", self.mpmath)
         self._default("c", f"{name}({operands})" if self.shape is None else "")
         self._default("python", self.c)
+        self._default("javascript", from_c(self.c))
+        self._default("javascript_function", from_c(self.c_function))
         self._default("latex", upright if of_numbers else "")
         self._default("glyph", self.names[0] if self.names else name)
         sign = f"{{0}} {self.glyph} {{1}}" if self.infix and self.arity == 2 else self.glyph

@@ -136,6 +136,21 @@ def argmax(x: Array, axis: int) -> Array:
     return torch.argmax(x, dim=axis)
 
 
+def argsort(x: Array, axis: int) -> Array:
+    """Return the stable order along an axis."""
+    return torch.argsort(x, dim=axis, stable=True)
+
+
+def cumprod(x: Array, axis: int) -> Array:
+    """Return the running products along an axis."""
+    return torch.cumprod(x, dim=axis)
+
+
+def take_along_axis(x: Array, indices: Array, axis: int) -> Array:
+    """Return the entries at indices along an axis, of a place each."""
+    return torch.take_along_dim(x, indices, dim=axis)
+
+
 def cbrt(x: Array) -> Array:
     """Return the real cube root."""
     x = _tensor(x, None)

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from difflab.core.primitive import Primitive
 from difflab.graph.checks import require_function
+from difflab.graph.control import Loop, WhileLoop, WhileLoopVjp
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph
 from difflab.primitives import matmul, put, scatter
 
-__all__ = ["Counts", "count", "node_arithmetic", "operation_count"]
+__all__ = ["LONG", "Counts", "count", "may_be_long", "node_arithmetic", "operation_count"]
+
+LONG = 100_000
+"""Operations of a loop from which Python takes a tenth of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,14 @@ def operation_count(function: Function) -> int:
         _turns(row) * operation_count(inner) for _, row in holders for inner in row.holds.functions
     )
     return int(np.count_nonzero(counted)) - len(holders) + inside
+
+
+def may_be_long(row: Primitive) -> bool:
+    """Return whether a row is a loop of many operations, or of an unknown number of turns."""
+    held = row.holds
+    if isinstance(held, Loop):
+        return held.steps * operation_count(held.body) >= LONG
+    return isinstance(held, WhileLoop | WhileLoopVjp)
 
 
 def node_arithmetic(graph: Graph, node: int) -> int:

@@ -173,13 +173,15 @@ class Function(Views):
             return unflatten(self.structure, results)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def values(self, points: NDArray[Any]) -> NDArray[Any]:
+    def values(self, points: NDArray[Any], on: ArrayInterpreter | None = None) -> NDArray[Any]:
         """Return the flattened outputs at packed points.
 
         Parameters
         ----------
         points : (n,) or (N, n) array
             The flattened inputs, in order; real, complex or mpmath objects.
+        on : ArrayInterpreter, optional
+            What computes the operations; NumPy's kernels by default.
 
         Returns
         -------
@@ -187,7 +189,7 @@ class Function(Views):
         """
         points = np.asarray(points)
         batch = points.shape[:-1]
-        results = self._computed(self.split(points), ArrayInterpreter())
+        results = self._computed(self.split(points), on or ArrayInterpreter())
         flat = [
             np.broadcast_to(np.asarray(result), batch + shape).reshape((*batch, -1))
             for result, shape in zip(results, self.output_shapes, strict=True)

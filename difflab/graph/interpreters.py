@@ -16,7 +16,25 @@ from difflab.errors import DifflabError, UnsupportedError
 from difflab.graph.evaluate import ArrayInterpreter, Interpreter
 from difflab.graph.expansion import expansion_value
 from difflab.graph.ir import Number
-from difflab.primitives import argmax, cholesky, cofactor, det, inv, is_maximum, logdet, solve
+from difflab.primitives import (
+    argmax,
+    argsort,
+    cholesky,
+    cofactor,
+    det,
+    eigh,
+    inv,
+    is_maximum,
+    logdet,
+    pinv,
+    qr,
+    random_keys,
+    random_normal,
+    random_uniform,
+    slogdet,
+    solve,
+    svd,
+)
 
 __all__ = [
     "CarrierInterpreter",
@@ -37,7 +55,12 @@ MATRIX_LIMIT = 36
 """The most elements of a symbolic matrix that SymPy inverts; each needs a determinant."""
 
 MATRIX_ROWS = frozenset({cholesky, cofactor, det, inv, logdet, solve})
-NUMBERS_ONLY = frozenset({argmax, is_maximum})
+NUMBERS_ONLY = frozenset(
+    {
+        *(argmax, argsort, is_maximum, random_keys, random_normal, random_uniform),
+        *(eigh, pinv, qr, slogdet, svd),
+    }
+)
 
 
 class CarrierInterpreter:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from difflab import arrays
+from difflab.arrays.orders import taken_at
+from difflab.arrays.updates import chosen_places
 from difflab.core.place import at_users_line
 from difflab.errors import IndexingError
 from difflab.graph.ir import Shape
@@ -22,8 +24,8 @@ def picked(value: Any, key: Any) -> Any:
     ----------
     value : carrier
         The value to index.
-    key : int, slice, Ellipsis, None or tuple of them; list or array of integers or truth values
-        As between NumPy's brackets.
+    key : int, slice, Ellipsis, None, list or array of integers or truth values, or tuple of them
+        As between NumPy's brackets; or a carrier of computed indices along the first axis.
 
     Raises
     ------
@@ -45,6 +47,11 @@ def picked(value: Any, key: Any) -> Any:
     if isinstance(key, list | np.ndarray):
         places = _of_list(key)
         return _masked(value, places) if places.dtype == np.bool_ else arrays.take(value, places)
+    if hasattr(key, "__difflab_apply__") and shape and key.dtype != np.bool_:
+        return taken_at(value, key)
+    if any(isinstance(entry, list | np.ndarray) for entry in entries):
+        places = chosen_places(entries, shape)
+        return arrays.take(arrays.reshape(value, -1), places)
     return index(value, key=static_key(key, shape), rank=len(shape))
 
 

@@ -49,7 +49,7 @@ BOOL, FLOAT = np.dtype(np.bool_), np.dtype(np.float64)
 INSTEAD = (
     "np.stack([a, b]) makes an array of traced values, as in"
     " np.stack([np.sin(x[i]) for i in range(3)]); np.concatenate joins them, and"
-    " np.where(mask, new, z) replaces some"
+    " np.where(mask, new, z) replaces some, as z.at[key].set(new) does in a traced z"
 )
 """Hint for code that assigns traced values to a NumPy array."""
 BRANCH_INSTEAD = (
@@ -192,8 +192,8 @@ class Node(Idioms):
         raise at_users_line(
             TraceError,
             "a traced value cannot be changed in place",
-            "build a new value: np.where(mask, new, x), np.stack or np.concatenate; or run the"
-            " code on difflab.tensor, which can be changed in place",
+            "build a new value: x = x.at[key].set(new), np.where(mask, new, x), np.stack or"
+            " np.concatenate; or run the code on difflab.tensor, which can be changed in place",
         )
 
     def __difflab_value__(self) -> Any:
@@ -336,6 +336,8 @@ def _leaf(builder: Builder, value: Any) -> int:
         )
     if isinstance(value, bool | np.bool_):
         value = int(value)
+    if type(value) is np.float64:  # a float that prints differently
+        value = float(value)
     if isinstance(value, int | float):
         return builder.constant(value)
     lifted = builder.lift(value)

@@ -19,6 +19,7 @@ from difflab.errors import InputError, TraceError
 from difflab.graph.arguments import Arguments
 from difflab.graph.builder import Builder, Span
 from difflab.graph.calls import Calls
+from difflab.graph.draws import without_draws
 from difflab.graph.function import Function
 from difflab.graph.ir import FIRST_ROW, Graph, Shape
 from difflab.graph.names import output_names
@@ -54,7 +55,8 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
     InputError
         An example is neither a number nor an array of numbers, nor a tree of these.
     TraceError
-        The code branches on a value, leaves NumPy, or returns something other than values.
+        The code branches on a value, leaves NumPy, draws numbers from `numpy.random`, or returns
+        something other than values.
 
     Examples
     --------
@@ -78,7 +80,15 @@ def trace(function: Callable[..., Any], *examples: Any) -> Function:
         leaves += found
         trees.append(tree)
     arguments = Arguments(tuple(_names(function, len(examples))), tuple(trees))
-    shapes = map(_shape, leaves)
+    shapes = list(map(_shape, leaves))
+    return without_draws(function, lambda: _traced(function, arguments, shapes))
+
+
+def _traced(
+    function: Callable[..., Any], arguments: Arguments, shapes: Sequence[Shape]
+) -> Function:
+    """Run the code once on nodes of these shapes."""
+    trees = arguments.trees
     with TraceBuilder(calls=True) as builder:
         names = arguments.inputs()
         inputs = [builder.input(name, shape) for name, shape in zip(names, shapes, strict=True)]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from difflab.drawing.drawing import Drawing
+    from difflab.explore.shown import ExplorePage
     from difflab.report.passes import PassesReport
     from difflab.report.trace.shown import ShownTrace
 
@@ -20,6 +21,7 @@ __all__ = ["Views"]
 _HOMES = {
     "text": "difflab.language.printers",
     "draw": "difflab.report.drawn",
+    "explore": "difflab.explore.shown",
     "trace": "difflab.report.trace.shown",
     "passes": "difflab.report.passes",
 }
@@ -156,6 +158,41 @@ class Views:
         """
         trace: ShownTrace = _view("trace")(self, at, mode=mode, seed=seed)
         return trace
+
+    def explore(self, at: Mapping[str, Any] | None = None) -> ExplorePage:
+        """Return the page of ``difflab explore``, on which the derivative is followed by steps.
+
+        Arrays are followed element by element. The page computes in the browser, at any point, with
+        the JavaScript that difflab prints; the verdicts on the methods are those at `at`.
+
+        Parameters
+        ----------
+        at : mapping, optional
+            A value for every input; by default a point inside the domain is chosen.
+
+        Returns
+        -------
+        ExplorePage
+            Shows itself in a notebook; ``html()`` is the page, and ``save("page.html")`` writes it.
+
+        Raises
+        ------
+        InputError
+            An operation on arrays or a loop cannot be followed on numbers, or the page would be
+            too large.
+        PointError
+            A value is missing, unknown, not finite or of the wrong shape.
+        UnsupportedError
+            JavaScript has no function for an operation, such as ``digamma``.
+
+        Examples
+        --------
+        >>> import difflab as dl
+        >>> dl.parse("x*sin(y)").explore({"x": 2, "y": 0})
+        <page of x*sin(y) at x = 2, y = 0>
+        """
+        page: ExplorePage = _view("explore")(self, at)
+        return page
 
     def passes(self) -> PassesReport:
         """Return what each pass of the pipeline changes, as ``difflab graph --passes`` prints it.

@@ -12,23 +12,39 @@ from types import MappingProxyType, ModuleType
 from difflab.core.primitive import Primitive
 from difflab.primitives import (
     arithmetic,
+    bessel,
     exponential,
+    factors,
+    filters,
+    integrals,
+    inverses,
     matrices,
     movement,
     ordered,
+    orders,
     piecewise,
+    random,
     reductions,
+    remainders,
     special,
     structure,
     trigonometric,
 )
 from difflab.primitives.arithmetic import *
+from difflab.primitives.bessel import *
 from difflab.primitives.exponential import *
+from difflab.primitives.factors import *
+from difflab.primitives.filters import *
+from difflab.primitives.integrals import *
+from difflab.primitives.inverses import *
 from difflab.primitives.matrices import *
 from difflab.primitives.movement import *
 from difflab.primitives.ordered import *
+from difflab.primitives.orders import *
 from difflab.primitives.piecewise import *
+from difflab.primitives.random import *
 from difflab.primitives.reductions import *
+from difflab.primitives.remainders import *
 from difflab.primitives.special import *
 from difflab.primitives.structure import *
 from difflab.primitives.trigonometric import *
@@ -38,12 +54,20 @@ FAMILIES: tuple[ModuleType, ...] = (
     exponential,
     trigonometric,
     special,
+    remainders,
+    inverses,
+    integrals,
+    bessel,
     piecewise,
     structure,
     movement,
     reductions,
     ordered,
+    orders,
     matrices,
+    filters,
+    factors,
+    random,
 )
 
 
@@ -61,12 +85,20 @@ by_spelling: Mapping[str, Primitive] = MappingProxyType(
 __all__ = ["FAMILIES", "TABLE", "by_spelling"]
 # Spelled out, because this is the form that type checkers can follow.
 __all__ += arithmetic.__all__
+__all__ += bessel.__all__
 __all__ += exponential.__all__
+__all__ += factors.__all__
+__all__ += filters.__all__
+__all__ += integrals.__all__
+__all__ += inverses.__all__
 __all__ += matrices.__all__
 __all__ += movement.__all__
 __all__ += ordered.__all__
+__all__ += orders.__all__
 __all__ += piecewise.__all__
+__all__ += random.__all__
 __all__ += reductions.__all__
+__all__ += remainders.__all__
 __all__ += special.__all__
 __all__ += structure.__all__
 __all__ += trigonometric.__all__

@@ -149,6 +149,11 @@ power: Primitive = Primitive(
     sympy=lambda sympy, x, p: x**p,
     mpmath="power",
     c="pow({0}, {1})",
+    # In JavaScript 1**nan and (-1)**inf are nan.
+    javascript_function="""\
+function pow(x, p) {
+    return x == 1.0 || (x == -1.0 && p * p == Infinity) ? 1.0 : x ** p;
+}""",
     latex="{{{0}}}^{{{1}}}",
     glyph="xʸ",
     ufunc="power",

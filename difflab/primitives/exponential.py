@@ -41,6 +41,10 @@ exp2: Primitive = Primitive(
     mpmath=lambda mp, x: mp.mpf(2) ** x,
     flint=lambda fl, x: fl.power(2, x),
     latex="2^{{{0}}}",
+    javascript_function="""\
+function exp2(x) {
+    return 2.0 ** x;
+}""",
     samples=(REAL,),
 )
 expm1: Primitive = Primitive(

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from difflab.primitives import TABLE
+from difflab.primitives import TABLE, javascript
 
-__all__ = ["C99", "PYTHON", "C", "used"]
+__all__ = ["C99", "JAVASCRIPT", "PYTHON", "C", "used"]
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CALL = re.compile(r"(\w+)\(\{0\}(?:, \{1\})?\)")
@@ -45,6 +45,11 @@ PYTHON: Mapping[str, str] = _by_name(row.python_function for row in TABLE.values
 
 C: Mapping[str, str] = _by_name(row.c_function for row in TABLE.values())
 """C functions, over C99's and each other, in an order that defines before use."""
+
+JAVASCRIPT: Mapping[str, str] = _by_name(
+    (*(row.javascript_function for row in TABLE.values()), *javascript.SHARED)
+)
+"""JavaScript functions, over the members of `Math` and each other, in the same order."""
 
 C99: Mapping[str, str] = {
     row.ufunc: match[1]

@@ -33,7 +33,7 @@ def swap_last_axes(x: Any) -> Any:
     return transpose(x, axes=(*range(-rank, -2), -1, -2))
 
 
-def _times(a: Any, b: Any) -> Any:
+def times(a: Any, b: Any) -> Any:
     return matmul(a, b, ranks=(len(a.shape), len(b.shape)))
 
 
@@ -80,7 +80,7 @@ def _left(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
         return t * b
     if ranks[1] == 1:
         return _outer(t, b)
-    return _times(b, t) if ranks[0] == 1 else _times(t, swap_last_axes(b))
+    return times(b, t) if ranks[0] == 1 else times(t, swap_last_axes(b))
 
 
 def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
@@ -88,13 +88,13 @@ def _right(t: Any, a: Any, b: Any, *, ranks: Ranks) -> Any:
         return t * a
     if ranks[0] == 1:
         return _outer(a, t)
-    return _times(t, a) if ranks[1] == 1 else _times(swap_last_axes(a), t)
+    return times(t, a) if ranks[1] == 1 else times(swap_last_axes(a), t)
 
 
 # --- kernels ----------------------------------------------------------------------------------
 
 
-def _each(compute: Callable[[ModuleType, Array], Array], shape: Callable[[Array], Shape]) -> Any:
+def each(compute: Callable[[ModuleType, Array], Array], shape: Callable[[Array], Shape]) -> Any:
     """Apply `compute` to a stack of matrices; a singular one among them gives nan."""
 
     def guarded(xp: ModuleType, a: Array) -> Array:
@@ -108,8 +108,8 @@ def _each(compute: Callable[[ModuleType, Array], Array], shape: Callable[[Array]
     return guarded
 
 
-_inv = _each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
-_cholesky = _each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
+_inv = each(lambda xp, a: xp.linalg.inv(a), lambda a: a.shape)
+_cholesky = each(lambda xp, a: xp.linalg.cholesky(a), lambda a: a.shape)
 
 
 def _cofactors(xp: ModuleType, a: Array) -> Array:
@@ -124,7 +124,7 @@ def _cofactors(xp: ModuleType, a: Array) -> Array:
     return xp.linalg.det(left) * xp.linalg.det(right) * xp.matmul(left * others, right)
 
 
-_cofactor = _each(_cofactors, lambda a: a.shape)
+_cofactor = each(_cofactors, lambda a: a.shape)
 
 
 def _logdet(xp: ModuleType, a: Array) -> Array:
@@ -139,7 +139,7 @@ def _solve_series(k: int, y: Terms, a: Terms, b: Terms, *, ranks: tuple[int, int
     rest = b[k]
     for j in range(1, k + 1):
         if a[j] is not None and y[k - j] is not None:
-            rest = minus(rest, comb(k, j) * _times(a[j], y[k - j]))
+            rest = minus(rest, comb(k, j) * times(a[j], y[k - j]))
     return None if rest is None else solve(a[0], rest, ranks=ranks)
 
 
@@ -156,7 +156,7 @@ def _solve(xp: ModuleType, a: Array, b: Array, *, ranks: Ranks) -> Array:
 # --- other libraries --------------------------------------------------------------------------
 
 
-def _by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
+def by_matrix(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a row's form on a library's matrices, one after the other of a stack."""
 
     def form(library: Any, *args: Array, ranks: Ranks = (2, 2)) -> Array:
@@ -198,7 +198,7 @@ def _array(value: Any) -> Array:
 # --- the rows ---------------------------------------------------------------------------------
 
 
-def _trace_of(a: Any, t: Any) -> Any:
+def trace_of(a: Any, t: Any) -> Any:
     """Sum the products of the entries of two matrices."""
     return sum_(a * t, axes=(-2, -1), rank=len(a.shape))
 
@@ -210,7 +210,7 @@ def _cholesky_slope(t: Any, y: Any, a: Any) -> Any:
     even = (t + swap_last_axes(t)) * 0.5
     ranks = (len(a.shape), len(a.shape))
     inner = solve(y, swap_last_axes(solve(y, even, ranks=ranks)), ranks=ranks)
-    return _times(y, swap_last_axes(inner) * half)
+    return times(y, swap_last_axes(inner) * half)
 
 
 def _spread(number: Any) -> Any:
@@ -220,9 +220,7 @@ def _spread(number: Any) -> Any:
 
 def _cofactor_slope(t: Any, y: Any, a: Any) -> Any:
     """(C tr(Cᵀ Ȧ) − C Ȧᵀ C) / det A, from C = det(A) A⁻ᵀ."""
-    return (y * _spread(_trace_of(y, t)) - _times(_times(y, swap_last_axes(t)), y)) / _spread(
-        det(a)
-    )
+    return (y * _spread(trace_of(y, t)) - times(times(y, swap_last_axes(t)), y)) / _spread(det(a))
 
 
 def _minors(mp: Any, a: Any) -> Any:
@@ -251,12 +249,12 @@ solve: Primitive = Primitive(
     name="solve",
     kernel=_solve,
     rule=tangent(
-        lambda t, y, a, b, *, ranks: -solve(a, _times(t, y), ranks=ranks),
+        lambda t, y, a, b, *, ranks: -solve(a, times(t, y), ranks=ranks),
         Transpose(lambda t, a, b, *, ranks: solve(swap_last_axes(a), t, ranks=ranks)),
     ),
-    mpmath=_by_matrix(lambda mp, a, b: mp.lu_solve(a, b) if b.cols == 1 else mp.inverse(a) * b),
+    mpmath=by_matrix(lambda mp, a, b: mp.lu_solve(a, b) if b.cols == 1 else mp.inverse(a) * b),
     flint="solve",
-    sympy=_by_matrix(lambda sympy, a, b: a.LUsolve(b)),
+    sympy=by_matrix(lambda sympy, a, b: a.LUsolve(b)),
     taylor=_solve_series,
     defined="a matrix that is not singular",
     shape=lambda shapes, *, ranks: shapes[1],
@@ -264,20 +262,20 @@ solve: Primitive = Primitive(
 inv: Primitive = Primitive(
     name="inv",
     kernel=_inv,
-    rule=tangent(lambda t, y, a: -_times(_times(y, t), y)),
-    mpmath=_by_matrix(lambda mp, a: mp.inverse(a)),
+    rule=tangent(lambda t, y, a: -times(times(y, t), y)),
+    mpmath=by_matrix(lambda mp, a: mp.inverse(a)),
     flint="inv",
-    sympy=_by_matrix(lambda sympy, a: a.inv()),
+    sympy=by_matrix(lambda sympy, a: a.inv()),
     defined="a matrix that is not singular",
     shape=lambda shapes: shapes[0],
 )
 det: Primitive = Primitive(
     name="det",
     kernel=lambda xp, a: xp.linalg.det(a),
-    rule=tangent(lambda t, y, a: _trace_of(cofactor(a), t)),
-    mpmath=_by_matrix(lambda mp, a: mp.det(a)),
+    rule=tangent(lambda t, y, a: trace_of(cofactor(a), t)),
+    mpmath=by_matrix(lambda mp, a: mp.det(a)),
     flint="det",
-    sympy=_by_matrix(lambda sympy, a: a.det()),
+    sympy=by_matrix(lambda sympy, a: a.det()),
     convention="no finite second derivative at a singular matrix",
     shape=lambda shapes: shapes[0][:-2],
 )
@@ -286,18 +284,18 @@ cofactor: Primitive = Primitive(
     name="cofactor",
     kernel=_cofactor,
     rule=tangent(_cofactor_slope),
-    mpmath=_by_matrix(_minors),
+    mpmath=by_matrix(_minors),
     flint="cofactor",
-    sympy=_by_matrix(lambda sympy, a: a.cofactor_matrix()),
+    sympy=by_matrix(lambda sympy, a: a.cofactor_matrix()),
     shape=lambda shapes: shapes[0],
 )
 logdet: Primitive = Primitive(
     name="logdet",
     kernel=_logdet,
-    rule=tangent(lambda t, y, a: _trace_of(swap_last_axes(inv(a)), t)),
-    mpmath=_by_matrix(lambda mp, a: mp.log(mp.det(a))),
+    rule=tangent(lambda t, y, a: trace_of(swap_last_axes(inv(a)), t)),
+    mpmath=by_matrix(lambda mp, a: mp.log(mp.det(a))),
     flint="logdet",
-    sympy=_by_matrix(lambda sympy, a: sympy.log(a.det())),
+    sympy=by_matrix(lambda sympy, a: sympy.log(a.det())),
     defined="a matrix with a positive determinant",
     shape=lambda shapes: shapes[0][:-2],
 )
@@ -305,9 +303,9 @@ cholesky: Primitive = Primitive(
     name="cholesky",
     kernel=lambda xp, a: _cholesky(xp, (a + xp.swapaxes(a, -1, -2)) / 2),
     rule=tangent(_cholesky_slope),
-    mpmath=_by_matrix(lambda mp, a: mp.cholesky((a + a.T) / 2)),
+    mpmath=by_matrix(lambda mp, a: mp.cholesky((a + a.T) / 2)),
     flint="cholesky",
-    sympy=_by_matrix(lambda sympy, a: ((a + a.T) / 2).cholesky(hermitian=False)),
+    sympy=by_matrix(lambda sympy, a: ((a + a.T) / 2).cholesky(hermitian=False)),
     defined="a positive definite matrix; its symmetric part counts",
     analytic=False,
     shape=lambda shapes: shapes[0],

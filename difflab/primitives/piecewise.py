@@ -302,6 +302,7 @@ def _step(
         mpmath=mpmath,
         c=f"{kernel}({{0}})",
         python=f"copysign(float({name}({{0}})), {{0}})",
+        javascript_function=ROUNDING if kernel == "rint" else "",
         latex=latex,
         glyph=glyph,
         notation=name,
@@ -310,6 +311,14 @@ def _step(
         convention="derivative 0, also at the jumps",
         analytic=False,
     )
+
+
+ROUNDING = """\
+function rint(x) {
+    const near = round(x);
+    return near - x == 0.5 && near % 2.0 != 0.0 ? near - 1.0 : near;
+}"""
+"""JavaScript rounds halves up; NumPy and C to even."""
 
 
 def _from_integer(x: Any) -> Any:
@@ -339,6 +348,11 @@ static double modulo(double a, double b)
 {
     const double rest = fmod(a, b);
     return rest == 0.0 ? copysign(0.0, b) : (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+}""",
+    javascript_function="""\
+function modulo(a, b) {
+    const rest = a % b;
+    return rest == 0.0 ? (b < 0.0 ? -0.0 : 0.0) : (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }""",
     samples=((2.2, 2.8), (0.9, 1.05)),
     defined="a divisor other than 0",

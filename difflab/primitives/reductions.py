@@ -28,6 +28,7 @@ from difflab.primitives.structure import (
 
 __all__ = [
     "argmax",
+    "cumprod",
     "cumsum",
     "is_maximum",
     "log_softmax",
@@ -229,6 +230,28 @@ def _log_softmax_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
     return t - spread_over(sum_(exp(y) * t, axes=axes, rank=rank), x.shape, axes)
 
 
+def _cumprod_slope(t: Any, y: Any, x: Any, *, axes: Axes, rank: int) -> Any:
+    """Return Σ ẋⱼ Π xᵢ (i ≠ j), over all up to each element, without division.
+
+    Products of 2, 4, 8, … neighbours and their derivatives, each from two of half the length.
+    """
+    (axis,), product, slope = axes, x, t
+    size, reach = x.shape[axes[0]], 1
+    while reach < size:
+        before, p = _part(product, axis, 0, size - reach), _part(product, axis, reach, size)
+        late = _part(slope, axis, reach, size) * before + _part(slope, axis, 0, size - reach) * p
+        slope = concatenate(_part(slope, axis, 0, reach), late, axis=axis, rank=rank)
+        product = concatenate(_part(product, axis, 0, reach), before * p, axis=axis, rank=rank)
+        reach *= 2
+    return slope
+
+
+def _part(x: Any, axis: int, start: int, stop: int) -> Any:
+    key: list[Any] = [(0, size, 1) for size in x.shape]
+    key[axis] = (start, stop, 1)
+    return index(x, key=tuple(key), rank=len(x.shape))
+
+
 # --- the rows ---------------------------------------------------------------------------------
 
 
@@ -326,5 +349,12 @@ cumsum: Primitive = Primitive(
             cumsum(_reversed(t, axes[0]), axes=axes, rank=rank), axes[0]
         )
     ),
+    shape=lambda shapes, *, axes, rank: shapes[0],
+)
+cumprod: Primitive = Primitive(
+    name="cumprod",
+    kernel=lambda xp, x, *, axes, rank: xp.cumprod(x, axis=axes[0]),
+    rule=tangent(_cumprod_slope),
+    flint="cumprod",
     shape=lambda shapes, *, axes, rank: shapes[0],
 )

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from difflab.core.primitive import Primitive, elementwise
-from difflab.primitives import kernels
+from difflab.primitives import javascript, kernels
 from difflab.primitives.exponential import exp
 
 __all__ = ["derf", "digamma", "erf", "erfc", "gamma", "loggamma", "polygamma"]
@@ -29,6 +29,7 @@ def _polygamma(mp: Any, k: Any, x: Any) -> Any:
 erf: Primitive = Primitive(
     name="erf",
     kernel="special.erf",
+    javascript_function=javascript.ERF,
     rule=elementwise(lambda t, y, x: t * derf(x)),
     samples=(REAL,),
 )
@@ -45,6 +46,7 @@ derf: Primitive = Primitive(
 erfc: Primitive = Primitive(
     name="erfc",
     kernel="special.erfc",
+    javascript_function=javascript.ERFC,
     rule=elementwise(lambda t, y, x: -(t * derf(x))),
     inexact=True,
     samples=(REAL,),
@@ -52,6 +54,7 @@ erfc: Primitive = Primitive(
 gamma: Primitive = Primitive(
     name="gamma",
     kernel="special.gamma",
+    javascript_function=javascript.TGAMMA,
     rule=elementwise(lambda t, y, x: t * (y * digamma(x))),
     c="tgamma({0})",
     python="gamma({0})",
@@ -64,6 +67,7 @@ gamma: Primitive = Primitive(
 loggamma: Primitive = Primitive(
     name="loggamma",
     kernel=kernels.loggamma,
+    javascript_function=javascript.LGAMMA,
     rule=elementwise(lambda t, y, x: t * digamma(x)),
     names=("loggamma", "lgamma"),
     mpmath=lambda mp, x: mp.log(abs(mp.gamma(x))) if x < 0 else mp.loggamma(x),

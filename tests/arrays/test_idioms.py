@@ -135,10 +135,11 @@ LOST = [
     (lambda x: x.astype(int), "change from float64 to int64", "np.floor"),
     (lambda x: np.where(x), "numpy.where used this way", r"np\.where\(condition, a, b\)"),
     (lambda x: np.nonzero(x), "numpy.nonzero", "depend on the values"),
-    (lambda x: np.sort(x), "numpy.sort", "np.argsort"),
+    (lambda x: x.sort(), "no .sort", r"np\.sort\(x\)"),
+    (lambda x: np.lexsort((x, x)), "numpy.lexsort", r"np\.argsort"),
     (lambda x: np.sum(x, where=x > 1), "numpy.sum", "without out=, where="),
-    (lambda x: np.heaviside(x, 0.5), "numpy.heaviside", "np.where"),
-    (lambda x: x.std(), "no .std", "np.sqrt"),
+    (lambda x: np.piecewise(x, [x > 1], [np.sin]), "numpy.piecewise", "np.where"),
+    (lambda x: x.fill(2.0), "no .fill", "np.full_like"),
     (lambda x: x.nonzero(), "no .nonzero", "depend on the values"),
 ]
 

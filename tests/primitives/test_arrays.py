@@ -6,7 +6,7 @@ and knows no rule; SymPy differentiates its own expressions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from difflab.autodiff import jacobian, jvp, vjp
 from difflab.core.primitive import ByArgument, Linear, Primitive, Transpose
-from difflab.errors import UnsupportedError
+from difflab.errors import IndexingError, UnsupportedError
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function, evaluate
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
@@ -65,7 +65,38 @@ CASES: dict[str, list[Case]] = {
     "cofactor": [((SQUARE,), {}), ((np.stack([SQUARE, POSITIVE]),), {})],
     "logdet": [((POSITIVE,), {})],
     "cholesky": [((POSITIVE,), {})],
+    "eigh": [((POSITIVE,), {}), ((np.stack([POSITIVE[:2, :2], POSITIVE[1:, 1:]]),), {})],
+    "eigenvalues": [((POSITIVE,), {}), ((np.stack([POSITIVE, SQUARE + SQUARE.T]),), {})],
+    "svd": [((MATRIX,), {}), ((MATRIX.T.copy(),), {}), ((SQUARE,), {})],
+    "singular_values": [((MATRIX,), {}), ((MATRIX.T.copy(),), {}), ((SQUARE,), {})],
+    "qr": [((MATRIX.T.copy(),), {}), ((np.stack([SQUARE, POSITIVE]),), {})],
+    "slogdet": [((SQUARE,), {}), ((np.stack([SQUARE, -POSITIVE]),), {})],
+    "pinv": [((MATRIX,), {}), ((MATRIX.T.copy(),), {}), ((SQUARE,), {})],
+    "cumprod": [*REDUCED, ((VECTOR[:1],), ALL)],
+    "convolve": [((VECTOR, RIGHT), {}), ((RIGHT[:1], VECTOR), {})],
+    "correlate": [((VECTOR, RIGHT), {}), ((RIGHT, RIGHT[::-1].copy()), {})],
+    "take_along": [((VECTOR,), {"axis": -1, "rank": 1}), ((MATRIX,), {"axis": -2, "rank": 2})],
+    "put_along": [
+        ((VECTOR,), {"axis": -1, "rank": 1, "size": 4}),
+        ((MATRIX,), {"axis": -1, "rank": 2, "size": 2}),
+    ],
 }
+OF_FACTORS = {"eigenvalues": "eigh", "singular_values": "svd"}
+"""Rows of a matrix and its factors, which are functions of the matrix alone."""
+VALUES_ONLY = {"eigh", "eigenvalues", "pinv", "qr", "singular_values", "slogdet", "svd"}
+"""Rows that neither SymPy nor ball arithmetic has: the referee has values by mpmath."""
+COMPUTED: dict[str, list[Array]] = {
+    "take_along": [np.array([2.0, 0.0, -1.0, 0.0]), np.array([[1.0, 0.0, 1.0]])],
+    "put_along": [np.array([3.0, 0.0, 3.0, -1.0, 1.0]), np.array([[0.0, 1, 1], [1.0, 0, 1]])],
+}
+"""The indices of each case, which have no derivative."""
+
+
+def indices_of(name: str, case: int) -> list[Array]:
+    """Return the operands of a case that follow its values."""
+    return COMPUTED.get(name, [])[case : case + 1]
+
+
 PLACES = [(name, k) for name, cases in CASES.items() for k in range(len(cases))]
 EACH = pytest.mark.parametrize(("name", "case"), PLACES)
 
@@ -76,10 +107,20 @@ def test_every_row_that_mixes_numbers_has_cases() -> None:
     flat = {name for name, row in TABLE.items() if not row.samples} - mixing
     assert {name for name in flat if not isinstance(TABLE[name].rule, Linear)} == {
         "argmax",
+        "argsort",
         "is_maximum",
         "constant_array",
+        "random_keys",
+        "random_normal",
+        "random_uniform",
         "stop_gradient",
     }
+
+
+def applied(name: str, values: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply a row to values; one that takes a matrix and its factors to both."""
+    factors = [TABLE[OF_FACTORS[name]](*values)] if name in OF_FACTORS else []
+    return TABLE[name](*values, *factors, **params)
 
 
 def function_of(name: str, case: int, *, weighted: bool = True) -> Function:
@@ -87,10 +128,11 @@ def function_of(name: str, case: int, *, weighted: bool = True) -> Function:
     values, params = CASES[name][case]
     builder = Builder()
     nodes = [Node(builder, builder.input(f"a{k}", v.shape)) for k, v in enumerate(values)]
-    result = TABLE[name](*nodes, **params)
+    result = applied(name, [*nodes, *indices_of(name, case)], params)
     if weighted and result.shape:
         result = (result * np.cos(np.arange(np.prod(result.shape))).reshape(result.shape)).sum()
-    return Function.build(builder, [node.id for node in nodes], [result.id], ["y"])
+    inputs = [node.id for node in nodes[: len(values)]]
+    return Function.build(builder, inputs, [result.id], ["y"])
 
 
 def point_of(name: str, case: int) -> Array:
@@ -168,6 +210,8 @@ def test_value_agrees_with_mpmath(name: str, case: int) -> None:
 @EACH
 def test_derivative_agrees_with_sympy(name: str, case: int) -> None:
     function, point = function_of(name, case), point_of(name, case)
+    if name in VALUES_ONLY:
+        pytest.skip("SymPy has no such function")
     if function.n > 12:
         pytest.skip("smaller cases do")
     symbols = sympy.symbols(f"s0:{function.n}", real=True)
@@ -212,6 +256,8 @@ def wrong_rules(row: Primitive) -> Iterator[ByArgument]:
     assert isinstance(row.rule, ByArgument)
     entries = row.rule.entries
     for place, entry in enumerate(entries):
+        if entry is None:
+            continue
         yield ByArgument((*entries[:place], _wrong(entry), *entries[place + 1 :]))
 
 
@@ -291,6 +337,41 @@ def test_argmax_and_its_derivative(mode: str) -> None:
     function = of_vector("argmax", 3)
     assert function(np.array([1.0, 5.0, 5.0])) == 1.0
     np.testing.assert_array_equal(jacobian(function, mode)(np.arange(3.0)), [[0, 0, 0]])
+
+
+@MODES
+def test_the_order_is_stable_and_has_derivative_0(mode: str) -> None:
+    function = of_vector("argsort", 5)
+    point = np.array([2.0, np.nan, 1.0, 2.0, -np.inf])
+    np.testing.assert_array_equal(function(point), [4, 2, 0, 3, 1])
+    np.testing.assert_array_equal(jacobian(function, mode)(point), np.zeros((5, 5)))
+    long = np.random.default_rng(1).integers(0, 200, size=(2, 1000)) / 4.0
+    for values in (long, long + np.arange(1000) * 1e-3):
+        builder = Builder()
+        x = Node(builder, builder.input("x", values.shape))
+        order = TABLE["argsort"](x, axes=(-1,), rank=2)
+        made = Function.build(builder, [x.id], [order.id], ["y"])(values)
+        np.testing.assert_array_equal(made, np.argsort(values, axis=-1, kind="stable"))
+
+
+@MODES
+def test_zeros_in_running_products_have_the_products_of_the_others(mode: str) -> None:
+    derivative = jacobian(of_vector("cumprod", 4), mode)
+    expected = [[1, 0, 0, 0], [0, 2, 0, 0], [0, 6, 0, 0], [0, 0, 0, 0]]
+    np.testing.assert_array_equal(derivative(np.array([2.0, 0.0, 3.0, 0.0])), expected)
+    second = jacobian(derivative, mode)(np.array([2.0, 0.0, 3.0, 0.0])).reshape(4, 4, 4)
+    assert second[3, 1, 3] == second[3, 3, 1] == 6.0
+
+
+def test_computed_indices_are_inside() -> None:
+    builder = Builder()
+    x, i = (Node(builder, builder.input(name, (3,))) for name in "xi")
+    taken = TABLE["take_along"](x, i, axis=-1, rank=1)
+    function = Function.build(builder, [x.id, i.id], [taken.id], ["y"])
+    values = np.array([5.0, 6.0, 7.0])
+    np.testing.assert_array_equal(function(values, np.array([-1.0, 0.0, 2.0])), [7, 5, 7])
+    with pytest.raises(IndexingError, match="outside an axis of size 3"):
+        function(values, np.array([0.0, 3.0, 1.0]))
 
 
 def test_the_place_of_the_maximum_is_the_last_along_any_axes() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -24,7 +25,9 @@ from numpy.typing import NDArray
 from difflab.core.primitive import Primitive
 from difflab.execute.lower.scalar import guarded, plain
 from difflab.graph.interpreters import MpmathInterpreter, SympyInterpreter
-from difflab.primitives import TABLE, helpers
+from difflab.primitives import TABLE, helpers, javascript
+from tests.support.node import Script, needs_node, run
+from tests.support.special_rows import UNSPELLED
 
 Array = NDArray[np.float64]
 
@@ -39,9 +42,13 @@ EDGES = [0.0, 1.0, 0.5, 2.5, 3.0, 40.0, 700.0, 800.0, 1e-160, 1e160, 1e300, TINY
 EDGES = [*EDGES, *(-x for x in EDGES), math.nan]
 PAIRS = 3000
 """Drawn where there are more combinations of edges."""
-ULPS = {"erfc": 8.0, "gamma": 16.0, "dpower_exponent": 8.0}
+ULPS = {"erfc": 8.0, "gamma": 16.0, "dpower_exponent": 8.0, "e1": 16.0, "ei": 16.0}
+ULPS |= {"besselj": 16.0, "bessely": 16.0, "besseli": 32.0, "besselk": 16.0}
+ULPS |= {"gammainc": 512.0, "gammaincc": 512.0, "dgammainc": 32.0}
 """SciPy's special functions and products of two roundings; `OTHER_ULPS` for every other row."""
 OTHER_ULPS = 4.0
+FEW_DIGITS = {"bessely": 60, "besselk": 60}
+"""Instead of `DIGITS`, for which mpmath takes ten seconds a value of an integer order."""
 LOGGAMMA_ATOL = 2.0**-49
 """Near its zeros at 1, 2 and between the negative integers only the absolute error is small."""
 
@@ -147,6 +154,22 @@ def test_c_gives_the_kernels_value_everywhere(tmp_path: Path) -> None:
         assert_spelled(row, at, found.tolist(), "C")
 
 
+@needs_node
+def test_javascript_gives_the_kernels_value_everywhere() -> None:
+    scripts = []
+    for name, row in SPELLED.items():
+        letters = ", ".join("abc"[: row.arity])
+        called = row.javascript.format(*"abc")
+        defined = helpers.used([called], helpers.JAVASCRIPT).values()
+        words = {word for text in (called, *defined) for word in re.findall(r"\w+", text)}
+        members = sorted(words & javascript.MATH)
+        head = [f"const {{ {', '.join(members)} }} = Math;", *defined]
+        source = "\n".join([*head, f"function f({letters}) {{ return {called}; }}"])
+        scripts.append((name, Script(source, [()] * len(letters[::3]), points(row))))
+    for (name, each), found in zip(scripts, run([each for _, each in scripts]), strict=True):
+        assert_spelled(SPELLED[name], each.points, found[:, 0].tolist(), "JavaScript")
+
+
 def real_points(row: Primitive, number: int) -> Array:
     """Return combinations of finite edges at which the kernel is finite: all in the domain."""
     rng = np.random.default_rng(17)
@@ -174,7 +197,7 @@ EXACT = [name for name, row in TABLE.items() if row.shape is None and row.sample
 def test_mpmath_gives_the_kernels_value_at_real_edges(name: str) -> None:
     row, compute = TABLE[name], MpmathInterpreter().operation(TABLE[name])
     at, found, kept = real_points(row, 60), [], []
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(FEW_DIGITS.get(name, DIGITS)):
         for place, point in enumerate(at.tolist()):
             args = [mpmath.mpf(x) for x in point]
             for position in row.truths:
@@ -205,6 +228,7 @@ def test_mpmath_propagates_nan_and_infinities(name: str, point: tuple[float, ...
 def test_sympy_gives_the_kernels_value_at_real_edges(name: str) -> None:
     row, compute = TABLE[name], SympyInterpreter().operation(TABLE[name])
     at, found, kept = real_points(row, 20), [], []
+    digits = FEW_DIGITS.get(name, DIGITS)
     for place, point in enumerate(at.tolist()):
         args: list[Any] = [sympy.Rational(*x.as_integer_ratio()) for x in point]
         for position in row.truths:
@@ -213,7 +237,7 @@ def test_sympy_gives_the_kernels_value_at_real_edges(name: str) -> None:
         number = (
             float(bool(value))
             if row.boolean
-            else complex(value.evalf(DIGITS, maxn=2 * DIGITS)).real
+            else complex(value.evalf(digits, maxn=2 * digits)).real
         )
         if defined(row, point, number):
             kept.append(place)
@@ -224,9 +248,11 @@ def test_sympy_gives_the_kernels_value_at_real_edges(name: str) -> None:
 def test_every_row_on_numbers_is_spelled_or_has_no_function() -> None:
     """A companion without a spelling would be printed in other operations than it computes."""
     unspelled = {
-        name for name, row in TABLE.items() if row.shape is None and not (row.c and row.python)
+        name
+        for name, row in TABLE.items()
+        if row.shape is None and not (row.c and row.python and row.javascript)
     }
-    assert unspelled == {"digamma", "polygamma"}
+    assert unspelled == UNSPELLED
 
 
 def test_helpers_define_before_they_use() -> None:

@@ -1,0 +1,215 @@
+"""NumPy's differences, integrals and discrete filters along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays.counterparts.layout import cut
+from difflab.arrays.given import (
+    Axis,
+    as_array,
+    as_integer,
+    mismatch,
+    normalized_axes,
+    normalized_axis,
+    shape_of,
+)
+from difflab.core.ownership import unchanged
+from difflab.primitives import (
+    absolute,
+    equal,
+    greater,
+    less,
+    logical_and,
+    mod,
+    stop_gradient,
+    where,
+)
+
+__all__ = ["FUNCTIONS"]
+
+
+def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    a = as_array(a)
+    if not shape_of(a):
+        raise mismatch("diff takes an array, not a scalar")
+    along = normalized_axis("diff", axis, a.shape)
+    times = as_integer("diff", "n", n, 0)
+    if times == 0:
+        return unchanged(a)
+    parts = [_beside(part, a, along) for part in (prepend,) if part is not None] + [a]
+    parts += [_beside(part, a, along) for part in (append,) if part is not None]
+    a = arrays.concatenate(parts, along)
+    for _ in range(times):
+        a = cut(a, along, 1) - cut(a, along, None, -1)
+    return a
+
+
+def _beside(part: Any, a: Any, along: int) -> Any:
+    """Return what stands before or after an array; a scalar is repeated."""
+    part = as_array(part)
+    if shape_of(part):
+        return part
+    shape = list(a.shape)
+    shape[along] = 1
+    return arrays.broadcast_to(part, shape)
+
+
+def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    steps = _diff(arrays.reshape(ary, -1))
+    parts = [None if part is None else arrays.reshape(part, -1) for part in (to_begin, to_end)]
+    return arrays.concatenate([x for x in (parts[0], steps, parts[1]) if x is not None])
+
+
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y = as_array(y)
+    along = normalized_axis("trapezoid", axis, shape_of(y))
+    if x is None:
+        step = dx
+    elif len(shape_of(as_array(x))) == 1:
+        step = _diff(x)
+        step = arrays.reshape(step, (*shape_of(step), *(1,) * (-1 - along)))
+    else:
+        step = _diff(x, axis=along)
+    return arrays.sum(step * (cut(y, along, 1) + cut(y, along, None, -1)) / 2.0, along)
+
+
+# --- gradient ---------------------------------------------------------------------------------
+
+
+def _gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> Any:
+    f = as_array(f)
+    rank = len(shape_of(f))
+    axes = normalized_axes("gradient", axis, f.shape)
+    if isinstance(axis, list | tuple):  # in the order that they are named in
+        axes = tuple(normalized_axis("gradient", entry, f.shape) for entry in axis)
+    if edge_order not in (1, 2):
+        raise mismatch("edge_order of gradient is 1 or 2")
+    if len(varargs) not in (0, 1, len(axes)) or (
+        len(varargs) == 1 != len(axes) and shape_of(as_array(varargs[0]))
+    ):
+        raise mismatch(f"gradient takes one spacing, or one for each of {len(axes)} axes")
+    steps = [1.0] if not varargs else list(varargs)
+    steps = steps * len(axes) if len(steps) == 1 else steps
+    found = []
+    for along, step in zip(axes, steps, strict=True):
+        if f.shape[along] < edge_order + 1:
+            raise mismatch(f"gradient needs at least {edge_order + 1} numbers along each axis")
+        found.append(_slopes(f, along, _spacing(step, f, along), edge_order, rank))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _spacing(step: Any, f: Any, along: int) -> Any:
+    """Return one step, or the steps between coordinates, which broadcast along an axis."""
+    shape = shape_of(as_array(step))
+    if not shape:
+        return step
+    if shape != (f.shape[along],):
+        raise mismatch(
+            f"gradient takes one spacing or {f.shape[along]} coordinates, not the shape {shape}"
+        )
+    steps = _diff(step)
+    return arrays.reshape(steps, (shape[0] - 1, *(1,) * (-1 - along)))
+
+
+def _slopes(f: Any, along: int, h: Any, edge_order: int, rank: int) -> Any:
+    """Return central differences inside, one-sided ones at the ends; second order in `h`."""
+
+    def at(start: int | None, stop: int | None) -> Any:
+        return cut(f, along, start, stop)
+
+    first, last = at(1, 2) - at(0, 1), at(-1, None) - at(-2, -1)
+    if not shape_of(as_array(h)):
+        inside = (at(2, None) - at(None, -2)) / (2.0 * h)
+        left, right = first / h, last / h
+        if edge_order == 2:
+            left = (-1.5 * at(0, 1) + 2.0 * at(1, 2) - 0.5 * at(2, 3)) / h
+            right = (0.5 * at(-3, -2) - 2.0 * at(-2, -1) + 1.5 * at(-1, None)) / h
+        return arrays.concatenate([left, inside, right], along)
+    p, q = cut(h, along, None, -1), cut(h, along, 1, None)
+    inside = (
+        -q / (p * (p + q)) * at(None, -2)
+        + (q - p) / (p * q) * at(1, -1)
+        + p / (q * (p + q)) * at(2, None)
+    )
+    left, right = first / cut(h, along, 0, 1), last / cut(h, along, -1)
+    if edge_order == 2:
+        p, q = cut(h, along, 0, 1), cut(h, along, 1, 2)
+        left = _three(at(0, 1), at(1, 2), at(2, 3), p, q)
+        p, q = cut(h, along, -1), cut(h, along, -2, -1)
+        right = -_three(at(-1, None), at(-2, -1), at(-3, -2), p, q)
+    return arrays.concatenate([left, inside, right], along)
+
+
+def _three(a: Any, b: Any, c: Any, p: Any, q: Any) -> Any:
+    """Return the slope at the first of three points, at distances `p` and `q`."""
+    return -(2.0 * p + q) / (p * (p + q)) * a + (p + q) / (p * q) * b - p / (q * (p + q)) * c
+
+
+# --- angles and grids -------------------------------------------------------------------------
+
+
+def _unwrap(
+    p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi
+) -> Any:
+    p = as_array(p)
+    along = normalized_axis("unwrap", axis, shape_of(p))
+    half = period / 2
+    jumps = _diff(p, axis=along)
+    inside = mod(jumps + half, period) - half
+    inside = where(logical_and(equal(inside, -half), greater(jumps, 0)), half, inside)
+    least = half if discont is None else discont
+    turns = where(less(absolute(jumps), least), 0.0, inside - jumps)
+    shifts = arrays.cumsum(stop_gradient(turns), along)
+    return arrays.concatenate([cut(p, along, 0, 1), cut(p, along, 1) + shifts], along)
+
+
+def _linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    *,
+    axis: int = 0,
+) -> Any:
+    start, stop = as_array(start), as_array(stop)
+    count = as_integer("linspace", "num", num, 0)
+    parts = max(count - bool(endpoint), 1)
+    shape = np.broadcast_shapes(shape_of(start), shape_of(stop))
+    step = (stop - start) / parts
+    places = np.arange(float(count)).reshape((count, *(1,) * len(shape)))
+    found = start + places * step
+    if endpoint and count > 1:
+        end = arrays.broadcast_to(stop, (1, *shape))
+        found = arrays.concatenate([found[:-1], end], 0)
+    along = normalized_axis("linspace", axis, (count, *shape)) + len(shape) + 1
+    order = [*range(1, along + 1), 0, *range(along + 1, len(shape) + 1)]
+    found = arrays.transpose(found, order)
+    return (found, step) if retstep else found
+
+
+def _cumulative_sum(x: Any, /, *, axis: int | None = None, include_initial: bool = False) -> Any:
+    x = as_array(x)
+    if axis is None and len(shape_of(x)) != 1:
+        raise mismatch("cumulative_sum of several axes needs an axis")
+    along = normalized_axis("cumulative_sum", -1 if axis is None else axis, shape_of(x))
+    found = arrays.cumsum(x, along)
+    return arrays.concatenate([_beside(0.0, x, along), found], along) if include_initial else found
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "cumsum": arrays.cumsum,
+    "cumulative_sum": _cumulative_sum,
+    "diff": _diff,
+    "ediff1d": _ediff1d,
+    "gradient": _gradient,
+    "linspace": _linspace,
+    "trapezoid": _trapezoid,
+    "unwrap": _unwrap,
+}

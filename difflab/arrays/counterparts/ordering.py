@@ -1,0 +1,313 @@
+"""NumPy's functions that need the order of the elements, and those that look up in a sorted table.
+
+Sorting is stable, whatever `kind` says, and the results of partitions are sorted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays.counterparts.layout import cut, move_axis
+from difflab.arrays.given import (
+    Axis,
+    as_array,
+    mismatch,
+    normalized_axes,
+    normalized_axis,
+    shape_of,
+)
+from difflab.core.place import at_users_line
+from difflab.errors import InputError
+from difflab.primitives import (
+    absolute,
+    clip,
+    equal,
+    floor,
+    greater,
+    less,
+    maximum,
+    mod,
+    not_equal,
+    where,
+)
+
+__all__ = ["FUNCTIONS", "searched"]
+
+
+def _sort(
+    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+) -> Any:
+    return arrays.sort(a, axis)
+
+
+def _argsort(
+    a: Any, axis: int | None = -1, kind: str | None = None, *, stable: bool | None = None
+) -> Any:
+    return arrays.argsort(a, axis)
+
+
+def _partitioned(compute: Callable[..., Any]) -> Callable[..., Any]:
+    def partitioned(a: Any, kth: int | Sequence[int], axis: int | None = -1) -> Any:
+        shape = shape_of(as_array(a))
+        size = (
+            math.prod(shape) if axis is None else shape[normalized_axis("partition", axis, shape)]
+        )
+        if any(not -size <= place < size for place in np.ravel(kth).tolist()):
+            raise mismatch(f"kth of a partition is outside an axis of size {size}: {kth}")
+        return compute(a, axis)
+
+    return partitioned
+
+
+# --- quantiles --------------------------------------------------------------------------------
+
+
+def _lines(name: str, a: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
+    """Return the axes of a reduction as the last one, and the shape with ones in their place."""
+    a = as_array(a)
+    shape = shape_of(a)
+    axes = normalized_axes(name, axis, shape)
+    size = math.prod(shape[entry] for entry in axes)
+    if size == 0:
+        raise mismatch(f"{name} of an empty array, of the shape {shape}")
+    moved = move_axis(a, axes, tuple(range(-len(axes), 0))) if axes and len(shape) > 1 else a
+    rest = shape_of(moved)[: len(shape) - len(axes)]
+    opened = [1 if k - len(shape) in axes else part for k, part in enumerate(shape)]
+    return arrays.reshape(moved, (*rest, size)), tuple(opened)
+
+
+def _quantiles(
+    name: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, *, missing: bool = False
+) -> Any:
+    """Return the quantiles; `missing` leaves nan out."""
+    lines, opened = _lines(name, a, axis)
+    ordered, size = arrays.sort(lines), shape_of(lines)[-1]
+    shares, flat = shape_of(as_array(q)), arrays.reshape(q, (-1,))
+    if missing or hasattr(q, "__difflab_apply__"):
+        if method != "linear":
+            raise at_users_line(
+                InputError, f"{name} of computed positions has the method 'linear' only"
+            )
+        found = _at_computed(ordered, flat, size, missing)
+    else:
+        found = _at_known(name, ordered, flat, size, method)
+    if not missing:  # nan is last
+        last = cut(ordered, -1, -1)
+        found = where(not_equal(last, last), last, found)
+    rest = opened if keepdims else shape_of(lines)[:-1]
+    moved = move_axis(found, -1, 0)
+    return arrays.reshape(moved, (*shares, *rest))
+
+
+def _at_known(name: str, ordered: Any, q: Any, size: int, method: str) -> Any:
+    """Return the elements at NumPy's positions, or between two of them."""
+    try:
+        places = np.quantile(np.arange(float(size)), np.asarray(q), method=method)  # type: ignore[call-overload]
+    except ValueError as error:
+        raise at_users_line(InputError, f"{name}: {error}") from None
+    below = np.clip(np.floor(places), 0, size - 1).astype(int)
+    share = places - below
+    low = arrays.take(ordered, below, -1)
+    if not np.any(share):
+        return low
+    high = arrays.take(ordered, np.minimum(below + 1, size - 1), -1)
+    return low + where(share == 0, 0.0, (high - low) * share)
+
+
+def _at_computed(ordered: Any, q: Any, size: int, missing: bool) -> Any:
+    """Return what lies at the share `q` of the elements, or between two of them."""
+    count: Any = float(size)
+    if missing:
+        count = arrays.sum(where(equal(ordered, ordered), 1.0, 0.0), -1, keepdims=True)
+    places = maximum(count - 1.0, 0.0) * q
+    lead = shape_of(ordered)[:-1]
+    places = arrays.broadcast_to(places, (*lead, shape_of(places)[-1]))
+    below = clip(floor(places), 0.0, float(size - 1))
+    low = arrays.take_along_axis(ordered, below)
+    high = arrays.take_along_axis(ordered, clip(below + 1.0, 0.0, float(size - 1)))
+    share = places - below
+    return low + where(equal(share, 0.0), share * _finite(high - low), share * (high - low))
+
+
+def _finite(x: Any) -> Any:
+    return where(less(absolute(x), math.inf), x, 0.0)
+
+
+def _quantile(
+    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles("quantile", a, q, axis, method, keepdims)
+
+
+def _percentile(
+    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles("percentile", a, as_array(q) / 100.0, axis, method, keepdims)
+
+
+def _median(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    return _quantiles("median", a, 0.5, axis, "linear", keepdims)
+
+
+def _nanquantile(
+    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _quantiles("nanquantile", a, q, axis, method, keepdims, missing=True)
+
+
+def _nanpercentile(
+    a: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    return _nanquantile(a, as_array(q) / 100.0, axis, method=method, keepdims=keepdims)
+
+
+def _nanmedian(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    return _nanquantile(a, 0.5, axis, keepdims=keepdims)
+
+
+# --- tables -----------------------------------------------------------------------------------
+
+
+def searched(a: Any, v: Any, side: str = "left") -> Any:
+    """Return how many elements of a sorted vector are before each value; derivative 0.
+
+    The places of the values in the order of both, less their places among themselves.
+    """
+    a, v = as_array(a), as_array(v)
+    if len(shape_of(a)) != 1 or side not in ("left", "right"):
+        raise mismatch("searchsorted takes a sorted vector, values, and side 'left' or 'right'")
+    size, flat = shape_of(a)[0], arrays.reshape(v, (-1,))
+    count = shape_of(flat)[0]
+    parts = [a, flat] if side == "right" else [flat, a]
+    ranks = arrays.argsort(arrays.argsort(arrays.concatenate(parts)))
+    own = arrays.argsort(arrays.argsort(flat))
+    start = size if side == "right" else 0
+    return arrays.reshape(ranks[start : start + count] - own, shape_of(v))
+
+
+def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    edges = as_array(bins)
+    size, known = shape_of(edges)[0], isinstance(edges, np.ndarray)
+    if known and np.all(np.diff(edges) <= 0) and np.any(np.diff(edges)):
+        return size - searched(edges[::-1], x, "right" if right else "left")
+    if known and not np.all(np.diff(edges) >= 0):
+        raise mismatch("bins of digitize increase, or decrease")
+    return searched(edges, x, "left" if right else "right")
+
+
+def _interp(
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None
+) -> Any:
+    x, points, values = as_array(x), as_array(xp), as_array(fp)
+    if (
+        len(shape_of(points)) != 1
+        or shape_of(points) != shape_of(values)
+        or not shape_of(points)[0]
+    ):
+        raise mismatch(
+            f"interp takes two vectors of one length, not {shape_of(points)} and {shape_of(values)}"
+        )
+    if period is not None:
+        x, points, values = _periodic(x, points, values, abs(period))
+        left = right = None
+    size = shape_of(points)[0]
+    if size == 1:
+        inside = arrays.broadcast_to(values, shape_of(x) or (1,))
+        inside = inside if shape_of(x) else arrays.reshape(inside, ())
+    else:
+        flat = arrays.reshape(x, (-1,))
+        below = clip(searched(points, flat, "right") - 1.0, 0.0, float(size - 2))
+        x0, x1, y0, y1 = (
+            arrays.take_along_axis(table, place)
+            for table in (points, values)
+            for place in (below, below + 1.0)
+        )
+        inside = arrays.reshape(y0 + (flat - x0) * ((y1 - y0) / (x1 - x0)), shape_of(x))
+    first = values[0] if left is None else left
+    last = values[size - 1] if right is None else right
+    inside = where(less(x, points[0]), first, inside)
+    return where(greater(x, points[size - 1]), last, inside)
+
+
+def _periodic(x: Any, points: Any, values: Any, period: float) -> tuple[Any, Any, Any]:
+    """Return one period of a table in order, with a point of its neighbours at either end."""
+    if period == 0:
+        raise at_users_line(InputError, "period of interp is not 0")
+    points = mod(points, period)
+    order = arrays.argsort(points)
+    points, values = (arrays.take_along_axis(table, order) for table in (points, values))
+    wide = [cut(points, -1, -1) - period, points, cut(points, -1, 0, 1) + period]
+    around = [cut(values, -1, -1), values, cut(values, -1, 0, 1)]
+    return mod(x, period), arrays.concatenate(wide), arrays.concatenate(around)
+
+
+def _nan_cumprod(a: Any, axis: int | None = None) -> Any:
+    a = as_array(a)
+    return arrays.cumprod(where(equal(a, a), a, 1.0), axis)
+
+
+def _cumulative_prod(x: Any, /, *, axis: int | None = None, include_initial: bool = False) -> Any:
+    x = as_array(x)
+    if axis is None and len(shape_of(x)) != 1:
+        raise mismatch("cumulative_prod of several axes needs an axis")
+    along = normalized_axis("cumulative_prod", -1 if axis is None else axis, shape_of(x))
+    found = arrays.cumprod(x, along)
+    if not include_initial:
+        return found
+    return arrays.concatenate([cut(x, along, 0, 1) * 0.0 + 1.0, found], along)
+
+
+# --- filters ----------------------------------------------------------------------------------
+
+
+def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    a, v = as_array(a), as_array(v)
+    if len(shape_of(a)) == 0 or len(shape_of(v)) == 0:
+        a, v = (arrays.reshape(x, (-1,)) for x in (a, v))
+    if shape_of(a)[0] < shape_of(v)[0]:
+        a, v = v, a
+    long, short = shape_of(a)[0], shape_of(v)[0]
+    if mode == "valid":
+        return arrays.correlate(a, v[::-1])
+    whole = arrays.convolve(a, v)
+    if mode == "full":
+        return whole
+    if mode != "same":
+        raise at_users_line(InputError, f"mode is 'full', 'same' or 'valid', not {mode!r}")
+    start = (short - 1) // 2
+    return whole[start : start + long]
+
+
+def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    a, v = as_array(a), as_array(v)
+    if shape_of(a) and shape_of(v) and shape_of(a)[0] < shape_of(v)[0]:
+        return _correlate(v, a, mode)[::-1]
+    return _convolve(a, v[::-1], mode)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "argpartition": _partitioned(arrays.argsort),
+    "argsort": _argsort,
+    "convolve": _convolve,
+    "correlate": _correlate,
+    "cumprod": arrays.cumprod,
+    "cumulative_prod": _cumulative_prod,
+    "digitize": _digitize,
+    "interp": _interp,
+    "median": _median,
+    "nancumprod": _nan_cumprod,
+    "nanmedian": _nanmedian,
+    "nanpercentile": _nanpercentile,
+    "nanquantile": _nanquantile,
+    "partition": _partitioned(arrays.sort),
+    "percentile": _percentile,
+    "quantile": _quantile,
+    "searchsorted": searched,
+    "sort": _sort,
+    "take_along_axis": arrays.take_along_axis,
+}

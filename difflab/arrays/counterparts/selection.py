@@ -1,0 +1,219 @@
+"""NumPy's functions that select, clip, round and compare, and those of truth values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from difflab import arrays
+from difflab.arrays import truths
+from difflab.arrays.given import as_array, as_integer, mismatch, shape_of
+from difflab.core.ownership import unchanged
+from difflab.primitives import (
+    absolute,
+    atan2,
+    ceil,
+    clip,
+    divide,
+    equal,
+    floor,
+    less,
+    logaddexp,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    not_equal,
+    round_,
+    stop_gradient,
+    where,
+)
+
+__all__ = ["FUNCTIONS", "UFUNCS", "clipped", "rounded", "taken"]
+
+LOG_2 = math.log(2.0)
+
+
+def clipped(
+    a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+) -> Any:
+    """Return the values clipped to two bounds, either of which may be None."""
+    low = a_min if min is None else min
+    high = a_max if max is None else max
+    if low is None:
+        return unchanged(a) if high is None else minimum(high, a)
+    return maximum(low, a) if high is None else clip(a, low, high)
+
+
+def rounded(a: Any, decimals: int = 0) -> Any:
+    """Round to `decimals` decimal places, halves to even."""
+    places = as_integer("round", "decimals", decimals)
+    if places == 0:
+        return round_(a)
+    scale = 10.0 ** abs(places)
+    return round_(a * scale) / scale if places > 0 else round_(a / scale) * scale
+
+
+def taken(a: Any, indices: Any, axis: int | None = None) -> Any:
+    """Return entries at static indices, along an axis or of the flattened array."""
+    flat = arrays.reshape(a, -1) if axis is None else a
+    return arrays.take(flat, indices, axis or 0)
+
+
+def _select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0.0) -> Any:
+    if len(condlist) != len(choicelist) or not condlist:
+        raise mismatch("select takes as many choices as conditions, at least one")
+    found = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        found = where(condition, choice, found)
+    return found
+
+
+def _nan_to_num(
+    x: Any,
+    copy: bool = True,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Any:
+    largest = float.fromhex("0x1.fffffffffffffp+1023")
+    x = as_array(x)
+    high = where(equal(x, math.inf), largest if posinf is None else posinf, x)
+    low = where(equal(x, -math.inf), -largest if neginf is None else neginf, high)
+    return where(not_equal(x, x), nan, low)
+
+
+def _isclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    a, b = as_array(a), as_array(b)
+    near = absolute(a - b) <= atol + rtol * absolute(b)
+    found = logical_or(equal(a, b), logical_and(near, absolute(b) < math.inf))
+    if not equal_nan:
+        return found
+    return logical_or(found, logical_and(not_equal(a, a), not_equal(b, b)))
+
+
+def _allclose(
+    a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Any:
+    return _decided(truths.all(_isclose(a, b, rtol, atol, equal_nan)))
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    a, b = as_array(a1), as_array(a2)
+    if shape_of(a) != shape_of(b):
+        return False
+    same = equal(a, b)
+    both = logical_and(not_equal(a, a), not_equal(b, b))
+    return _decided(truths.all(logical_or(same, both) if equal_nan else same))
+
+
+def _decided(truth: Any) -> Any:
+    """Return a bool, as NumPy does, unless the value is not known while code is traced."""
+    known = getattr(truth, "__difflab_value__", lambda: truth)()
+    return truth if known is None else bool(known)
+
+
+def _full_like(a: Any, fill_value: Any) -> Any:
+    if isinstance(fill_value, int | float):
+        return a.filled(float(fill_value))
+    return arrays.broadcast_to(fill_value, a.shape)
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "all": truths.all,
+    "allclose": _allclose,
+    "any": truths.any,
+    "argmin": lambda a, axis=None: arrays.argmax(-as_array(a), axis),
+    "around": rounded,
+    "array_equal": _array_equal,
+    "clip": clipped,
+    "count_nonzero": truths.count,
+    "fix": lambda x: _truncated(x),
+    "full_like": _full_like,
+    "imag": lambda val: val.filled(0.0),
+    "isclose": _isclose,
+    "isneginf": lambda x: equal(x, -math.inf),
+    "isposinf": lambda x: equal(x, math.inf),
+    "nan_to_num": _nan_to_num,
+    "real": unchanged,
+    "round": rounded,
+    "select": _select,
+    "take": taken,
+}
+
+
+# --- elementwise ------------------------------------------------------------------------------
+
+
+def _truncated(x: Any) -> Any:
+    return where(less(x, 0), ceil(x), floor(x))
+
+
+def _signbit(x: Any) -> Any:
+    """Whether the sign is negative, that of -0.0 too: the angle of (-1, x) has it."""
+    return less(atan2(x, -1.0), 0)
+
+
+def _ignoring_nan(choose: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: where(not_equal(a, a), b, where(not_equal(b, b), a, choose(a, b)))
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    """The remainder with the sign of the dividend."""
+    rest = mod(absolute(a), absolute(b))
+    return where(_signbit(a), -rest, rest)
+
+
+def _heaviside(x: Any, h: Any) -> Any:
+    step = where(less(x, 0), 0.0, where(not_equal(x, x), stop_gradient(x), 1.0))
+    return where(equal(x, 0), h, step)
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    whole = _truncated(x)
+    return where(equal(absolute(x), math.inf), 0.0 * whole, x - whole), whole
+
+
+def _logaddexp2(a: Any, b: Any) -> Any:
+    return logaddexp(multiply(a, LOG_2), multiply(b, LOG_2)) / LOG_2
+
+
+UFUNCS: Mapping[str, Callable[..., Any]] = {
+    "bitwise_and": truths.bitwise_and,
+    "bitwise_or": truths.bitwise_or,
+    "bitwise_xor": truths.bitwise_xor,
+    "conjugate": unchanged,
+    "copysign": lambda a, b: where(_signbit(b), -absolute(a), absolute(a)),
+    "deg2rad": lambda x: x * (math.pi / 180),
+    "degrees": lambda x: x * (180 / math.pi),
+    "divmod": lambda a, b: (floor(a / b), a % b),
+    "floor_divide": lambda a, b: floor(a / b),
+    "fmax": _ignoring_nan(maximum),
+    "fmin": _ignoring_nan(minimum),
+    "fmod": _fmod,
+    "heaviside": _heaviside,
+    "invert": truths.invert,
+    "isfinite": lambda x: absolute(x) < math.inf,
+    "isinf": lambda x: absolute(x) == math.inf,
+    "isnan": lambda x: x != x,
+    "ldexp": lambda x, n: multiply(x, 2.0 ** as_array(n)),
+    "logaddexp": logaddexp,
+    "logaddexp2": _logaddexp2,
+    "logical_xor": truths.logical_xor,
+    "matmul": arrays.matmul,
+    "modf": _parts,
+    "positive": unchanged,
+    "rad2deg": lambda x: x * (180 / math.pi),
+    "radians": lambda x: x * (math.pi / 180),
+    "reciprocal": lambda x: divide(1.0, x),
+    "signbit": _signbit,
+    "square": lambda x: x * x,
+    "trunc": _truncated,
+    "vecdot": lambda a, b: arrays.sum(multiply(a, b), -1),
+}
+"""NumPy's elementwise functions that are not rows of the table."""

@@ -1,0 +1,259 @@
+"""NumPy's averages, deviations and covariances, also of arrays with missing numbers (nan)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays import truths
+from difflab.arrays.given import Axis, as_array, as_float, mismatch, normalized_axes, shape_of
+from difflab.primitives import clip, sqrt, where
+
+__all__ = ["FUNCTIONS", "std", "var", "without_nan"]
+
+
+def _count(name: str, x: Any, axis: Axis) -> int:
+    """Return the number of elements that a reduction takes."""
+    shape = shape_of(x)
+    size = math.prod(shape[entry] for entry in normalized_axes(name, axis, shape))
+    if size == 0:
+        raise mismatch(f"{name} of an empty array, of the shape {shape}")
+    return size
+
+
+def _divisor(name: str, ddof: float, correction: float | None) -> float:
+    if correction is None:
+        return as_float(name, "ddof", ddof)
+    if ddof != 0:
+        raise mismatch(f"{name} takes ddof or correction, not both")
+    return as_float(name, "correction", correction)
+
+
+def _centred(a: Any, axis: Axis, mean: Any) -> Any:
+    """Return the differences from the mean along axes, which may be known."""
+    return a - (arrays.mean(a, axis, keepdims=True) if mean is None else mean)
+
+
+def var(
+    a: Any,
+    axis: Axis = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    """Return Σ(x - x̄)²/(n - ddof) along axes."""
+    a = as_array(a)
+    rest = max(_count("var", a, axis) - _divisor("var", ddof, correction), 0.0)
+    centred = _centred(a, axis, mean)
+    return _quotient(arrays.sum(centred * centred, axis, keepdims), rest)
+
+
+def std(
+    a: Any,
+    axis: Axis = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    """Return ‖x - x̄‖/√(n - ddof) along axes; derivative 0 where all elements are equal."""
+    a = as_array(a)
+    rest = max(_count("std", a, axis) - _divisor("std", ddof, correction), 0.0)
+    centred = _centred(a, axis, mean)
+    return _quotient(arrays.norm(centred, axis, keepdims), math.sqrt(rest))
+
+
+def _quotient(total: Any, rest: float) -> Any:
+    """Divide; by zero as NumPy's arrays do, without its warning."""
+    return total / rest if rest else total * math.nan
+
+
+def _ptp(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    return arrays.max(a, axis, keepdims) - arrays.min(a, axis, keepdims)
+
+
+def _average(
+    a: Any,
+    axis: Axis = None,
+    weights: Any = None,
+    returned: bool = False,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    a = as_array(a)
+    if weights is None:
+        found = arrays.mean(a, axis, keepdims)
+        return (
+            (found, np.full(shape_of(found), float(_count("average", a, axis)))[()])
+            if returned
+            else found
+        )
+    weights = as_array(weights)
+    shape, own = shape_of(a), shape_of(weights)
+    if own != shape:
+        axes = normalized_axes("average", axis, shape)
+        if axis is None or own != tuple(shape[entry] for entry in axes):
+            raise mismatch(
+                f"average of the shape {shape} with weights of the shape {own}",
+                "weights have the array's shape, or the sizes of the axes that are averaged over",
+            )
+        opened = [size if k - len(shape) in axes else 1 for k, size in enumerate(shape)]
+        weights = arrays.broadcast_to(arrays.reshape(weights, opened), shape)
+    total = arrays.sum(weights, axis, keepdims)
+    found = arrays.sum(a * weights, axis, keepdims) / total
+    return (found, total) if returned else found
+
+
+def _cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: float | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+) -> Any:
+    x = _variables("cov", m, rowvar)
+    if y is not None:
+        x = arrays.concatenate([x, _variables("cov", y, rowvar)])
+    less = as_float("cov", "ddof", (0 if bias else 1) if ddof is None else ddof)
+    weights = _cov_weights(fweights, aweights)
+    if weights is None:
+        rest: Any = x.shape[1] - less
+        average = arrays.mean(x, 1, keepdims=True)
+        right = x - average
+    else:
+        total = arrays.sum(weights)
+        rest = total
+        if less and aweights is None:
+            rest = total - less
+        elif less:
+            rest = total - less * arrays.sum(weights * as_array(aweights)) / total
+        average = arrays.sum(x * weights, 1, keepdims=True) / total
+        right = (x - average) * weights
+    product = (x - average) @ arrays.transpose(right)
+    return arrays.squeeze(product / rest)
+
+
+def _variables(name: str, m: Any, rowvar: bool) -> Any:
+    x = as_array(m)
+    if len(x.shape) > 2:
+        raise mismatch(f"{name} takes a vector or a matrix, not the shape {x.shape}")
+    if len(x.shape) < 2:
+        return arrays.reshape(x, (1, -1))
+    return x if rowvar or x.shape[0] == 1 else arrays.transpose(x)
+
+
+def _cov_weights(fweights: Any, aweights: Any) -> Any:
+    if fweights is None or aweights is None:
+        return (
+            None if fweights is aweights else as_array(aweights if fweights is None else fweights)
+        )
+    return as_array(fweights) * as_array(aweights)
+
+
+def _corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Any:
+    c = _cov(x, y, rowvar)
+    if not shape_of(c):
+        return c / c
+    deviation = sqrt(arrays.diagonal(c))
+    scaled = c / arrays.reshape(deviation, (-1, 1)) / deviation
+    return clip(scaled, -1.0, 1.0)
+
+
+# --- arrays with missing numbers --------------------------------------------------------------
+
+
+def without_nan(x: Any, instead: float) -> Any:
+    """Return an array with another number where it is nan."""
+    x = as_array(x)
+    return where(x == x, x, instead)  # nan differs from itself
+
+
+def _present(x: Any, axis: Axis, keepdims: bool) -> Any:
+    """Return how many numbers along axes are not nan."""
+    return truths.count(x == x, axis, keepdims)
+
+
+def _of_present(
+    reduce: Callable[..., Any], instead: float, empty: float | None = None
+) -> Callable[..., Any]:
+    """Return a reduction that takes `instead` for nan; `empty` where all are nan."""
+
+    def reduced(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+        a = as_array(a)
+        found = reduce(without_nan(a, instead), axis, keepdims)
+        return found if empty is None else where(_present(a, axis, keepdims) > 0, found, empty)
+
+    return reduced
+
+
+def _nanmean(a: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    a = as_array(a)
+    return arrays.sum(without_nan(a, 0.0), axis, keepdims) / _present(a, axis, keepdims)
+
+
+def _nan_centred(a: Any, axis: Axis, mean: Any) -> Any:
+    centred = a - (_nanmean(a, axis, keepdims=True) if mean is None else mean)
+    return where(a == a, centred, 0.0)
+
+
+def _nan_rest(name: str, a: Any, axis: Axis, keepdims: bool, less: float) -> Any:
+    rest = _present(a, axis, keepdims) - less
+    return where(rest > 0, rest, math.nan)
+
+
+def _nanvar(
+    a: Any,
+    axis: Axis = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    a, less = as_array(a), _divisor("nanvar", ddof, correction)
+    centred = _nan_centred(a, axis, mean)
+    total = arrays.sum(centred * centred, axis, keepdims)
+    return total / _nan_rest("nanvar", a, axis, keepdims, less)
+
+
+def _nanstd(
+    a: Any,
+    axis: Axis = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Any:
+    a, less = as_array(a), _divisor("nanstd", ddof, correction)
+    total = arrays.norm(_nan_centred(a, axis, mean), axis, keepdims)
+    return total / sqrt(_nan_rest("nanstd", a, axis, keepdims, less))
+
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "average": _average,
+    "corrcoef": _corrcoef,
+    "cov": _cov,
+    "nanargmax": lambda a, axis=None: arrays.argmax(without_nan(a, -math.inf), axis),
+    "nanargmin": lambda a, axis=None: arrays.argmax(-without_nan(a, math.inf), axis),
+    "nancumsum": lambda a, axis=None: arrays.cumsum(without_nan(a, 0.0), axis),
+    "nanmax": _of_present(arrays.max, -math.inf, math.nan),
+    "nanmean": _nanmean,
+    "nanmin": _of_present(arrays.min, math.inf, math.nan),
+    "nanprod": _of_present(arrays.prod, 1.0),
+    "nanstd": _nanstd,
+    "nansum": _of_present(arrays.sum, 0.0),
+    "nanvar": _nanvar,
+    "ptp": _ptp,
+    "std": std,
+    "var": var,
+}

@@ -1,0 +1,129 @@
+"""Special functions of expansions, from FLINT's values and series.
+
+FLINT has no series of Bessel functions: their derivatives are values at other orders, DLMF 10.6.7
+and 10.29.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb, factorial
+from typing import Any
+
+from difflab.balls.elementary import analytic, exp, power
+from difflab.balls.jets import TERMS, Fault, Jet, Kind, jet
+from difflab.balls.library import Ball, arb, arb_series, shown
+from difflab.balls.series import Series
+
+__all__ = [
+    "besseli",
+    "besselj",
+    "besselk",
+    "bessely",
+    "dgammainc",
+    "e1",
+    "ei",
+    "erfcinv",
+    "erfinv",
+    "gammainc",
+    "gammaincc",
+    "lambertw",
+]
+
+Function = Callable[[Any, Any], Jet]
+
+
+def _inverse(forward: Series, backward: Callable[[Ball], Ball]) -> Series:
+    """Return the series of the inverse of an error function, by reversion."""
+
+    def series(s: Any) -> Any:
+        at = backward(s[0])
+        found = forward(arb_series([at, 1], TERMS))
+        if not at.is_finite() or found[1].contains(0):
+            return arb_series([at, arb.nan(), arb.nan()], TERMS)
+        shifted = arb_series([0, *(found[k] for k in range(1, TERMS))], TERMS)
+        return shifted.reversion() + at
+
+    return series
+
+
+def _with_order(name: str, make: Callable[[Ball], Callable[[Any], Jet]]) -> Function:
+    """Return a function of a constant order and an expansion."""
+
+    def function(order: Any, x: Any) -> Jet:
+        constant = jet(order)
+        if constant.varies:
+            reason = f"the first argument of {name} is no constant: {shown(constant.value)}"
+            return Jet(arb.nan(), fault=Fault("undecided", reason))
+        return make(arb(constant.value))(x)
+
+    return function
+
+
+def _bessel(name: str, other: int, sign: int = 1, domain: str = "") -> Function:
+    """Return a Bessel function, of which 2f'ₙ is `sign` (fₙ₋₁ + `other` fₙ₊₁)."""
+    value = getattr(arb, f"bessel_{name}")
+
+    def make(order: Ball) -> Callable[[Any], Jet]:
+        def derivative(at: Ball, k: int) -> Ball:
+            parts = [comb(k, i) * other**i * value(at, order - k + 2 * i) for i in range(k + 1)]
+            return sign**k * sum(parts, arb(0)) / 2**k
+
+        def series(s: Any) -> Any:
+            found = [derivative(s[0], k) / factorial(k) for k in range(TERMS)]
+            return arb_series(found, TERMS)
+
+        kind: Kind = "edge" if domain else "undecided"
+        return analytic(series, lambda v: value(v, order), f"bessel{name}", kind, domain)
+
+    return _with_order(f"bessel{name}", make)
+
+
+def _incomplete(name: str, part: str) -> Function:
+    """Return a regularised incomplete gamma function."""
+
+    def make(a: Ball) -> Callable[[Any], Jet]:
+        series, value = getattr(arb_series, part), getattr(arb, part)
+        return analytic(
+            lambda s: series(a, s, regularized=1),
+            lambda v: value(v, a, regularized=1),
+            name,
+            "edge",
+            "x > 0",
+        )
+
+    return _with_order(name, make)
+
+
+def _density(a: Ball) -> Callable[[Any], Jet]:
+    """Return the density of the gamma distribution, 0 where the gamma function has a pole."""
+    return lambda x: power(x, a - 1) * exp(-jet(x)) * a.rgamma()
+
+
+erfinv = analytic(
+    _inverse(arb_series.erf, arb.erfinv), lambda v: v.erfinv(), "erfinv", "edge", "-1 < x < 1"
+)
+erfcinv = analytic(
+    _inverse(arb_series.erfc, arb.erfcinv), lambda v: v.erfcinv(), "erfcinv", "edge", "0 < x < 2"
+)
+lambertw = analytic(lambda s: s.lambertw(), lambda v: v.lambertw(), "lambertw", "edge", "x > -1/e")
+ei = analytic(lambda s: s.ei(), lambda v: v.ei(), "ei", "pole", "x not 0")
+_e1 = analytic(lambda s: -(-s).ei(), lambda v: -(-v).ei(), "e1", "edge", "x > 0")
+
+
+def e1(argument: Any) -> Jet:
+    """Return the exponential integral E₁, which is -Ei(-x) for x > 0."""
+    x = jet(argument)
+    if arb(x.value) > 0 or not arb(x.value).is_finite():
+        return _e1(x)
+    fault = Fault("edge", f"e1 is analytic for x > 0; its argument is {shown(x.value)}", True)
+    return Jet(arb.nan(), fault=fault)
+
+
+besselj = _bessel("j", -1)
+bessely = _bessel("y", -1, domain="x > 0")
+besseli = _bessel("i", 1)
+besselk = _bessel("k", 1, -1, "x > 0")
+dgammainc = _with_order("dgammainc", _density)
+gammainc = _incomplete("gammainc", "gamma_lower")
+gammaincc = _incomplete("gammaincc", "gamma_upper")

@@ -1,0 +1,117 @@
+"""Bessel functions of the first and second kind, and the modified ones, by SciPy.
+
+The derivative by the argument is DLMF 10.6.1 and 10.29.1. That by the order is no function of the
+table: it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NoReturn
+
+from difflab.core.primitive import Primitive, elementwise
+from difflab.errors import UnsupportedError
+from difflab.primitives.special_kernels import special_function
+
+__all__ = ["besseli", "besselj", "besselk", "bessely"]
+
+TINY = 1e-8
+"""Below it, the first term of the power series has all digits, and SciPy's functions have not."""
+EULER = 0.5772156649015329
+
+
+def _growing(name: str) -> Callable[..., Any]:
+    """Return J or I, whose series begins with (x/2)ⁿ/Γ(n + 1)."""
+
+    def kernel(xp: ModuleType, n: Any, x: Any) -> Any:
+        compute = special_function(xp, name)
+        tiny = (xp.abs(x) < TINY) & (n >= 0) & ((xp.real(x) >= 0) | (n == xp.floor(n)))
+        at = xp.where(tiny, 1.0, x)
+        first = xp.where(tiny, 0.5 * x, 1.0) ** xp.where(tiny, n, 0.0) * special_function(
+            xp, "rgamma"
+        )(n + 1.0)
+        return xp.where(tiny, first, compute(n, at))
+
+    return kernel
+
+
+def _bessely(xp: ModuleType, n: Any, x: Any) -> Any:
+    tiny = (xp.abs(x) < TINY) & (xp.real(x) > 0) & (n == 0)
+    logarithm = (2 / xp.pi) * (xp.log(xp.where(tiny, 0.5 * x, 1.0)) + EULER)
+    return xp.where(tiny, logarithm, special_function(xp, "yv")(n, xp.where(tiny, 1.0, x)))
+
+
+def _besselk(xp: ModuleType, n: Any, x: Any) -> Any:
+    """Return K, from the scaled function, since SciPy's is 0 from 700 on."""
+    tiny = (xp.abs(x) < TINY) & (xp.real(x) > 0) & (n == 0)
+    at = xp.where(tiny, 1.0, x)
+    logarithm = -(xp.log(xp.where(tiny, 0.5 * x, 1.0)) + EULER)
+    return xp.where(tiny, logarithm, special_function(xp, "kve")(n, at) * xp.exp(-at))
+
+
+def _refused(t: Any, y: Any, n: Any, x: Any) -> NoReturn:
+    raise UnsupportedError(
+        "the derivative of a Bessel function by its order has no closed form; give the order as a"
+        " number, or differentiate by finite differences"
+    )
+
+
+besselj: Primitive = Primitive(
+    name="besselj",
+    reserved=False,
+    kernel=_growing("jv"),
+    rule=elementwise(
+        _refused, lambda t, y, n, x: t * (0.5 * (besselj(n - 1, x) - besselj(n + 1, x)))
+    ),
+    c="",
+    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    latex="J_{{{0}}}\\left({1}\\right)",
+    glyph="J",
+    notation="besselj",
+    samples=((2.0, 2.0), (0.6, 2.4)),
+)
+bessely: Primitive = Primitive(
+    name="bessely",
+    reserved=False,
+    kernel=_bessely,
+    rule=elementwise(
+        _refused, lambda t, y, n, x: t * (0.5 * (bessely(n - 1, x) - bessely(n + 1, x)))
+    ),
+    c="",
+    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    latex="Y_{{{0}}}\\left({1}\\right)",
+    glyph="Y",
+    notation="bessely",
+    samples=((2.0, 2.0), (0.6, 2.4)),
+    defined="x > 0",
+)
+besseli: Primitive = Primitive(
+    name="besseli",
+    reserved=False,
+    kernel=_growing("iv"),
+    rule=elementwise(
+        _refused, lambda t, y, n, x: t * (0.5 * (besseli(n - 1, x) + besseli(n + 1, x)))
+    ),
+    c="",
+    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    latex="I_{{{0}}}\\left({1}\\right)",
+    glyph="I",
+    notation="besseli",
+    samples=((2.0, 2.0), (0.6, 2.4)),
+)
+besselk: Primitive = Primitive(
+    name="besselk",
+    reserved=False,
+    kernel=_besselk,
+    rule=elementwise(
+        _refused, lambda t, y, n, x: -(t * (0.5 * (besselk(n - 1, x) + besselk(n + 1, x))))
+    ),
+    c="",
+    analytic=False,  # the imaginary parts of SciPy's are rounded beside the real ones
+    latex="K_{{{0}}}\\left({1}\\right)",
+    glyph="K",
+    notation="besselk",
+    samples=((2.0, 2.0), (0.6, 2.4)),
+    defined="x > 0",
+)

@@ -1,0 +1,129 @@
+"""Integrals of elementary functions: the exponential integrals and the incomplete gamma functions.
+
+The derivative of an incomplete gamma function by its first argument is no function of the table:
+it is refused.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from difflab.core.primitive import Primitive, elementwise
+from difflab.errors import UnsupportedError
+from difflab.primitives.exponential import exp
+from difflab.primitives.special import gamma
+from difflab.primitives.special_kernels import special_function
+
+__all__ = ["de1", "dgammainc", "e1", "ei", "gammainc", "gammaincc"]
+
+LARGE, VANISHED = 100.0, 750.0
+"""Above them, of a and x, Γ(a) and powers are taken by their logarithms."""
+
+
+def _density(xp: ModuleType, a: Any, x: Any) -> Any:
+    """Return xᵃ⁻¹ e⁻ˣ/Γ(a), the density of the gamma distribution; 0 at the poles of Γ."""
+    x = xp.where(x < 0, xp.nan, x)
+    inverse = special_function(xp, "rgamma")(a)
+    with np.errstate(all="ignore"):
+        small = xp.where(inverse == 0, 0.0 * x, x ** (a - 1.0) * xp.exp(-x) * inverse)
+        power = special_function(xp, "xlogy")(a - 1.0, x)
+        large = xp.exp(power - x - special_function(xp, "gammaln")(a))
+    return xp.where((a < LARGE) & (x < VANISHED), small, large)
+
+
+def _de1(xp: ModuleType, x: Any) -> Any:
+    """Return -e⁻ˣ/x, and nan where e1 is undefined."""
+    return xp.where(xp.real(x) < 0, xp.nan, -xp.exp(-x) / x)
+
+
+def _refused(t: Any, y: Any, a: Any, x: Any) -> NoReturn:
+    raise UnsupportedError(
+        "the derivative of an incomplete gamma function by its first argument has no closed form;"
+        " give it a number, or differentiate by finite differences"
+    )
+
+
+e1: Primitive = Primitive(
+    name="e1",
+    names=("e1", "exp1"),
+    reserved=False,
+    kernel="special.exp1",
+    rule=elementwise(lambda t, y, x: t * de1(x)),
+    sympy=lambda library, x: library.expint(1, x),
+    mpmath="e1",
+    c="",
+    latex="E_1\\left({0}\\right)",
+    glyph="E₁",
+    samples=((0.4, 4.0),),
+    defined="x > 0",
+)
+de1: Primitive = Primitive(
+    name="de1",
+    kernel=_de1,
+    rule=elementwise(lambda t, y, x: -(t * (y + y / x))),
+    c="",
+    samples=((0.4, 4.0),),
+    expansion=lambda x: -(exp(-x) / x),
+)
+ei: Primitive = Primitive(
+    name="ei",
+    names=("ei", "expi"),
+    reserved=False,
+    kernel="special.expi",
+    rule=elementwise(lambda t, y, x: t * (exp(x) / x)),
+    sympy="Ei",
+    mpmath="ei",
+    c="",
+    latex="\\operatorname{{Ei}}\\left({0}\\right)",
+    glyph="Ei",
+    samples=((0.6, 3.0),),
+    defined="x not 0",
+    analytic=False,  # SciPy's loses small imaginary parts
+)
+gammainc: Primitive = Primitive(
+    name="gammainc",
+    reserved=False,
+    kernel="special.gammainc",
+    rule=elementwise(_refused, lambda t, y, a, x: t * dgammainc(a, x)),
+    sympy=lambda library, a, x: library.lowergamma(a, x) / library.gamma(a),
+    mpmath=lambda mp, a, x: mp.gammainc(a, 0, x, regularized=True),
+    flint="gammainc",
+    c="",
+    latex="P\\left({0}, {1}\\right)",
+    glyph="P",
+    notation="gammainc",
+    samples=((2.0, 2.0), (0.5, 4.0)),
+    defined="a number a > 0 and x ≥ 0",
+    analytic=False,
+)
+gammaincc: Primitive = Primitive(
+    name="gammaincc",
+    reserved=False,
+    kernel="special.gammaincc",
+    rule=elementwise(_refused, lambda t, y, a, x: -(t * dgammainc(a, x))),
+    sympy=lambda library, a, x: library.uppergamma(a, x) / library.gamma(a),
+    mpmath=lambda mp, a, x: mp.gammainc(a, x, mp.inf, regularized=True),
+    flint="gammaincc",
+    c="",
+    latex="Q\\left({0}, {1}\\right)",
+    glyph="Q",
+    notation="gammaincc",
+    samples=((2.0, 2.0), (0.5, 4.0)),
+    defined="a number a > 0 and x ≥ 0",
+    analytic=False,
+)
+# The difference of two densities, since the derivative by x of xᵃ⁻¹/Γ(a) is xᵃ⁻²/Γ(a - 1).
+dgammainc: Primitive = Primitive(
+    name="dgammainc",
+    kernel=_density,
+    mpmath=lambda mp, a, x: x ** (a - 1) * mp.exp(-x) * mp.rgamma(a),
+    flint="dgammainc",
+    rule=elementwise(_refused, lambda t, y, a, x: t * (dgammainc(a - 1, x) - y)),
+    c="",
+    samples=((2.0, 2.0), (0.5, 4.0)),
+    expansion=lambda a, x: x ** (a - 1) * exp(-x) / gamma(a),
+    analytic=False,
+)
