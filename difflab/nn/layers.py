@@ -1,0 +1,232 @@
+"""The layers: parameters with their first values, and what they compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from difflab import arrays
+from difflab.arrays import random
+from difflab.arrays.given import Array, shape_of
+from difflab.eager import Tensor
+from difflab.nn import functional
+from difflab.nn.module import Module, Parameter
+from difflab.nn.seed import next_key, require_call
+
+__all__ = [
+    "AvgPool2d",
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Conv2d",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Flatten",
+    "LayerNorm",
+    "Linear",
+    "MSELoss",
+    "MaxPool2d",
+    "ReLU",
+    "Sequential",
+    "Sigmoid",
+    "Tanh",
+]
+
+Size = int | tuple[int, int]
+
+
+def _uniform(shape: tuple[int, ...], inputs: int) -> Tensor:
+    """Return a parameter uniform in ±1/√inputs, as PyTorch's layers begin."""
+    bound = 1 / math.sqrt(inputs) if inputs else 0.0
+    return Parameter(random.uniform(next_key(), shape, -bound, bound))
+
+
+class Linear(Module):
+    """``x Wᵀ + b``, with W of shape (out_features, in_features)."""
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        self.weight = _uniform((out_features, in_features), in_features)
+        self.bias = _uniform((out_features,), in_features) if bias else None
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.linear(x, self.weight, self.bias)
+
+
+class Conv2d(Module):
+    """A convolution of images, see `difflab.arrays.conv2d`."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+        inputs = in_channels // groups
+        count = inputs * math.prod(sizes)
+        self.weight = _uniform((out_channels, inputs, *sizes), count)
+        self.bias = _uniform((out_channels,), count) if bias else None
+        self.settings = (stride, padding, dilation, groups)
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return arrays.conv2d(x, self.weight, self.bias, *self.settings)
+
+
+class LayerNorm(Module):
+    """Mean 0 and variance 1 along the last axis, times `weight` plus `bias`."""
+
+    def __init__(self, normalized_shape: int, eps: float = 1e-5) -> None:
+        self.weight = Parameter(np.ones(normalized_shape))
+        self.bias = Parameter(np.zeros(normalized_shape))
+        self.eps = eps
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return arrays.layer_norm(x, self.weight, self.bias, self.eps)
+
+
+class BatchNorm2d(Module):
+    """Normalisation of every channel: by the batch in training, by running statistics in use."""
+
+    running_mean: Array
+    running_var: Array
+    num_batches_tracked: Array
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1) -> None:
+        self.weight = Parameter(np.ones(num_features))
+        self.bias = Parameter(np.zeros(num_features))
+        self.register_buffer("running_mean", np.zeros(num_features))
+        self.register_buffer("running_var", np.ones(num_features))
+        self.register_buffer("num_batches_tracked", 0.0)
+        self.eps, self.momentum = eps, momentum
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value; in training the running statistics are changed."""
+        statistics = (self.running_mean, self.running_var)
+        if not self.training:
+            return arrays.batch_norm(x, self.weight, self.bias, self.eps, *statistics)
+        require_call(x)
+        values = x.detach().numpy() if isinstance(x, Tensor) else x
+        self.running_mean, self.running_var = arrays.running_statistics(
+            values, *statistics, self.momentum
+        )
+        self.num_batches_tracked = self.num_batches_tracked + 1.0
+        return arrays.batch_norm(x, self.weight, self.bias, self.eps)
+
+
+class BatchNorm1d(BatchNorm2d):
+    """The same for (n, features) and (n, channels, length) arrays."""
+
+
+class Dropout(Module):
+    """In training, elements are set to 0 with probability `p`, the others divided by 1 − p."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        self.p = p
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.dropout(x, self.p, self.training)
+
+
+class ReLU(Module):
+    """``max(x, 0)``."""
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.relu(x)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.tanh(x)
+
+
+class Sigmoid(Module):
+    """``1/(1 + e⁻ˣ)``."""
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return functional.sigmoid(x)
+
+
+class Flatten(Module):
+    """Every example as a vector."""
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return arrays.reshape(x, (shape_of(x)[0], -1))
+
+
+class MaxPool2d(Module):
+    """The maximum of every window of images."""
+
+    reduce = staticmethod(arrays.max_pool)
+
+    def __init__(self, kernel_size: Size, stride: Size | None = None) -> None:
+        self.kernel_size, self.stride = kernel_size, stride
+
+    def forward(self, x: Array) -> Array:
+        """Return the layer's value."""
+        return self.reduce(x, self.kernel_size, self.stride)
+
+
+class AvgPool2d(MaxPool2d):
+    """The average of every window of images."""
+
+    reduce = staticmethod(arrays.avg_pool)
+
+
+class Sequential(Module):
+    """Modules one after the other, named by their positions."""
+
+    def __init__(self, *modules: Module) -> None:
+        self.length = len(modules)
+        for position, module in enumerate(modules):
+            setattr(self, str(position), module)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, position: int) -> Any:
+        return getattr(self, str(range(self.length)[position]))
+
+    def __iter__(self) -> Iterator[Module]:
+        return (self[position] for position in range(self.length))
+
+    def forward(self, x: Array) -> Array:
+        """Return the value of the last module."""
+        for module in self:
+            x = module(x)
+        return x
+
+
+class MSELoss(Module):
+    """The mean squared difference, see `functional.mse_loss`."""
+
+    loss = staticmethod(functional.mse_loss)
+
+    def __init__(self, reduction: str = "mean") -> None:
+        self.reduction = reduction
+
+    def forward(self, input: Array, target: Array) -> Array:
+        """Return the loss."""
+        return self.loss(input, target, self.reduction)
+
+
+class CrossEntropyLoss(MSELoss):
+    """−log softmax of the target, see `functional.cross_entropy`."""
+
+    loss = staticmethod(functional.cross_entropy)

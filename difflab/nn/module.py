@@ -1,0 +1,274 @@
+"""`Module`: parameters, buffers and other modules as attributes, with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from difflab.core.devices import device_module, module_of, on_host, sent_to
+from difflab.core.files import check_destination, open_regular, reason, write_whole
+from difflab.eager import Tensor, no_grad, tensor
+from difflab.errors import InputError, ShapeError
+from difflab.graph.node import Node
+from difflab.nn.seed import drawing_from
+
+__all__ = ["Module", "Parameter", "functional_call", "load", "save"]
+
+State = dict[str, NDArray[Any]]
+
+
+def Parameter(data: ArrayLike | Tensor, requires_grad: bool = True) -> Tensor:
+    """Return a tensor that requires grad: as an attribute of a module it is a parameter."""
+    return tensor(data, requires_grad=requires_grad)
+
+
+class Module:
+    """A function with parameters: a subclass defines ``__init__`` and ``forward``.
+
+    Attributes that are tensors requiring grad are parameters, in the order of assignment;
+    attributes that are modules are parts, whose names are prefixes.
+
+    Attributes
+    ----------
+    training : bool
+        Set by `train` and `eval`; read by `Dropout` and batch normalisation.
+
+    Examples
+    --------
+    >>> from difflab import nn
+    >>> class Line(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.slope = nn.Parameter(2.0)
+    ...     def forward(self, x):
+    ...         return self.slope * x
+    >>> Line()(3.0)
+    tensor(6., grad_fn=<step multiply>)
+    """
+
+    training = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor) and value.requires_grad and value.is_leaf:
+            vars(self).setdefault("_parameters", {})[name] = None
+        super().__setattr__(name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return ``self.forward(*args, **kwargs)``; traced, parameters are constants."""
+        with _holding(self, None, args):
+            return self.forward(*args, **kwargs)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute; a subclass defines it."""
+        raise InputError(f"{type(self).__name__} has no method forward(self, x)")
+
+    def register_buffer(self, name: str, value: ArrayLike) -> None:
+        """Make an array an attribute that is no parameter, but part of the state."""
+        vars(self).setdefault("_buffers", {})[name] = None
+        setattr(self, name, np.array(value))
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """Yield this module and its parts, each with its name."""
+        yield prefix, self
+        for name, part in vars(self).items():
+            if isinstance(part, Module):
+                yield from part.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def _slots(self, kind: str) -> Iterator[tuple[str, Module, str]]:
+        for prefix, module in self.named_modules():
+            for name in vars(module).get(kind, ()):
+                yield f"{prefix}.{name}" if prefix else name, module, name
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield each parameter with its name, such as ``"0.weight"``."""
+        for path, module, name in self._slots("_parameters"):
+            yield path, getattr(module, name)
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Yield the parameters."""
+        return (parameter for _, parameter in self.named_parameters())
+
+    def state_dict(self) -> State:
+        """Return a copy of every parameter and buffer as an array, by name."""
+        return {path: _array(getattr(owner, name)) for path, (owner, name) in _places(self).items()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Set every parameter and buffer to the values of `state`, or none.
+
+        Raises
+        ------
+        InputError
+            A name is missing or unknown.
+        ShapeError
+            An array has another shape.
+        """
+        wanted = _places(self)
+        missing, unknown = wanted.keys() - state.keys(), state.keys() - wanted.keys()
+        if missing or unknown:
+            what = "the state lacks" if missing else "the module has no"
+            raise InputError(f"{what} {', '.join(sorted(map(str, missing or unknown)))}")
+        arrays = {path: _array(state[path]) for path in wanted}
+        for path, (module, name) in wanted.items():
+            if arrays[path].shape != getattr(module, name).shape:
+                raise ShapeError(
+                    f"{path} has shape {getattr(module, name).shape}, not {arrays[path].shape}"
+                )
+        with no_grad():
+            for path, (module, name) in wanted.items():
+                held = getattr(module, name)
+                if isinstance(held, Tensor):
+                    held[...] = arrays[path]
+                else:
+                    vars(module)[name] = arrays[path]
+
+    def train(self, mode: bool = True) -> Module:
+        """Set `training` here and in every part."""
+        for _, module in self.named_modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Module:
+        """Set the mode in which `Dropout` does nothing and running statistics are used."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Reset the gradients of all parameters."""
+        for parameter in self.parameters():
+            parameter.zero_grad()
+
+    def double(self) -> Module:
+        """Return the module: its numbers are float64."""
+        return self
+
+    def to(self, device: Any) -> Module:
+        """Put every parameter and buffer on a device, as new leaves: before an optimizer is made.
+
+        Parameters
+        ----------
+        device : str or module
+            As in `Tensor.to`.
+        """
+        home = device_module(device)
+        for owner, name in _places(self).values():
+            held = getattr(owner, name)
+            data = held.detach().array() if isinstance(held, Tensor) else held
+            if module_of(data) is home:
+                continue
+            moved = sent_to(home, data)
+            wanted = isinstance(held, Tensor) and held.requires_grad
+            vars(owner)[name] = tensor(moved, wanted) if isinstance(held, Tensor) else moved
+        return self
+
+    def __repr__(self) -> str:
+        parts = [(name, part) for name, part in vars(self).items() if isinstance(part, Module)]
+        lines = [f"({name}): {part!r}".replace("\n", "\n  ") for name, part in parts]
+        inside = "".join(f"\n  {line}" for line in lines)
+        return f"{type(self).__name__}({inside}\n)" if parts else f"{type(self).__name__}()"
+
+
+def functional_call(
+    module: Module, parameters: Mapping[str, Any], *args: Any, key: Any = None
+) -> Any:
+    """Return ``module(*args)`` with other values in place of parameters and buffers.
+
+    The module is as before afterwards: statistics that the call changed are those of before. In a
+    trace, what is not named is a constant.
+
+    Parameters
+    ----------
+    module : Module
+    parameters : mapping of str to array, tensor or traced value
+        By the names of `Module.state_dict`; what is not named keeps its value.
+    *args
+        The arguments of the module.
+    key : (2,) array, optional
+        The key from which layers draw, such as `Dropout`.
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> from difflab import nn
+    >>> model = nn.Linear(1, 1)
+    >>> parameters = {"weight": np.array([[3.0]]), "bias": np.array([1.0])}
+    >>> step = dl.jit(lambda p, x: nn.functional_call(model, p, x))
+    >>> step(parameters, np.array([[2.0]]))
+    array([[7.]])
+    """
+    unknown = parameters.keys() - _places(module).keys()
+    if unknown:
+        raise InputError(f"the module has no parameter {', '.join(sorted(map(str, unknown)))}")
+    with _holding(module, parameters, args), drawing_from(key):
+        return module.forward(*args)
+
+
+@contextmanager
+def _holding(
+    module: Module, parameters: Mapping[str, Any] | None, args: tuple[Any, ...]
+) -> Iterator[None]:
+    """Give a module other values; in a trace, arrays in place of the tensors that are left."""
+    given = parameters or {}
+    traced = any(isinstance(value, Node) for value in (*args, *given.values()))
+    if not traced and parameters is None:
+        yield
+        return
+    places = _places(module)
+    before = {path: getattr(owner, name) for path, (owner, name) in places.items()}
+    try:
+        for path, (owner, name) in places.items():
+            value = given.get(path, before[path])
+            plain = traced and isinstance(value, Tensor)
+            vars(owner)[name] = _array(value) if plain else value
+        yield
+    finally:
+        for path, (owner, name) in places.items():
+            vars(owner)[name] = before[path]
+
+
+def _places(module: Module) -> dict[str, tuple[Module, str]]:
+    """Return the module and the attribute of every parameter and buffer, by its name."""
+    slots = [*module._slots("_parameters"), *module._slots("_buffers")]
+    return {path: (owner, name) for path, owner, name in slots}
+
+
+def _array(value: Any) -> NDArray[Any]:
+    """Return a copy of a tensor's or an array's values, on the host."""
+    try:
+        plain = value.detach() if hasattr(value, "detach") else value
+        held = plain.array() if isinstance(plain, Tensor) else plain
+        return np.array(on_host(held), dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"a state holds arrays of numbers, not {type(value).__name__}") from None
+
+
+def save(state: Mapping[str, Any], path: str | Path) -> None:
+    """Write a state, such as that of `Module.state_dict`, to a ``.npz`` file.
+
+    The file is written whole, or not at all.
+    """
+    target, buffer = check_destination(str(path)), BytesIO()
+    arrays: dict[str, Any] = {name: _array(value) for name, value in state.items()}
+    np.savez(buffer, **arrays)
+    write_whole({target: buffer.getvalue()})
+
+
+def load(path: str | Path) -> State:
+    """Return the state in a file that `save` wrote.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is no such file.
+    """
+    try:
+        with open_regular(path) as stream, np.load(stream, allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+    except OSError as error:
+        raise InputError(f"cannot read {str(path)!r}: {reason(error)}") from error
+    except Exception as error:
+        raise InputError(f"{str(path)!r} is not a state that nn.save wrote: {error}") from error
