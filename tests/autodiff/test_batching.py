@@ -12,8 +12,7 @@ from difflab.autodiff.engine.batching import batched
 from difflab.graph.builder import Builder
 from difflab.graph.function import Function
 from difflab.graph.node import Node
-from difflab.primitives import TABLE
-from tests.primitives.test_arrays import CASES, PLACES, SQUARE, VECTOR
+from tests.primitives.test_arrays import CASES, PLACES, SQUARE, VECTOR, applied, indices_of
 
 MOVING: dict[str, Any] = {
     "transpose": lambda x: x.T * 2.0,
@@ -55,7 +54,7 @@ def test_rows_take_stacks_whole(name: str, case: int) -> None:
     values, params = CASES[name][case]
     builder = Builder()
     nodes = [Node(builder, builder.input(f"a{k}", v.shape)) for k, v in enumerate(values)]
-    result = TABLE[name](*nodes, **params)
+    result = applied(name, [*nodes, *indices_of(name, case)], params)
     function = Function.build(builder, [node.id for node in nodes], [result.id], ["y"])
     choices = [(True,)] if len(values) == 1 else [(True, True), (True, False), (False, True)]
     for flags in choices:

@@ -20,6 +20,7 @@ from difflab.graph.composition import composed
 from difflab.graph.function import Function
 from difflab.graph.interpreters import MpmathInterpreter
 from difflab.graph.node import Node
+from tests.support.orders import orders
 
 ROWS = {
     row.name: row
@@ -53,8 +54,8 @@ def along_a_line(row: Primitive) -> Function:
         low + share * (high - low) for share, (low, high) in zip(shares, row.samples, strict=True)
     ]
     slopes = [1.0, -0.5, 0.25][: len(point)]
-    if row.name == "polygamma":  # its first argument is an order
-        slopes = [0.0, 1.0]
+    if orders(row):  # only the last argument varies
+        slopes = [*[0.0] * orders(row), 1.0]
 
     def along(nodes: list[Node]) -> list[Node]:
         (t,) = nodes
@@ -133,6 +134,11 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {
     "inv": np.linalg.inv,
     "solve": lambda a: np.linalg.solve(a, np.array([1.0, 2.0]) * a[0]),
     "cholesky": lambda a: np.linalg.cholesky(a + a.T),
+    "eigenvalues": lambda a: np.linalg.eigh(a + a.T)[0],
+    "eigenvectors": lambda a: np.linalg.eigh(a + a.T)[1] ** 2,
+    "singular values": lambda a: np.linalg.svd(a)[1],
+    "qr": lambda a: np.linalg.qr(a)[1] ** 2,
+    "pinv": lambda a: np.linalg.pinv(a[:1]),
     "norm": lambda a: np.linalg.norm(a, axis=0),
     "product": lambda a: np.prod(a, axis=1),
     "matmul": lambda a: a @ a.T @ a[0],

@@ -1,10 +1,6 @@
 """Sparse derivatives: structural nonzeros, and the few sweeps that compute them."""
 
-from difflab.autodiff.sparsity.transforms import (
-    SparseDerivative,
-    sparse_hessian,
-    sparse_jacobian,
-    sparsity,
-)
+from difflab.autodiff.sparsity.derivative import SparseDerivative
+from difflab.autodiff.sparsity.transforms import sparse_hessian, sparse_jacobian, sparsity
 
 __all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]

@@ -2,8 +2,9 @@
 
 Columns without a common row can be separated in the product with the sum of their unit vectors.
 A symmetric matrix needs fewer colors, since an entry may be read from either of its two positions.
-Both colorings are greedy. The colors forbidden for a vertex are the bits of a Python
-integer, so that the work is one operation for each entry of the matrix.
+A periodic coloring, column j modulo k, is tried first: banded matrices need no search. The
+others are greedy. The colors forbidden for a vertex are the bits of a Python integer, so that the
+work is one operation for each entry of the matrix.
 
 Sources: A. R. Curtis, M. J. D. Powell and J. K. Reid, *On the estimation of sparse Jacobian
 matrices* (1974); T. F. Coleman and J. J. Moré, *Estimation of sparse Hessian matrices and graph
@@ -19,10 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["color_columns", "color_symmetric"]
+__all__ = [
+    "color_columns",
+    "color_count",
+    "color_star",
+    "color_symmetric",
+    "fullest",
+    "lowest_free",
+]
 
 Colors = NDArray[np.int64]
 Pattern = sparse.csr_array[np.bool_]
+
+SEARCHED = 100_000
+"""Vertices beyond which no second star coloring is searched for fewer colors."""
 
 
 def color_columns(pattern: Pattern) -> Colors:
@@ -48,14 +59,18 @@ def color_columns(pattern: Pattern) -> Colors:
     >>> color_columns(band.tocsr()).tolist()
     [0, 1, 2, 0, 1, 2, 0]
     """
+    least = fullest(pattern)
+    alternating = np.arange(pattern.shape[1]) % max(least, 1)
+    if least * pattern.shape[0] <= 4 * pattern.nnz and _meets_once(pattern, alternating, least):
+        return alternating
     columns = pattern.tocsc()
     degrees = np.diff(columns.indptr)
     rows, starts = columns.indices.tolist(), columns.indptr.tolist()
     colors = _columns_in_order(rows, starts, pattern.shape[0], range(pattern.shape[1]))
-    if _color_count(colors) > int(np.diff(pattern.indptr).max(initial=0)):
+    if color_count(colors) > least:
         largest_first = np.argsort(-degrees, kind="stable").tolist()
         again = _columns_in_order(rows, starts, pattern.shape[0], largest_first)
-        colors = min(colors, again, key=_color_count)
+        colors = min(colors, again, key=color_count)
     return np.array(colors, np.int64)
 
 
@@ -84,18 +99,80 @@ def color_symmetric(pattern: Pattern) -> Colors:
     >>> color_symmetric(arrow.tocsr()).tolist()
     [0, 1, 1, 1, 1]
     """
+    least = _fewest_star(pattern)
+    periodic = _periodic_star(pattern, least)
+    count = pattern.shape[0] if periodic is None else color_count(periodic)
+    if periodic is not None and (count == least or pattern.shape[0] > SEARCHED):
+        return periodic
     neighbors, starts = pattern.indices.tolist(), pattern.indptr.tolist()
-    largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
-    orders: list[Sequence[int]] = [range(pattern.shape[0]), largest_first]
-    found = [_symmetric_in_order(neighbors, starts, order) for order in orders]
-    return np.array(min(found, key=_color_count), np.int64)
+    found = color_star(neighbors, starts, range(pattern.shape[0]))
+    if color_count(found) > least and pattern.shape[0] <= SEARCHED:
+        largest_first = np.argsort(-np.diff(pattern.indptr), kind="stable").tolist()
+        found = min(found, color_star(neighbors, starts, largest_first), key=color_count)
+    if periodic is not None and count < color_count(found):
+        return periodic
+    return np.array(found, np.int64)
 
 
-def _color_count(colors: Sequence[int]) -> int:
-    return max(colors, default=-1) + 1
+def fullest(pattern: Pattern) -> int:
+    """Return the number of entries of the fullest row."""
+    return int(np.diff(pattern.indptr).max(initial=0))
 
 
-def _lowest_free(used: int) -> int:
+def color_count(colors: Sequence[int] | Colors) -> int:
+    """Return the number of colors, which are consecutive from 0."""
+    return int(np.max(colors, initial=-1)) + 1
+
+
+def _meets_once(pattern: Pattern, colors: Colors, count: int) -> bool:
+    """Whether no row has two entries in columns of one color."""
+    rows = np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+    times = np.bincount(rows * max(count, 1) + colors[pattern.indices])
+    return int(times.max(initial=0)) <= 1
+
+
+def _fewest_star(pattern: Pattern) -> int:
+    """Return a lower bound of the colors of a star coloring.
+
+    Two colors induce a forest, so that k colors leave at most (k − 1)(n − k/2) edges; and two
+    colors suffice only if each edge has an end without other neighbors.
+    """
+    n = pattern.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    beside = rows != pattern.indices
+    degrees = np.bincount(rows[beside], minlength=n)
+    edges = int(beside.sum()) // 2
+    if edges == 0:
+        return min(n, 1)
+    inner = np.minimum(degrees[rows[beside]], degrees[pattern.indices[beside]]).max() > 1
+    least = 3 if inner else 2
+    while edges > (least - 1) * n - least * (least - 1) // 2:
+        least += 1
+    return least
+
+
+def _periodic_star(pattern: Pattern, least: int) -> Colors | None:
+    """Return the star coloring j modulo k of fewest colors k, if there is one.
+
+    A band of width k can be colored so, with as many colors as its fullest row has entries.
+    """
+    n = pattern.shape[0]
+    most = min(fullest(pattern), 4 * pattern.nnz // max(n, 1))
+    rows = np.repeat(np.arange(n), np.diff(pattern.indptr))
+    columns = pattern.indices
+    beside = rows != columns
+    for count in range(least, most + 1):
+        colors = np.arange(n) % count
+        if (colors[rows[beside]] == colors[columns[beside]]).any():
+            continue
+        times = np.bincount(rows * count + colors[columns], minlength=n * count)
+        alone = times[rows * count + colors[columns]] == 1
+        if (alone | (times[columns * count + colors[rows]] == 1)).all():
+            return colors
+    return None
+
+
+def lowest_free(used: int) -> int:
     """Return the lowest bit that is not set."""
     return (~used & (used + 1)).bit_length() - 1
 
@@ -111,34 +188,44 @@ def _columns_in_order(
         used = 0
         for row in own:
             used |= row_colors[row]
-        colors[column] = _lowest_free(used)
+        colors[column] = lowest_free(used)
         bit = 1 << colors[column]
         for row in own:
             row_colors[row] |= bit
     return colors
 
 
-def _symmetric_in_order(neighbors: list[int], starts: list[int], order: Sequence[int]) -> list[int]:
+def color_star(
+    neighbors: list[int], starts: list[int], order: Sequence[int], *, bipartite: bool = False
+) -> list[int]:
     """Give each vertex the lowest color that leaves every edge the middle of no such path.
 
     An edge v–w can be read where v is w's only neighbor of its color, or w is v's. So a new
     color must not become w's second neighbor of that color where w is not v's only neighbor
     of *its* color; nor where w is one of several of its color at that first neighbor (`leaf`).
+
+    Vertices that are not in `order` get no color, −1: all their neighbors must get different
+    ones. In a `bipartite` graph each side has colors of its own.
     """
     n = len(starts) - 1
     colors = [-1] * n
     once, twice = [0] * n, [0] * n  # colors that a vertex has among its neighbors
     leaf = [0] * n  # colors of the neighbors at which a vertex is one of several of its color
     first: dict[tuple[int, int], int] = {}
+    neutral = bytearray(b"\1") * n
+    for v in order:
+        neutral[v] = 0
     for v in order:
         around = [w for w in neighbors[starts[v] : starts[v + 1]] if w != v]
         used = 0
         for w in around:
             if colors[w] >= 0:
-                used |= 1 << colors[w] | leaf[w]
+                used |= leaf[w] if bipartite else 1 << colors[w] | leaf[w]
                 if twice[v] >> colors[w] & 1:
                     used |= once[w]
-        color = colors[v] = _lowest_free(used)
+            elif neutral[w]:
+                used |= once[w]
+        color = colors[v] = lowest_free(used)
         bit = 1 << color
         for w in around:
             if colors[w] >= 0 and twice[v] >> colors[w] & 1:

@@ -17,7 +17,7 @@ from difflab.graph.ir import Shape
 from difflab.graph.node import Node
 from difflab.primitives import constant_array, reshape
 
-__all__ = ["pulled_together", "pushed_together"]
+__all__ = ["both_together", "pulled_together", "pushed_together"]
 
 Colors = NDArray[np.int64]
 
@@ -45,12 +45,7 @@ def pushed_together(function: Function, colors: Colors, count: int) -> Function:
     [[3.0, 0.0, 5.0], [2.0, 8.0, 2.0]]
     """
     sweep = Sweep(function)
-    zero = sweep.constant(0)
-    parts: list[Node] = []
-    for seeds in _seeds(sweep.builder, function.input_nodes, colors, count):
-        tangents = push_forward(sweep, seeds, function.outputs)
-        for number, shape in zip(function.outputs, function.output_shapes, strict=True):
-            parts.append(spread(tangents.get(number, zero), shape))
+    parts = _pushed(sweep, colors, count)
     return _stacked(sweep, parts, (count, function.m))
 
 
@@ -77,10 +72,58 @@ def pulled_together(function: Function, colors: Colors, count: int) -> Function:
     [[3.0, 2.0, 10.0]]
     """
     sweep = Sweep(function)
-    parts: list[Node] = []
-    for seeds in _seeds(sweep.builder, function.outputs, colors, count):
-        parts += cotangents(sweep, seeds)
+    parts = _pulled(sweep, colors, count)
     return _stacked(sweep, parts, (count, function.n))
+
+
+def both_together(
+    function: Function, columns: Colors, column_count: int, rows: Colors, row_count: int
+) -> Function:
+    """Return the products of J with the colors of its columns, then those of Jᵀ with its rows'.
+
+    Parameters
+    ----------
+    function : Function
+        With n input and m output elements.
+    columns, rows : (n,) and (m,) arrays of int
+        Colors from 0; −1 for those in no product.
+    column_count, row_count : int
+        The numbers of colors, p and q.
+
+    Returns
+    -------
+    Function
+        Its output has the shape batch + (p·m + q·n,).
+
+    Examples
+    --------
+    >>> import difflab as dl
+    >>> f = dl.parse("[x*y*z, y*z, z^2]")
+    >>> both_together(f, np.array([-1, 0, 1]), 2, np.array([0, -1, -1]), 1)(1.0, 2.0, 3.0).tolist()
+    [3.0, 3.0, 0.0, 2.0, 2.0, 6.0, 6.0, 3.0, 2.0]
+    """
+    sweep = Sweep(function)
+    parts = _pushed(sweep, columns, column_count) + _pulled(sweep, rows, row_count)
+    return _stacked(sweep, parts, (column_count * function.m + row_count * function.n,))
+
+
+def _pushed(sweep: Sweep, colors: Colors, count: int) -> list[Node]:
+    """Return the tangents of all outputs, for each color of the inputs' elements."""
+    function, zero = sweep.function, sweep.constant(0)
+    parts: list[Node] = []
+    for seeds in _seeds(sweep.builder, function.input_nodes, colors, count):
+        tangents = push_forward(sweep, seeds, function.outputs)
+        for number, shape in zip(function.outputs, function.output_shapes, strict=True):
+            parts.append(spread(tangents.get(number, zero), shape))
+    return parts
+
+
+def _pulled(sweep: Sweep, colors: Colors, count: int) -> list[Node]:
+    """Return the cotangents of all inputs, for each color of the outputs' elements."""
+    parts: list[Node] = []
+    for seeds in _seeds(sweep.builder, sweep.function.outputs, colors, count):
+        parts += cotangents(sweep, seeds)
+    return parts
 
 
 def _seeds(
@@ -92,8 +135,9 @@ def _seeds(
     starts = np.cumsum([0, *sizes])
     owners = np.repeat(np.arange(len(nodes)), sizes)
     found: list[dict[int, Node]] = []
-    by_color = np.argsort(colors, kind="stable")
-    ends = np.cumsum(np.bincount(colors, minlength=count))
+    colored = np.flatnonzero(colors >= 0)
+    by_color = colored[np.argsort(colors[colored], kind="stable")]
+    ends = np.cumsum(np.bincount(colors[colored], minlength=count))
     for indices in np.split(by_color, ends[:-1]) if count else []:
         seeds: dict[int, Node] = {}
         touched, begins = np.unique(owners[indices], return_index=True)

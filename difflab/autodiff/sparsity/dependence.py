@@ -6,12 +6,17 @@ have a map or a condition; a linear row is applied to vertex ids, which shows wh
 elements; a row with a tangent map depends on what the map depends on. Rows that mix whole axes
 get intermediate vertices, *hubs*, so that k elements which all depend on k others take 2k edges
 and not k².
+
+The elements of a large array get vertices only where they need them. Before that the array has
+*feeds*, arrays of ids of its shape: each element depends on the vertices at its place in each of
+them, 0 for none. A slice of an array moves its feeds, a sum of two arrays has the feeds of both.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,8 +33,15 @@ __all__ = ["DependenceEdges", "dependence"]
 Ids = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
+Feeds = tuple[Ids, ...]
+Shapes = Sequence[Shape]
+
 ONE = 1 << 32
 """Offset of every vertex id, so that a sum of ids shows how many were added."""
+LARGE = 256
+"""Elements from which an array is processed on its own, not among all nodes of its kind."""
+MOST_FEEDS = 12
+"""Feeds of an array beyond which its elements get vertices."""
 
 
 def dependence(function: Function) -> tuple[DependenceEdges, Ids, Ids]:
@@ -87,23 +99,42 @@ class DependenceEdges:
         """
         by_shape = np.array([math.prod(shape) for shape in graph.shape_table])
         sizes = by_shape[graph.shape_ids]
-        offsets = self.count + np.concatenate([[0], np.cumsum(sizes)])
+        large = sizes >= LARGE
+        offsets = self.count + np.concatenate([[0], np.cumsum(np.where(large, 0, sizes))])
         self.count = int(offsets[-1])
         known: dict[int, Ids] = {}
+        feeds: dict[int, Feeds] = {}
 
         def names(node: int) -> Ids:
-            if node not in known:
+            if node not in known and large[node]:
+                known[node] = self._fresh(graph.shape(node))
+                for feed in feeds.get(node, ()):
+                    self._link(feed, known[node])
+                feeds[node] = (known[node],)
+            elif node not in known:
                 start = int(offsets[node]) + ONE
                 whole = np.arange(start, start + int(sizes[node]))
                 known[node] = whole.reshape(graph.shape(node))
             return known[node]
 
         reached = np.frombuffer(graph.reached_from(sources), np.bool_)
-        self._link_elementwise(graph, reached, offsets[:-1], sizes)
-        others = graph.matching(lambda row: _passing(row) is None)
-        for node in np.flatnonzero(others & reached).tolist():
-            args = graph.arguments(node)
-            operands = [names(arg) if reached[arg] else None for arg in args]
+        self._link_elementwise(graph, reached & ~large, offsets[:-1], sizes)
+        for node in sources:
+            names(node)
+        alone = large | graph.matching(lambda row: _passing(row) is None)
+        for node in np.flatnonzero(alone & reached).tolist():
+            if node in known:
+                continue  # a source
+            args = [arg if reached[arg] else None for arg in graph.arguments(node)]
+            if large[node]:
+                given = [() if arg is None else feeds.get(arg) or (names(arg),) for arg in args]
+                found = _moved_feeds(graph, node, given)
+                if found is not None:
+                    feeds[node] = found
+                    if len(found) > MOST_FEEDS:
+                        names(node)
+                    continue
+            operands = [None if arg is None else names(arg) for arg in args]
             self._link_row(graph, node, operands, names(node))
         return names
 
@@ -114,20 +145,23 @@ class DependenceEdges:
         return np.arange(self.count - size, self.count).reshape(shape) + ONE
 
     def _link(self, tails: Ids, heads: Ids) -> None:
-        """Add the edges between two arrays that broadcast to each other."""
+        """Add the edges between two arrays that broadcast to each other, except from 0."""
         tails, heads = np.broadcast_arrays(tails, heads)
+        if tails.size and tails.min() < ONE:
+            kept = tails >= ONE
+            tails, heads = tails[kept], heads[kept]
         self._tails.append(tails)
         self._heads.append(heads)
 
     def _link_elementwise(self, graph: Graph, reached: Marks, offsets: Ids, sizes: Ids) -> None:
-        """Link the operands of all elementwise rows and selections, in one go."""
+        """Link the operands of the elementwise rows and selections marked, in one go."""
         users = np.repeat(np.arange(len(graph)), np.diff(graph.starts))
         flows = _flowing(graph.primitives)
         positions = np.minimum(np.arange(len(users)) - graph.starts[users], flows.shape[1] - 1)
-        kept = flows[graph.opcode[users], positions] & reached[graph.args]
+        kept = flows[graph.opcode[users], positions] & reached[graph.args] & reached[users]
         args, users = graph.args[kept], users[kept]
         repeats = sizes[users]
-        within = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        within = ONE + np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         self._link(
             np.repeat(offsets[args], repeats) + within, np.repeat(offsets[users], repeats) + within
         )
@@ -204,6 +238,46 @@ class DependenceEdges:
         hubs = self._fresh(kept)
         self._link(operand, hubs)
         self._link(hubs if out.ndim == rank else hubs.reshape((1,) * out.ndim), out)
+
+
+def _moved_feeds(graph: Graph, node: int, given: Sequence[Feeds]) -> Feeds | None:
+    """Return the feeds of a node from those of its operands; None if its row mixes elements."""
+    row = graph.primitive(node)
+    flows = None if row is None else _passing(row)
+    if flows is not None:
+        found: list[Ids] = []
+        for flow, feeds in zip(flows, given, strict=True):
+            for feed in feeds if flow is not None else ():
+                if not any(feed is other or np.array_equal(feed, other) for other in found):
+                    found.append(feed)
+        return tuple(found)
+    if row is None or not isinstance(row.rule, Linear):
+        return None
+    shapes = tuple(map(graph.shape, graph.arguments(node)))
+    kernel = partial(row.computer(np), **graph.params(node))
+    moved = _layers(kernel, given, shapes)
+    if moved is None and 1 < len(given) <= MOST_FEEDS:  # a sum of what single operands give
+        parts = [
+            _layers(kernel, [f if k == place else () for k, f in enumerate(given)], shapes)
+            for place in range(len(given))
+        ]
+        if None not in parts:
+            return tuple(feed for part in parts for feed in part or ())
+    return moved
+
+
+def _layers(kernel: Callable[..., Any], given: Sequence[Feeds], shapes: Shapes) -> Feeds | None:
+    """Return the results of a linear kernel, feed by feed; None if it adds ids."""
+    moved: list[Ids] = []
+    for layer in range(max(map(len, given))):
+        filled = [
+            feeds[layer] if layer < len(feeds) else np.zeros(shape, np.int64)
+            for feeds, shape in zip(given, shapes, strict=True)
+        ]
+        moved.append(np.asarray(kernel(*filled)))
+        if not _single(moved[-1]):
+            return None
+    return tuple(moved)
 
 
 def _single(moved: Ids) -> bool:

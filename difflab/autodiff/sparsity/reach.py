@@ -63,10 +63,25 @@ def reached(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> P
     array([[ True,  True]])
     """
     sources, targets = np.asarray(sources), np.asarray(targets)
+    direct = _direct(count, tails, heads, sources, targets)
+    if direct is not None:
+        return direct
     if len(targets) < len(sources):
         # The transposed problem, in which the sets are smaller.
         return _forward(count, heads, tails, targets, sources).T.tocsr()
     return _forward(count, tails, heads, sources, targets)
+
+
+def _direct(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> Pattern | None:
+    """Return the pattern if edges lead from sources to other, different targets, else None."""
+    column, row = np.full((2, count), -1)
+    column[sources] = np.arange(len(sources))
+    row[targets] = np.arange(len(targets))
+    columns, rows = column[tails], row[heads]
+    passed_on = (column[targets] >= 0) | (row[targets] != np.arange(len(targets)))
+    if (columns < 0).any() or (rows < 0).any() or passed_on.any():
+        return None
+    return csr_pattern(rows, columns, (len(targets), len(sources)))
 
 
 def _forward(count: int, tails: Ids, heads: Ids, sources: Ids, targets: Ids) -> Pattern:

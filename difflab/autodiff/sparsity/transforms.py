@@ -2,128 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from difflab.autodiff.engine.custom import goes_forward
-from difflab.autodiff.engine.jacobian_entries import SweepMode, check_mode, packed
+from difflab.autodiff.engine.jacobian_entries import packed
 from difflab.autodiff.engine.sweep import Sweep
 from difflab.autodiff.functions.transforms import gradient, require_scalar
-from difflab.autodiff.sparsity.coloring import color_columns, color_symmetric
-from difflab.autodiff.sparsity.compressed import pulled_together, pushed_together
+from difflab.autodiff.sparsity.acyclic import color_acyclic, substitution
+from difflab.autodiff.sparsity.bicoloring import color_both, fewest_both, readable
+from difflab.autodiff.sparsity.coloring import (
+    color_columns,
+    color_count,
+    color_symmetric,
+    fullest,
+)
+from difflab.autodiff.sparsity.compressed import both_together, pulled_together, pushed_together
 from difflab.autodiff.sparsity.dependence import dependence
+from difflab.autodiff.sparsity.derivative import Direction, SparseDerivative
 from difflab.autodiff.sparsity.reach import reached
-from difflab.core.wording import counted
-from difflab.errors import PointError
+from difflab.errors import InputError
 from difflab.graph.checks import require_function
 from difflab.graph.function import Function
 from difflab.graph.repetition import rolled
 
-__all__ = ["SparseDerivative", "sparse_hessian", "sparse_jacobian", "sparsity"]
+__all__ = ["sparse_hessian", "sparse_jacobian", "sparsity"]
 
 Pattern = sparse.csr_array[np.bool_]
 Indices = NDArray[np.int64]
+SparseMode = Literal["auto", "forward", "reverse", "bidirectional"]
+HessianColoring = Literal["star", "acyclic", "auto"]
+Sides = tuple[Indices | None, Indices | None]
+"""The colors of columns and of rows; None for a side without sweeps."""
 
-
-@dataclass(frozen=True, eq=False)
-class SparseDerivative:
-    """A Jacobian or Hessian that is called at a point and returns a SciPy sparse matrix.
-
-    Attributes
-    ----------
-    function : Function
-        The compressed derivative, one direction per color, from which every entry can be
-        read; it can be compiled, printed or differentiated. Its output has the shape batch +
-        (number of colors, m), or (number of colors, n) for reverse sweeps.
-    pattern : csr_array of bool, (m, n)
-        The structural nonzeros: all other entries are zero at every point.
-    colors : array of int
-        The color of each column; of each row for reverse sweeps.
-    places : (nonzeros,) array of int
-        The index of each entry in the flattened output of `function`.
-    mode : {"forward", "reverse"}
-        The direction of the sweeps.
-
-    Examples
-    --------
-    >>> import difflab as dl
-    >>> f = dl.parse("x: [5]; x[1:]^2 - 3*x[:-1]")
-    >>> J = dl.sparse_jacobian(f)
-    >>> J
-    <sparse (4, 5) derivative, 8 nonzeros, 2 colors, forward>
-    >>> J(np.arange(5.0)).toarray()
-    array([[-3.,  2.,  0.,  0.,  0.],
-           [ 0., -3.,  4.,  0.,  0.],
-           [ 0.,  0., -3.,  6.,  0.],
-           [ 0.,  0.,  0., -3.,  8.]])
-    >>> fast = dl.compile(J.function)
-    >>> J.expand(fast(np.arange(5.0))).nnz
-    8
-    """
-
-    function: Function
-    pattern: Pattern
-    colors: Indices
-    places: Indices
-    mode: SweepMode
-
-    def __call__(self, *args: Any, **kwargs: Any) -> sparse.csr_array[Any]:
-        """Return the matrix at one point.
-
-        Parameters
-        ----------
-        *args, **kwargs
-            A value for each input, by position or by name.
-
-        Returns
-        -------
-        csr_array, (m, n)
-            The matrix with all entries of `pattern` stored, including zeros.
-
-        Raises
-        ------
-        PointError
-            A value is missing, unknown or of the wrong shape, or the values are a batch of points.
-        """
-        return self.expand(self.function(*args, **kwargs))
-
-    def expand(self, compressed: Any) -> sparse.csr_array[Any]:
-        """Return the matrix from an output of `function`, compiled or not, at one point.
-
-        Raises
-        ------
-        PointError
-            The output belongs to a batch of points, or is not numeric.
-        """
-        values = np.asarray(compressed)
-        shape = self.function.output_shapes[0]
-        if values.shape != shape:
-            raise PointError(
-                f"a sparse matrix is the derivative at one point, not at a batch of the shape "
-                f"{values.shape[: -len(shape)]}",
-                hint="call the attribute `function` with the batch, then `expand` its parts",
-            )
-        if values.dtype.kind not in "fc":
-            raise PointError("a sparse matrix requires floating-point or complex values")
-        data = values.ravel()[self.places]
-        indices, indptr = self.pattern.indices.copy(), self.pattern.indptr.copy()
-        return sparse.csr_array((data, indices, indptr), shape=self.pattern.shape)
-
-    @property
-    def directions(self) -> Indices:
-        """The direction, an index into the output of `function`, from which each entry is read."""
-        return self.places // max(self.function.output_shapes[0][1], 1)
-
-    def __repr__(self) -> str:
-        count = self.function.output_shapes[0][0]
-        return (
-            f"<sparse {self.pattern.shape} derivative, {self.pattern.nnz} nonzeros, "
-            f"{counted(count, 'color')}, {self.mode}>"
-        )
+MANY = 1_000_000
+"""Entries beyond which rows and columns are colored at once only if that halves the sweeps."""
 
 
 def sparsity(function: Function) -> Pattern:
@@ -158,19 +74,22 @@ def sparsity(function: Function) -> Pattern:
     return reached(edges.count, tails, heads, sources, targets)
 
 
-def sparse_jacobian(f: Function, mode: SweepMode = "auto") -> SparseDerivative:
+def sparse_jacobian(f: Function, mode: SparseMode = "auto") -> SparseDerivative:
     """Return the Jacobian of a function of many variables, where most entries are zero.
 
     Columns without entries in a common row share a color, and ``J s`` with the sum s of their
     unit vectors has the entries of all of them. So a banded matrix needs as many forward
-    sweeps as its band is wide, independently of its size. Reverse sweeps use rows likewise.
+    sweeps as its band is wide, independently of its size. Reverse sweeps use rows likewise. A
+    matrix with dense rows and dense columns needs few sweeps in both directions: an arrowhead of
+    any size needs three.
 
     Parameters
     ----------
     f : Function
         With any outputs; m and n are the numbers of output and input elements.
-    mode : {"auto", "forward", "reverse"}
-        "forward" colors columns, "reverse" rows; "auto" uses the one with fewer colors.
+    mode : {"auto", "forward", "reverse", "bidirectional"}
+        "forward" colors columns, "reverse" rows, "bidirectional" both at once; "auto" takes what
+        needs the fewest sweeps.
 
     Returns
     -------
@@ -187,7 +106,8 @@ def sparse_jacobian(f: Function, mode: SweepMode = "auto") -> SparseDerivative:
     Notes
     -----
     A. H. Gebremedhin, F. Manne and A. Pothen, *What color is your Jacobian?*, SIAM Review 47
-    (2005), §3.
+    (2005), §3 and §6; T. F. Coleman and A. Verma, *The efficient computation of sparse Jacobian
+    matrices using automatic differentiation*, SIAM J. Sci. Comput. 19 (1998).
 
     Examples
     --------
@@ -199,34 +119,43 @@ def sparse_jacobian(f: Function, mode: SweepMode = "auto") -> SparseDerivative:
     <sparse (99998, 100000) derivative, 299994 nonzeros, 3 colors, forward>
     >>> J(x)[[0], :3].toarray().tolist() == [[1.0, np.exp(x[1]) - 2, 1.0]]
     True
+    >>> arrow = dl.trace(lambda x: np.concatenate([np.sum(x**2)[None], x[1:] * x[0]]), x)
+    >>> dl.sparse_jacobian(arrow)
+    <sparse (100000, 100000) derivative, 299998 nonzeros, 3 colors, bidirectional>
     """
     require_function(f, "sparse_jacobian")
-    check_mode(mode)
+    _check(mode, SparseMode, "mode")
     f = _joined(f)
     pattern = sparsity(f)
-    chosen, colors = _colored(pattern, mode if goes_forward(f) or mode != "auto" else "reverse")
-    count = int(colors.max(initial=-1)) + 1
-    rows, columns = pattern.nonzero()
-    if chosen == "forward":
-        function = pushed_together(f, colors, count)
-        places = colors[columns] * f.m + rows
-    else:
-        function = pulled_together(f, colors, count)
-        places = colors[rows] * f.n + columns
-    return SparseDerivative(function, pattern, colors, places, chosen)
+    if mode == "auto" and not goes_forward(f):
+        mode = "reverse"
+    columns, rows = _cheapest(pattern) if mode == "auto" else _colored(pattern, mode)
+    if columns is not None and rows is not None:
+        return _both(f, pattern, columns, rows)
+    if columns is not None:
+        return _pushed(f, pattern, columns)
+    assert rows is not None
+    return _pulled(f, pattern, rows)
 
 
-def sparse_hessian(f: Function) -> SparseDerivative:
+def sparse_hessian(f: Function, coloring: HessianColoring = "star") -> SparseDerivative:
     """Return the matrix of second derivatives, where most entries are zero.
 
     Its pattern is that of the gradient's Jacobian. Since it is symmetric, an entry may be read
     from either of its two positions, for which a star coloring suffices; each color needs a
     forward sweep over the gradient.
 
+    An acyclic coloring needs fewer sweeps, two for a tridiagonal matrix of any size. Its entries
+    follow by substitution, and each has the rounding errors of those substituted before it: beside
+    an entry of 1e16, one of 1 has no correct digit.
+
     Parameters
     ----------
     f : Function
         With one scalar output.
+    coloring : {"star", "acyclic", "auto"}
+        "star" reads each entry from one product, "acyclic" substitutes; "auto" takes the one with
+        fewer sweeps, "star" at a tie.
 
     Returns
     -------
@@ -236,14 +165,16 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     Raises
     ------
     InputError
-        `f` is not a Function, or has several outputs.
+        `f` is not a Function, or has several outputs, or `coloring` is unknown.
     UnsupportedError
         The pattern has too many entries to be stored.
 
     Notes
     -----
     T. F. Coleman and J. J. Moré, *Estimation of sparse Hessian matrices and graph coloring
-    problems*, Mathematical Programming 28 (1984).
+    problems*, Mathematical Programming 28 (1984); A. H. Gebremedhin, A. Tarafdar, F. Manne and
+    A. Pothen, *New acyclic and star coloring algorithms with application to computing Hessians*,
+    SIAM J. Sci. Comput. 29 (2007).
 
     Examples
     --------
@@ -255,27 +186,41 @@ def sparse_hessian(f: Function) -> SparseDerivative:
     >>> H(np.ones(1000))[:2, :2].toarray()
     array([[ 802., -400.],
            [-400., 1002.]])
+    >>> dl.sparse_hessian(f, "acyclic")
+    <sparse (1000, 1000) derivative, 2998 nonzeros, 2 colors, forward>
     """
     require_function(f, "sparse_hessian")
     require_scalar(f, "sparse_hessian", "sparse_jacobian(jacobian(f))")
+    _check(coloring, HessianColoring, "coloring")
     slope = rolled(gradient(f))
     one_sided = sparsity(slope)
     pattern = sparse.csr_array(one_sided + one_sided.T)
     pattern.sort_indices()
-    colors = color_symmetric(pattern)
-    count = int(colors.max(initial=-1)) + 1
+    colors = color_symmetric(pattern) if coloring != "acyclic" else color_acyclic(pattern)
+    if coloring == "auto":
+        fewer = color_acyclic(pattern)
+        if color_count(fewer) < color_count(colors):
+            colors, coloring = fewer, "acyclic"
     rows, columns = pattern.nonzero()
-    # Entry (i, j) is read alone where no other column of j's color has an entry in row i.
-    _, group, times = np.unique(
-        rows * count + colors[columns], return_inverse=True, return_counts=True
-    )
-    alone = times[group] == 1
-    places = np.where(alone, colors[columns] * f.n + rows, colors[rows] * f.n + columns)
-    if goes_forward(slope):
-        function = pushed_together(slope, colors, count)
-        return SparseDerivative(function, pattern, colors, places, "forward")
-    function = pulled_together(slope, colors, count)
-    return SparseDerivative(function, pattern, colors, places, "reverse")
+    rule = None
+    if coloring == "acyclic":
+        rule = substitution(pattern, colors)
+        places = rule.reads[rule.unknowns]
+    else:
+        own, other = colors[columns] * f.n + rows, colors[rows] * f.n + columns
+        places = np.where(readable(pattern, colors), own, other)
+    forward = goes_forward(slope)
+    compressed = pushed_together if forward else pulled_together
+    function = compressed(slope, colors, color_count(colors))
+    direction: Direction = "forward" if forward else "reverse"
+    return SparseDerivative(function, pattern, colors, places, direction, rule)
+
+
+def _check(value: str, choices: Any, name: str) -> None:
+    """Raise `InputError` unless `value` is one of the choices of a parameter."""
+    known = get_args(choices)
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"unknown {name} {value!r}", hint=f"one of {', '.join(known)}")
 
 
 def _joined(f: Function) -> Function:
@@ -288,25 +233,68 @@ def _joined(f: Function) -> Function:
     return rolled(Function.build(sweep.builder, f.input_nodes, [vector.id], ["outputs"]))
 
 
-def _colored(pattern: Pattern, mode: SweepMode) -> tuple[SweepMode, Indices]:
-    """Return the direction with fewer colors, forward at a tie, and the colors."""
+def _colored(pattern: Pattern, mode: SparseMode) -> Sides:
+    """Return the colors of columns, of rows, or of both."""
+    if mode == "bidirectional":
+        return color_both(pattern)
     if mode == "forward":
-        return mode, color_columns(pattern)
+        return color_columns(pattern), None
+    return None, color_columns(sparse.csr_array(pattern.T))
+
+
+def _cheapest(pattern: Pattern) -> Sides:
+    """Return the colors of the fewest sweeps: forward, else reverse, else both, at a tie."""
     turned = sparse.csr_array(pattern.T)
-    if mode == "reverse":
-        return mode, color_columns(turned)
     # The fullest row, or column, needs a color for each of its entries.
-    columns_least, rows_least = (
-        int(np.diff(side.indptr).max(initial=0)) for side in (pattern, turned)
-    )
-    if rows_least < columns_least:
+    least = min(fullest(pattern), fullest(turned))
+    both = None
+    if fewest_both(pattern, turned) < (least if pattern.nnz <= MANY else least // 2):
+        both = color_both(pattern)
+        if sum(map(color_count, both)) < least:
+            return both
+    columns, rows = _one_sided(pattern, turned)
+    found = columns if rows is None else rows
+    if both is not None and found is not None and sum(map(color_count, both)) < color_count(found):
+        return both
+    return columns, rows
+
+
+def _one_sided(pattern: Pattern, turned: Pattern) -> Sides:
+    """Return the colors of columns or of rows, whichever are fewer; columns at a tie."""
+    if fullest(turned) < fullest(pattern):
         rows = color_columns(turned)
-        if rows.max(initial=-1) + 1 < columns_least:
-            return "reverse", rows
+        if color_count(rows) < fullest(pattern):
+            return None, rows
         columns = color_columns(pattern)
     else:
         columns = color_columns(pattern)
-        if columns.max(initial=-1) + 1 <= rows_least:
-            return "forward", columns
+        if color_count(columns) <= fullest(turned):
+            return columns, None
         rows = color_columns(turned)
-    return ("forward", columns) if columns.max() <= rows.max() else ("reverse", rows)
+    return (columns, None) if color_count(columns) <= color_count(rows) else (None, rows)
+
+
+def _pushed(f: Function, pattern: Pattern, colors: Indices) -> SparseDerivative:
+    rows, columns = pattern.nonzero()
+    function = pushed_together(f, colors, color_count(colors))
+    return SparseDerivative(function, pattern, colors, colors[columns] * f.m + rows, "forward")
+
+
+def _pulled(f: Function, pattern: Pattern, colors: Indices) -> SparseDerivative:
+    rows, columns = pattern.nonzero()
+    function = pulled_together(f, colors, color_count(colors))
+    return SparseDerivative(function, pattern, colors, colors[rows] * f.n + columns, "reverse")
+
+
+def _both(f: Function, pattern: Pattern, by_column: Indices, by_row: Indices) -> SparseDerivative:
+    """Return the derivative by sweeps in both directions; forward ones come first."""
+    rows, columns = pattern.nonzero()
+    pushes, pulls = color_count(by_column), color_count(by_row)
+    function = both_together(f, by_column, pushes, by_row, pulls)
+    places = np.where(
+        readable(pattern, by_column),
+        by_column[columns] * f.m + rows,
+        pushes * f.m + by_row[rows] * f.n + columns,
+    )
+    colors = np.concatenate([by_column, np.where(by_row < 0, -1, by_row + pushes)])
+    return SparseDerivative(function, pattern, colors, places, "bidirectional")
